@@ -1,4 +1,4 @@
-/** Accounts that are rich enough, each with one key that limits nothing. */
+/** Accounts with more than enough credit, each with one key without limits. */
 import type { SQL } from 'bun';
 import { createAccount } from '../src/accounts/account-store.ts';
 import { createKey, maxConcurrentLimit, maxRequestsPerMinute } from '../src/keys/key-store.ts';

@@ -1,8 +1,8 @@
-/** An open loop: requests that arrive at a fixed rate, however slowly the ones before are answered. */
+/** An open loop: requests arrive at a fixed rate, however slowly earlier ones are answered. */
 import type { LoadConnection, Tally } from './load-connection.ts';
 
 const tickMs = 1;
-/** How late a timer may be without a fault of the subject's. */
+/** A timer this late is not the subject's fault. */
 export const timerSlackMs = 2;
 
 /** Which requests have arrived, each with the moment from which its latency counts. */
@@ -22,7 +22,7 @@ export class Arrivals {
     return this.#arrived >= this.#total;
   }
 
-  /** A request counts from now on; one that is far too late, because the machine was busy, from when it was due. */
+  /** A request counts from now; if it is far too late, because the machine was busy, from when it was due. */
   take(nowMs: number): number[] {
     const taken: number[] = [];
     for (; !this.areOver; this.#arrived += 1) {
@@ -34,7 +34,7 @@ export class Arrivals {
   }
 }
 
-/** Resolves with the last response. A request that finds all connections busy waits for one, and its latency counts on. */
+/** Resolves with the last response. A request that finds all connections busy waits for one, which counts as latency. */
 export async function pace(
   connections: readonly LoadConnection[],
   tally: Tally,

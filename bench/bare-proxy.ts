@@ -1,4 +1,4 @@
-/** The least a proxy can do on Bun: parse, forward, parse, answer. The gateway's cost is told in multiples of this. */
+/** The least a proxy can do on Bun: parse, forward, parse, answer. The gateway's cost is given as a multiple of this. */
 import { answerParent } from './child.ts';
 
 const [port, upstreamPort] = process.argv.slice(2).map(Number);

@@ -11,7 +11,7 @@ export type Child<Question, Answer> = Readonly<{
   ask: (question: Question) => Promise<Answer>;
 }>;
 
-/** Nothing of the developer's own settings reaches a subject. */
+/** None of the developer's own settings reach a subject. */
 export function cleanEnvironment(extra: Readonly<Record<string, string>> = {}): Record<string, string> {
   return {
     PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
@@ -41,7 +41,7 @@ export async function startChild<Question, Answer>(
     child.kill();
     await child.exited;
   });
-  // Whoever waits for an answer is told; when nobody waits, an exit is no news.
+  // A caller that waits for an answer is told; when nobody waits, the exit does not matter.
   answered.promise.catch(() => undefined);
   await answered.promise;
   return {
@@ -56,7 +56,7 @@ export async function startChild<Question, Answer>(
   };
 }
 
-/** In the child: says that it is ready, then answers what it is asked. */
+/** In the child: says that it is ready, then answers questions. */
 export function answerParent<Question, Answer>(
   answer: (question: Question) => Promise<Answer> | Answer,
 ): void {

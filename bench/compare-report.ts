@@ -1,4 +1,4 @@
-/** The table of `--compare`: medians of each variant, and the pairwise differences to the first one. */
+/** The table of `--compare`: medians of each variant, and the pairwise differences from the first one. */
 import { median, quartiles } from './statistics.ts';
 import { formatAdded, formatNumber } from './table.ts';
 

@@ -1,6 +1,6 @@
 /**
  * `npm run bench -- --compare NAME`: the gateway with two settings, in turn. PostgreSQL, the upstream and the load generator
- * run on the same cores, so a second worker adds less here than the gateway could do alone.
+ * run on the same cores, so a second worker adds less here than it would on a machine of its own.
  */
 import { compareHeader, compareRows, type Sample } from './compare-report.ts';
 import { cpuWithChildren } from './cpu.ts';
@@ -63,7 +63,7 @@ export async function compare(
   return formatTable(compareHeader, rows);
 }
 
-/** Every other round is in reverse order: what comes second may find a warmer machine, or a busier one. */
+/** Every other round is in reverse order: the second variant may find a warmer machine, or a busier one. */
 export function inOrderOf<Variant>(round: number, variants: readonly Variant[]): readonly Variant[] {
   return round % 2 === 0 ? variants : variants.toReversed();
 }

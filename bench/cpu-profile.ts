@@ -1,4 +1,4 @@
-/** Reads the profile that Bun writes, in the form that browsers' tools know: times are in microseconds. */
+/** Reads the profile that Bun writes, in the format of browser devtools: times are in microseconds. */
 import { join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -17,8 +17,8 @@ const root = join(import.meta.dir, '..');
 export type SelfTimes = readonly (readonly [name: string, microseconds: number])[];
 
 /**
- * The time that each function took itself between two moments, the most first, and the same by file: a function of the
- * runtime counts for the file of ours that called it.
+ * The self time of each function between two moments, longest first, and the same by file: a function of the runtime
+ * counts for the file of ours that called it.
  */
 export function selfTimes(
   { nodes, startTime, samples, timeDeltas }: CpuProfile,

@@ -1,4 +1,4 @@
-/** What a process has used so far, as the operating system counts it: all its threads, in user and kernel mode. */
+/** The CPU time of a process so far, as the operating system counts it: all its threads, in user and kernel mode. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { processClockMicroseconds } from './process-clock.ts';
@@ -19,7 +19,7 @@ export function cpuMicroseconds(processId: number): number {
   return (user + kernel) * microsecondsPerTick;
 }
 
-/** The process and its children that still run. Only Linux lists them. */
+/** The process and its children that are still running. Only Linux lists them. */
 export function cpuWithChildren(processId: number): number {
   if (!isLinux) return Number.NaN;
   return cpuOfAll([processId, ...childrenOf(processId)]);
@@ -36,7 +36,7 @@ export function residentBytes(processId: number): number {
   return Number(/^VmRSS:\s+(\d+) kB$/m.exec(text)?.[1]) * 1024;
 }
 
-/** The PostgreSQL of a data folder with all its processes, also those that have ended; NaN where it cannot be read. */
+/** The PostgreSQL of a data folder with all its processes, including those that have ended; NaN where it cannot be read. */
 export function postgresCpuMicroseconds(dataFolder: string): number {
   if (!isLinux) return Number.NaN;
   try {
@@ -55,7 +55,7 @@ export function postgresCpuMicroseconds(dataFolder: string): number {
 /** User and kernel ticks of the process, then those of children it has waited for. */
 function statistics(processId: number): number[] {
   const text = readFileSync(`/proc/${processId}/stat`, 'utf8');
-  // The name stands in parentheses and may itself contain anything.
+  // The name is in parentheses and may itself contain anything.
   const fields = text.slice(text.lastIndexOf(')') + 2).split(' ');
   return fields.slice(11, 15).map(Number);
 }

@@ -1,7 +1,7 @@
 /**
  * `npm run bench -- --curves`: throughput and latency over the number of connections, and the cost of a request over the
  * number of accounts and of stored Generations. Rounds go over all points of a curve, except where points cannot take
- * turns: stored Generations only become more, so there the bare proxy next to them shows what the machine did.
+ * turns: the number of stored Generations only grows, so the bare proxy next to them shows how the machine changed.
  */
 import { loadavg } from 'node:os';
 import { createAccounts, type Owner } from './accounts.ts';
@@ -118,7 +118,7 @@ class CurveRun {
     this.#gateway = subjectNamed(bench, 'gateway');
   }
 
-  /** Requests of the gateway so far, each of which is a charge. */
+  /** Requests to the gateway so far, each of which is a charge. */
   completed(): number {
     return this.counts.completed.get('gateway') ?? 0;
   }

@@ -1,4 +1,4 @@
-/** Counts Server-Sent Events in the body of an answer, however it is split, and notices errors among them. */
+/** Counts the Server-Sent Events in a body, however it is split, and notices errors among them. */
 const errorStart = Buffer.from('data: {"error"');
 const doneEvent = Buffer.from('data: [DONE]');
 const lineFeed = 10;

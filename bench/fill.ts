@@ -1,6 +1,6 @@
 /**
  * Fills the ledger with Generations that were never requested, in SQL, with every row that a real one leaves behind, so
- * that an audit finds nothing. All of them are of the current month: the partition that requests write to is the large one.
+ * that an audit finds nothing. All are of the current month, so that the partition that requests write to is the large one.
  */
 import type { SQL } from 'bun';
 import { addUpUsage } from '../src/usage/usage-days.ts';
@@ -9,12 +9,12 @@ import type { Owner } from './accounts.ts';
 /** One transaction. */
 const maxBatch = 100_000;
 const credit = '1000000';
-/** As a request of the bench costs. */
+/** What a request of the bench costs. */
 const cost = { input: '0.0000063', output: '0.00006', total: '0.0000663', hold: '0.0003' };
 
 export type FillOwner = Pick<Owner, 'accountId' | 'keyId'>;
 
-/** Adds so many Generations, and returns how many: a multiple of the number of accounts, which get equally many. */
+/** Adds Generations, equally many for each account, and returns how many were added. */
 export async function fillGenerations(
   sql: SQL,
   owners: readonly FillOwner[],
@@ -88,10 +88,10 @@ async function fillBatch(
   });
 }
 
-/** Forgets everything that was ever charged, and gives every account the same credit. */
+/** Deletes all charges, and gives every account the same credit. */
 export async function emptyLedger(sql: SQL): Promise<void> {
   await sql.begin(async (transaction) => {
-    // Triggers forbid this for good reasons. It is a database that exists for this run only.
+    // Triggers forbid this for good reasons. This database exists for this run only.
     await transaction`set local session_replication_role = replica`;
     await transaction`
       truncate generations, attempts, usage_records, ledger_entries, usage_days, usage_progress`;
@@ -110,7 +110,7 @@ export async function finishMaintenance(sql: SQL): Promise<void> {
       select count(*)::int as behind from accounts left join usage_progress on account_id = id
       where entry_count > coalesce(entry_number, 0)`;
     if (behind === 0) break;
-    // The gateway may be at it, too; then this returns at once.
+    // The gateway may be doing it already; then this returns at once.
     await addUpUsage(sql);
     await Bun.sleep(50);
   }

@@ -1,4 +1,4 @@
-/** The gateway as a subject: the real program, with its own embedded PostgreSQL and an account rich enough. */
+/** The gateway as a subject: the real program, with its own embedded PostgreSQL and an account with enough credit. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL } from 'bun';
@@ -26,10 +26,10 @@ export type Gateway = Readonly<{
   onStop: Workshop['onStop'];
 }>;
 
-/** A gateway with other settings, in a folder of its own. */
+/** A gateway with other settings, in its own folder. */
 type Variant = Readonly<{ name: string; settings: Readonly<Record<string, string>> }>;
 
-/** `bunOptions` are for the runtime, such as those that make a profile. */
+/** `bunOptions` are for the runtime, such as those that record a profile. */
 export async function startGateway(
   upstreamPort: number,
   workshop: Workshop,

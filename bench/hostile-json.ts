@@ -1,14 +1,14 @@
 /**
- * What JSON costs that is made to cost much, beside ordinary JSON of the same size: `bun bench/hostile-json.ts`. A body
- * goes as far as it gets before admission: read, parse, validate, weigh, or the error response. An ordinary request has
- * its hold, call and settlement still to come, which a refused one never reaches, so from end to end the ratios are lower.
+ * The cost of deliberately expensive JSON, compared with ordinary JSON of the same size: `bun bench/hostile-json.ts`. A
+ * body goes as far as it gets before admission: read, parse, validate, weigh, or the error response. An ordinary request
+ * goes on to its hold, call and settlement, which a refused one never reaches, so from end to end the ratios are lower.
  * The time is that of the whole process, with its garbage collection.
  */
 import { inputBound } from '../src/chat/bounds.ts';
 import { parseChat } from '../src/chat/parse.ts';
 import { ApiError } from '../src/errors.ts';
-import { parseJsonBody } from '../src/http/json-body.ts';
 import { errorResponse } from '../src/http/response.ts';
+import { parseJsonBody } from '../src/json/body.ts';
 import type { Model } from '../src/models/model.ts';
 import { parseJson } from '../src/providers/wire.ts';
 import { formatNumber, formatTable } from './table.ts';
@@ -33,7 +33,7 @@ function counted(size: number, head: string, item: (index: number) => string, ta
   return head + items.join(',') + tail;
 }
 
-/** None of its keys is in another one. */
+/** No two of these objects share a key. */
 function objectOf(keys: number, index: number): string {
   return `{${Array.from({ length: keys }, (_, place) => `"${(index * keys + place).toString(36)}":0`).join()}}`;
 }
@@ -47,7 +47,7 @@ const inTool = (head: string, tail: string): [string, string] => [
 const schema =
   '{"type":"object","description":"Where to look for it","properties":{"city":{"type":"string"}}}';
 
-/** Half tools, half conversation. What all others are compared with. */
+/** Half tools, half conversation. All others are compared with it. */
 function agentRequest(size: number): string {
   const tool = (index: number) =>
     `{"type":"function","function":{"name":"f${index}","description":"Looks for it","parameters":${schema}}}`;

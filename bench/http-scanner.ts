@@ -1,6 +1,6 @@
 /**
  * Finds where HTTP/1.1 messages begin and end in bytes that arrive in pieces of any size. It reads just enough for two
- * programs of this bench that know each other: the length, or that the body is chunked. Both requests and answers.
+ * programs of this bench that know each other: the length, or that the body is chunked. It reads both requests and answers.
  */
 export type MessageHandler = Readonly<{
   /** The first line and the headers, in lower case. */
@@ -28,7 +28,7 @@ export class HttpScanner {
     this.#handler = handler;
   }
 
-  /** Throws on a message whose length cannot be told. */
+  /** Throws on a message whose length is unknown. */
   push(piece: Buffer): void {
     const bytes = this.#rest === null ? piece : Buffer.concat([this.#rest, piece]);
     this.#rest = null;

@@ -16,7 +16,7 @@ export function newTally(): Tally {
   return { completed: 0, chunks: 0, reads: 0, latenciesMs: [], firstBytesMs: [], errors: new Map() };
 }
 
-/** What makes a good answer: null is any number of events. */
+/** How many events a good answer has; null for any number. */
 export type Expected = Readonly<{ isStream: boolean; events: number | null }>;
 
 export class LoadConnection {

@@ -1,6 +1,6 @@
 /**
  * The load generator, in a process of its own: raw kept-alive sockets, in a closed loop or at a fixed rate. The bench asks
- * it to prepare, so that connecting and warming up lie outside of what is measured, and then to run.
+ * it to prepare, so that connecting and warming up are not measured, and then to run.
  */
 import { pace } from './arrivals.ts';
 import { answerParent } from './child.ts';
@@ -13,9 +13,9 @@ export type LoadQuestion =
   | Readonly<{ type: 'run'; durationMs: number }>
   /** Requests arrive at this rate, on whichever connection is free. */
   | Readonly<{ type: 'pace'; perSecond: number; durationMs: number }>
-  /** Connects, starts one answer on each connection as soon as it is there, and returns when all have begun. */
+  /** Connects, sends a request on each connection as soon as it is open, and returns when all answers have begun. */
   | Readonly<{ type: 'begin'; target: Target; model: Model; connections: number }>
-  /** Waits for the answers that were begun. */
+  /** Waits for the answers that have begun. */
   | Readonly<{ type: 'finish' }>;
 
 export type LoadResult = Readonly<{
@@ -35,7 +35,7 @@ const patienceMs = 30_000;
 
 /** The same for streams that are held open, from the first one on. */
 const heldPatienceMs = 180_000;
-/** So many connections and streams are opened at once: more of them would overflow the backlog of a listener. */
+/** How many connections and streams are opened at once: more would overflow the backlog of a listener. */
 const groupSize = 250;
 
 let connections: LoadConnection[] = [];
@@ -74,7 +74,7 @@ function replaceConnections({
 }: Readonly<{ target: Target; model: Model; connections: number }>): void {
   for (const connection of connections) connection.abandon();
   const nextRequest = inTurn(requestBytes(target, model));
-  // How much a held stream says before it is let go depends on when that is.
+  // How much a held stream sends depends on when it is let go.
   const hasFixedEvents = target.passesEventsSingly && (model === models.fast || model === models.paced);
   const expected = { isStream: model !== models.json, events: hasFixedEvents ? eventsPerStream : null };
   connections = Array.from({ length: count }, () => new LoadConnection(nextRequest, expected));
@@ -85,7 +85,7 @@ function inTurn(requests: readonly Buffer[]): () => Buffer {
   return () => {
     const request = requests[next % requests.length];
     next += 1;
-    if (request === undefined) throw new Error('There is no key to ask with.');
+    if (request === undefined) throw new Error('There is no key to send.');
     return request;
   };
 }
@@ -99,7 +99,7 @@ async function begin(question: Extract<LoadQuestion, { type: 'begin' }>): Promis
     for (const connection of connections) connection.abandon();
   }, heldPatienceMs);
   const answers: Promise<void>[] = [];
-  // A server closes connections on which no request comes, so they must not wait until all of them are there.
+  // A server closes idle connections, so the first must not wait until all of them are open.
   await inGroups(async (connection) => {
     await connection.connect(hostname, port);
     answers.push(connection.run(tally, 0));

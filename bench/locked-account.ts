@@ -1,8 +1,8 @@
 /**
- * What other customers get done while another transaction keeps an account or a key locked and its clients go on calling:
- * their holds and settlements with the lock as a share of those without it, in the same run. A gateway that nobody asks for
- * the locked account works beside them, so that a machine that is busy with something else as well does not change the
- * ratio. Prints a table. By hand: `bun bench/locked-account.ts SECONDS`, the time of each measurement.
+ * What other customers get done while a transaction keeps an account or a key locked and its clients go on calling: their
+ * holds and settlements with the lock as a share of those without it, in the same run. A control gateway, which gets no
+ * requests for the locked account, works beside them, so that other load on the machine does not change the ratio. Prints
+ * a table. By hand: `bun bench/locked-account.ts SECONDS`, the time of each measurement.
  */
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';

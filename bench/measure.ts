@@ -15,7 +15,7 @@ export type Sample = Readonly<{
   p50Ms: number;
   p99Ms: number;
   chunksPerRead: number;
-  /** New connections to the upstream: none when the subject keeps its own alive. */
+  /** New connections to the upstream: none if the subject keeps them alive. */
   connectionsPerRequest: number;
   /** How much of a core the load generator itself used. */
   loadCores: number;
@@ -23,7 +23,7 @@ export type Sample = Readonly<{
 
 export type MemorySample = Readonly<{ connections: number; idleBytes: number; openBytes: number }>;
 
-/** Adds up what every answer so far amounts to, also those of warming up. */
+/** Adds up all answers so far, including those of the warm-up. */
 export class Counts {
   readonly completed = new Map<string, number>();
   readonly errors = new Map<string, number>();
@@ -47,7 +47,7 @@ export class Counts {
   }
 }
 
-/** In a row, none of them cheaper than the best before: nothing is left to compile. */
+/** This many in a row, none of them cheaper than the best before, mean that nothing is left to compile. */
 const quietWindows = 3;
 const windowMs = 1_000;
 const noticeableGain = 0.97;
@@ -55,8 +55,8 @@ const noticeableGain = 0.97;
 const maxWarmUpMs = 120_000;
 
 /**
- * Sends requests until they cost no less than before, and at least so many: the compiler alone takes more than a request
- * does in the first seconds.
+ * Sends requests until they cost no less than before, and at least a minimum: in the first seconds the compiler takes
+ * more time than the requests.
  */
 export async function warmUp(
   { load }: Pick<Bench, 'load'>,
@@ -105,7 +105,7 @@ export async function measure(
   const after = subject.cpu();
   counts.add(subject, result);
   const isStream = scenario.unit === 'chunk';
-  // What another gateway does with the events is its own affair; they are counted as the upstream sends them.
+  // Another gateway may merge or add events; they are counted as the upstream sends them.
   const chunks = target.passesEventsSingly ? result.chunks : result.completed * eventsPerStream;
   const count = isStream ? chunks : result.completed;
   return {
@@ -120,7 +120,7 @@ export async function measure(
   };
 }
 
-/** The difference between a subject at rest and one with so many streams open. */
+/** The difference between a subject at rest and with this many streams open. */
 export async function measureMemory(
   { load, upstream }: Bench,
   subject: Subject,

@@ -12,7 +12,7 @@ export type Options = Readonly<{
   curves: Readonly<{ maxGenerations: number }> | null;
   /** How many streams are open while memory is measured. */
   openStreams: number;
-  /** Requests per second that all subjects get alike. */
+  /** Requests per second, the same for all subjects. */
   rate: number;
   peer: Target | null;
   /** Null for any free port. */

@@ -5,30 +5,12 @@ import { defaultUpstreamPort } from './upstream-port.ts';
 const titles = { run: '## Last recorded run', curves: '## Curves' } as const;
 type Section = keyof typeof titles;
 
-/** A section that is not given stays as it is on the page; one that is on neither is left out. */
-export function page(existing: string, sections: Readonly<Partial<Record<Section, string>>>): string {
-  const texts = (Object.keys(titles) as Section[]).flatMap((section) => {
-    const text = sections[section] ?? textOf(existing, section);
-    return text === null ? [] : [`${titles[section]}\n\n${text}\n`];
-  });
-  return [introduction(), ...texts].join('\n');
-}
-
-function textOf(existing: string, section: Section): string | null {
-  const start = existing.indexOf(`\n${titles[section]}\n`);
-  if (start < 0) return null;
-  const text = existing.slice(start + titles[section].length + 2);
-  const end = text.search(/^## /m);
-  return (end < 0 ? text : text.slice(0, end)).trim();
-}
-
-function introduction(): string {
-  return `# Benchmark
+const introduction = `# Benchmark
 
 \`npm run bench\` produces the table below in one run of about six minutes, on the loopback interface only. \`bun
-bench/profile.ts\` shows where the gateway's time goes, \`bun bench/hostile-json.ts\` what bodies cost that are made to cost
-much, beside ordinary ones of the same size, and \`bun bench/locked-account.ts\` what other customers get done while one
-account is locked in the database.
+bench/profile.ts\` shows where the gateway's time goes, \`bun bench/hostile-json.ts\` compares the cost of deliberately
+expensive bodies with that of ordinary ones of the same size, and \`bun bench/locked-account.ts\` measures what other
+customers get done while one account is locked in the database.
 
 | option | |
 |---|---|
@@ -46,26 +28,26 @@ account is locked in the database.
 - The bare proxy (\`bench/bare-proxy.ts\`) is the minimum that can be done on Bun: parse, forward, parse, respond; a
   stream is passed on as it is. The gateway is \`tollgate serve\` as shipped, with its embedded PostgreSQL, with a hold
   before and a settlement after each request.
-- Before anything but memory is measured, the bare proxy and the gateway serve at least 200,000 requests (30,000 with
+- Before anything except memory is measured, the bare proxy and the gateway serve at least 200,000 requests (30,000 with
   \`--quick\`) and 1,000 streams each, and continue until a second of them costs no less than the seconds before: until then
-  the JIT takes more time than the requests. A subject that has not got there after two minutes is measured as it is.
+  the JIT takes more time than the requests. After two minutes, a subject is measured even if it is still getting cheaper.
 - Subjects take turns, round by round; figures are medians over the rounds, ratios and differences are medians over pairs
   of the same round.
 - *CPU µs* is the time of the subject's own process per request, chunk or pair, as counted by the operating system, and
   *PostgreSQL µs* that of its database. They exclude waiting, so they say more than the rate per second: all processes
   share the same cores.
-- Most rows are saturated: each connection sends the next request when the response is there, so every subject gets as
+- Most rows are saturated: each connection sends the next request when the response has arrived, so every subject gets as
   much load as it can take. *${defaultRate} arriving per second* is the comparison at equal rates: requests arrive at that rate on
-  64 connections, whatever the subject does, and a latency includes waiting for a free connection. There batches of the
-  ledger are small, so a request costs more than under full load.
+  64 connections, whatever the subject does, and a latency includes waiting for a free connection. The ledger's
+  batches are small at this rate, so a request costs more than under full load.
 - p50 and p99 are latencies of the complete response for JSON, of the first byte for streams, of a pair for the ledger.
 - A stream has ${contentChunks} chunks of content and four more events. Unpaced, the upstream writes the next one in the next turn of
   its event loop, and a slower subject gets several in one read; ${pacedEveryMs} ms apart, each arrives alone.
 - Memory is measured first, after a short warm-up: resident memory with all streams open and dripping, compared with the
   process before they were opened. Its target is judged by a run with \`--streams\` of at least 9,000, scaled up to 10,000.
 - The targets were set on a machine on which the bare proxy takes 27 µs for a JSON request at 64 connections. On a slower
-  one, those that are not ratios are out of reach: compare what the bare proxy takes there.
-- Any status other than 200, an error event, a stream without its end or with a wrong number of events is an error. A run
+  one, those that are not ratios are out of reach: compare what the bare proxy takes on it.
+- Any status other than 200, an error event, a stream without its end or with the wrong number of events is an error. A run
   with an error is void, as is one whose number of charges differs from the number of completed requests.
 - \`--compare\` measures its two variants in turn, in reverse order every other round, and prints the median and the
   quartiles of the differences between the two samples of a round.
@@ -78,26 +60,42 @@ npm run bench -- --against http://127.0.0.1:9999 --key KEY --model MODEL
 
 measures a gateway that is already running on this machine in the same run, as the subject *peer*:
 
-1. Configure a model of the OpenAI format in it, with the base URL \`http://127.0.0.1:${defaultUpstreamPort}/v1\` and any API key, and start
-   it. The bench has its upstream there while it runs; \`--upstream-port N\` chooses another port.
+1. Configure a model in it in the OpenAI format, with the base URL \`http://127.0.0.1:${defaultUpstreamPort}/v1\` and any API key, and start
+   it. The upstream of the bench listens there while it runs; \`--upstream-port N\` chooses another port.
 2. Give the bench its URL (a path before \`/v1/chat/completions\` may be part of it), its key, and its name for that
    model. Without \`--model\` the models are called \`bench-json\`, \`bench-fast\`, \`bench-paced\` and \`bench-held\`.
-   \`--header 'name: value'\`, which may be repeated, adds what else it wants.
+   \`--header 'name: value'\`, which may be repeated, adds any other header that it needs.
 
 The bench sends a request and waits up to a minute for the upstream's answer to come back before it begins. CPU and memory
-are those of the process that listens on the port and of all that it has started, found through /proc, and a dash where
+are those of the process that listens on the port and of all that it has started, found through /proc, or a dash if
 none is found; processes called \`postgres\` among them count as *PostgreSQL µs*. A database that runs elsewhere is not
 counted, nor is one that has detached itself, as Tollgate's own does. Behind Docker's port forwarding only the forwarder
-would be found: use \`--network host\`. The peer may merge or add events of a stream; its chunks are counted as the upstream
-sends them.
+would be found: use \`--network host\`. The peer may merge the events of a stream or add some; its chunks are counted as the
+upstream sends them.
 
 ## Curves over connections, accounts and Generations
 
 \`npm run bench -- --curves\` measures JSON requests over 1 to 512 connections, over 1 to 1,000 accounts whose keys are used
 in turn, and over the number of Generations stored, from 10 thousand to \`--max-generations\` (default one million; ten
 million take about 14 GB of disk). Stored Generations are inserted in SQL with all the rows that a real one has, all of them
-in the current month, then summed by day, vacuumed and analyzed, so that no maintenance is left for the measurement; the
-audit at the end covers them. Points over connections and accounts take turns, round by round. Stored Generations only
-become more, so there the CPU of the bare proxy shows what the machine itself did meanwhile.
+in the current month, then summed by day, vacuumed and analyzed, so that no maintenance falls into the measurement; the
+audit at the end covers them. Points over connections and accounts take turns, round by round. The number of
+stored Generations only grows, so the CPU of the bare proxy shows how the machine itself changed meanwhile.
 `;
+
+/** A section that is not given stays as it is on the page, if it is there. */
+export function page(existing: string, sections: Readonly<Partial<Record<Section, string>>>): string {
+  const texts = (Object.keys(titles) as Section[]).flatMap((section) => {
+    const text = sections[section] ?? textOf(existing, section);
+    return text === null ? [] : [`${titles[section]}\n\n${text}\n`];
+  });
+  return [introduction, ...texts].join('\n');
+}
+
+function textOf(existing: string, section: Section): string | null {
+  const start = existing.indexOf(`\n${titles[section]}\n`);
+  if (start < 0) return null;
+  const text = existing.slice(start + titles[section].length + 2);
+  const end = text.search(/^## /m);
+  return (end < 0 ? text : text.slice(0, end)).trim();
 }

@@ -6,7 +6,7 @@ import type { Subject } from './subjects.ts';
 
 const readyDeadlineMs = 60_000;
 
-/** Throws unless the URL is plain HTTP on this machine: the bench puts load on no other. */
+/** Throws unless the URL is plain HTTP on this machine: the bench puts no load on others. */
 export function peerTarget(
   url: string,
   key: string,
@@ -77,7 +77,7 @@ async function tryOnce({ hostname, port, path, keys, headers, model }: Target): 
   return `status ${response.status}: ${text.slice(0, 300)}`;
 }
 
-/** A database that the peer has started is counted apart, as that of the gateway is. */
+/** A database that the peer has started is counted separately, like the gateway's. */
 function ownAndPostgres(listeners: readonly number[]): { own: number[]; postgres: number[] } {
   const all = withDescendants(listeners);
   const postgres = all.filter((processId) => programName(processId) === 'postgres');

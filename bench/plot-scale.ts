@@ -4,7 +4,7 @@ export type Scale = (value: number) => number;
 
 /** Every power of the base from one below all values to one above them. */
 export function powerTicks(values: readonly number[], base: 2 | 10): Tick[] {
-  // A power itself must not be taken for a little more or less than it is.
+  // Rounding must not turn an exact power into a little more or less.
   const exponent = (value: number) => Math.round((Math.log(value) / Math.log(base)) * 1e9) / 1e9;
   const first = Math.floor(exponent(Math.min(...values)));
   const last = Math.max(first + 1, Math.ceil(exponent(Math.max(...values))));

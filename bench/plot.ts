@@ -1,4 +1,4 @@
-/** A line chart as SVG: no script, no font of its own, and readable on light and on dark pages. */
+/** A line chart as SVG: no script, no embedded font, and readable on light and on dark pages. */
 import { niceTicks, powerTicks, type Scale, scaleOf, type Tick } from './plot-scale.ts';
 
 export type Series = Readonly<{ name: string; points: readonly Readonly<{ x: number; y: number }>[] }>;
@@ -18,7 +18,7 @@ const width = 720;
 const height = 360;
 const frame = { left: 72, right: width - 150, top: 44, bottom: height - 52 };
 
-// Distinguishable for most kinds of colour blindness, and each has dashes and a marker of its own.
+// Distinguishable for most kinds of colour blindness, and each has its own dashes and marker.
 const style = `
   text { font: 12px system-ui, sans-serif; fill: #24292f }
   .title { font-size: 14px; font-weight: 600 }

@@ -1,4 +1,4 @@
-/** Finds processes through /proc: who listens on a port, and what they have started. Elsewhere than on Linux, nobody. */
+/** Finds processes through /proc: who listens on a port, and what they have started. Finds none outside Linux. */
 import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 
 const listening = '0A';

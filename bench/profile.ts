@@ -1,6 +1,6 @@
 /**
  * Where the gateway's time goes: runs it under Bun's sampling profiler with load on it and prints the functions
- * and the files that took most time themselves. `bun bench/profile.ts [json|fast|paced] [SECONDS] [CONNECTIONS]`
+ * and files with the most self time. `bun bench/profile.ts [json|fast|paced] [SECONDS] [CONNECTIONS]`
  */
 import { mkdirSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -62,8 +62,8 @@ await withWorkshop(async (workshop) => {
     );
   process.stdout.write(
     `${kind}, ${connections} connections: ${completed} requests, errors: ${JSON.stringify(errors)}\n` +
-      `CPU ${formatNumber(cpuPerRequest)} µs a request in all threads, with the profiler; ` +
-      `of it ${formatNumber(total / completed)} µs seen in JavaScript and what it calls:\n\n` +
+      `CPU ${formatNumber(cpuPerRequest)} µs per request in all threads, with the profiler; ` +
+      `${formatNumber(total / completed)} µs of it in JavaScript and what it calls:\n\n` +
       `${table('function, by its own time', byFunction)}\n${table('file, with what it calls of the runtime', byFile)}\n`,
   );
 });

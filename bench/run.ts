@@ -51,7 +51,7 @@ export async function runBench(workshop: Workshop, options: Options, progress: P
   const counts = new Counts();
   const bench = await startWithPeer(workshop, options, progress);
   const { gateway } = bench;
-  // First, while the subjects have done little: memory that load has left behind would hide what streams take.
+  // First, while the subjects have done little: memory left behind by load would hide what streams take.
   const memory = await measureAllMemory(bench, plan, options.openStreams, counts, progress);
   for (const subject of bench.subjects.filter(({ name }) => name !== 'direct')) {
     progress(`warming up: ${subject.name}`);
@@ -89,7 +89,7 @@ async function startWithPeer(
   return { ...bench, subjects: [...bench.subjects, await openPeer(peer, upstreamPort, progress)] };
 }
 
-/** Rounds go through all subjects in turn, so that whatever else the machine does hits all of them alike. */
+/** Rounds go through all subjects in turn, so that whatever else the machine does affects all of them equally. */
 async function measureAllScenarios(
   bench: Bench,
   plan: Plan,

@@ -146,7 +146,7 @@ export function scaleTables(input: ScaleInput): Record<'cores' | 'deployments' |
   };
 }
 
-/** The page with its tables made again from its first two. */
+/** The page with its tables derived again from the first two. */
 export function renderScale(page: string): string {
   return Object.entries(scaleTables(readScaleInput(page))).reduce((text, [name, table]) => {
     const place = new RegExp(`(<!-- ${name} -->\n)[^]*?(<!-- end -->)`);

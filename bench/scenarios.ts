@@ -3,11 +3,11 @@
 export const models = {
   /** One JSON answer. */
   json: 'bench-json',
-  /** A stream that is written as fast as it goes: each event in its own write, one turn of the event loop apart. */
+  /** A stream that is written as fast as possible: each event in its own write, one turn of the event loop apart. */
   fast: 'bench-fast',
-  /** A stream with a pause after each event, as models write, so that no two of them travel in one read. */
+  /** A stream with a pause after each event, as models write, so that no two of them arrive in one read. */
   paced: 'bench-paced',
-  /** A stream that drips, for a minute and a half if the bench does not let it end before. */
+  /** A stream that drips, for a minute and a half unless the bench ends it earlier. */
   held: 'bench-held',
 } as const;
 export type Model = (typeof models)[keyof typeof models];
@@ -37,7 +37,7 @@ export type Target = Readonly<{
   headers: readonly string[];
   /** What the target calls the model; null for the names of the bench. */
   model: string | null;
-  /** Whether it sends one event for each that it gets. Others may merge them or add some of their own. */
+  /** Whether it sends one event for each that it gets. Others may merge them or add some. */
   passesEventsSingly: boolean;
 }>;
 
@@ -55,7 +55,7 @@ export function localTarget(port: number, keys: readonly string[]): Target {
 
 export const defaultRate = 500;
 
-/** `rate` is what all subjects get alike, far below what any of them can do: what a request costs when nothing waits. */
+/** `rate` is the same for all subjects, far below what any of them can do: what a request costs when nothing waits. */
 export function scenariosAt(rate: number): readonly Scenario[] {
   const json = { unit: 'request', model: models.json } as const;
   return [

@@ -1,4 +1,4 @@
-/** What is compared: the upstream itself, a bare proxy before it, the gateway before it, and a peer. Each is a process. */
+/** What is compared: the upstream itself, a bare proxy and the gateway in front of it, and a peer. Each is a process. */
 import { type Child, freePort, startChild } from './child.ts';
 import { type CpuReading, cpuMicroseconds, postgresCpuMicroseconds, residentBytes } from './cpu.ts';
 import { type Gateway, startGateway } from './gateway.ts';
@@ -28,7 +28,7 @@ export type Bench = Readonly<{
 }>;
 
 type BenchOptions = Readonly<{
-  /** For the runtime of the gateway, such as those that make a profile. */
+  /** For the runtime of the gateway, such as those that record a profile. */
   bunOptions?: readonly string[];
   upstreamPort?: number;
 }>;

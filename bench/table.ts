@@ -17,7 +17,7 @@ export function formatTable(header: readonly string[], rows: readonly (readonly 
   return [line(header), line(rule), ...rows.map(line)].join('\n');
 }
 
-/** Three digits that count, with thousands apart; a dash for what was not measured. */
+/** Three significant digits, with thousands separators; a dash for what was not measured. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return '–';
   const magnitude = Math.abs(value);

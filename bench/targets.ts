@@ -1,4 +1,4 @@
-/** The figures the gateway is to reach, each judged by this run alone. */
+/** The figures that the gateway should reach, each judged by this run alone. */
 import { differences, type Figure, newSamples, type Results, ratios } from './results.ts';
 import { type Model, models, pacedEveryMs } from './scenarios.ts';
 import { median } from './statistics.ts';
@@ -12,7 +12,7 @@ export type Target = Readonly<{
 type Judged = Pick<Results, 'scenarios' | 'ledger' | 'memory'>;
 
 const manyStreams = 10_000;
-/** From so many on, memory is scaled up: a usual limit of 20,000 file descriptors is just too low for all of them. */
+/** Memory is scaled up from at least this many: a usual limit of 20,000 file descriptors is just too low for all of them. */
 const nearlyAsMany = 9_000;
 
 const cpu: Figure = (sample) => sample.cpuMicroseconds;

@@ -1,6 +1,6 @@
 /**
  * The provider that the subjects talk to: raw sockets and bytes made beforehand, so that it is not what is measured.
- * Asked by the bench, it returns how many connections it has accepted, or lets held streams end and returns how many.
+ * At the bench's request it returns how many connections it has accepted, or lets held streams end and returns how many.
  */
 import type { Socket } from 'bun';
 import { answerParent } from './child.ts';
@@ -15,7 +15,7 @@ type Connection = { scanner: HttpScanner | null; unsent: Buffer | null; stream: 
 
 const fastStreams = new Set<Stream>();
 const timedStreams = new Set<Stream>();
-/** Apart from the others, because there may be ten thousand of them to look through. */
+/** Separate from the others, because there may be ten thousand of them to look through. */
 const heldStreams = new Set<Stream>();
 let acceptedConnections = 0;
 let startedStreams = 0;
@@ -48,9 +48,9 @@ function start(socket: Socket<Connection>, everyMs: number): void {
   writeNext(stream);
   if (everyMs > 0) {
     (everyMs === heldEveryMs ? heldStreams : timedStreams).add(stream);
-    // The first content follows at once; a gateway sends nothing on before it.
+    // The first content follows at once; a gateway forwards nothing before it.
     writeNext(stream);
-    // Streams that began together are kept apart, or all of them would write in the same moment for ever.
+    // Streams that began together are kept apart, or all of them would keep writing in the same moment.
     startedStreams += 1;
     stream.dueAtMs += startedStreams % everyMs;
   } else {

@@ -26,7 +26,7 @@ export async function withWorkshop(work: (workshop: Workshop) => Promise<void>):
   try {
     await work({ folder, onStop: (stop) => stops.push(stop) });
   } finally {
-    // When the work was interrupted, whatever it says of its end is of no interest, and the process leaves on its own.
+    // After an interruption, the errors of the work do not matter, and the process exits on its own.
     if (closing !== null) await new Promise(() => undefined);
     closing = close();
     await closing;

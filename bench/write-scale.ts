@@ -1,4 +1,4 @@
-/** Makes the derived tables of docs/scale.md again, after its figures were changed: `bun bench/write-scale.ts`. */
+/** Updates the derived tables of docs/scale.md after a change of its figures: `bun bench/write-scale.ts`. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { renderScale } from './scale.ts';

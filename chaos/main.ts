@@ -1,90 +1,29 @@
-/** npm run chaos: see docs/chaos.md. */
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
-import { runExpectations } from './expect/run.ts';
-import { formatHostileReport } from './hostile/report.ts';
-import { runHostile } from './hostile/run.ts';
-import { type ChaosOptions, type Command, type HostileOptions, readOptions, usage } from './options.ts';
-import { type CommandResult, runWithManyConnections } from './program.ts';
-import { formatPage, formatReport, isInTime, isTrue, type Section, timingsOf } from './report.ts';
-import { runChaos } from './run.ts';
+/**
+ * npm run chaos: see docs/chaos.md. If the first word is the name of a program, this is that program, which a run starts
+ * as its own process.
+ */
+import type { ProgramName } from './world/program.ts';
 
-const page = join(import.meta.dir, '../docs/chaos.md');
-/** How long the streams are that have to survive a rolling restart, on the page that is written. */
-const writtenStreamSeconds = 60;
-/** How many bursts for each limit stand on the page that is written. */
-const writtenRounds = 20;
+type Program = (words: readonly string[]) => Promise<number>;
+
+/** Each is loaded only when it runs, so that the rest does not slow down the start of a gateway. */
+const programs: Readonly<Record<ProgramName, () => Promise<Program>>> = {
+  gateway: async () => (await import('./world/gateway.ts')).runGateway,
+  'deaf-port': async () => (await import('./world/deaf-port.ts')).listenAndIgnore,
+  admission: async () => (await import('./trials/admission.ts')).runAdmission,
+  confirmations: async () => (await import('./trials/confirmations.ts')).runConfirmations,
+  retries: async () => (await import('./trials/retries.ts')).runRetries,
+  rolling: async () => (await import('./trials/rolling.ts')).runRolling,
+};
+
+function isProgram(word: string | undefined): word is ProgramName {
+  return word !== undefined && Object.hasOwn(programs, word);
+}
 
 async function main(words: readonly string[]): Promise<number> {
-  let command: Command;
-  try {
-    command = readOptions(words);
-  } catch (error) {
-    console.error(`${error instanceof Error ? error.message : error}\n\n${usage}`);
-    return 2;
-  }
-  const write = (section: Section, report: string, postgresVersion: string) => {
-    if (!command.write) return;
-    const text = readFileSync(page, 'utf8');
-    writeFileSync(page, formatPage(text, section, report, commandLine(words), postgresVersion, new Date()));
-  };
-  const { chaos, hostile, confirmationRounds, admissionRounds, retriedNames, rollingStreamSeconds } = command;
-  const { expectations } = command;
-  if (expectations !== null) return await runExpectations(expectations.names, expectations.form);
-  if (rollingStreamSeconds !== null) return (await restartAll(rollingStreamSeconds)).exitCode;
-  if (admissionRounds !== null) return (await admit(admissionRounds, chaos.seed)).exitCode;
-  if (retriedNames !== null) return (await printed('retries.ts', ['--names', `${retriedNames}`])).exitCode;
-  if (confirmationRounds !== null)
-    return (await printed('confirmations.ts', ['--rounds', `${confirmationRounds}`])).exitCode;
-  return hostile === null
-    ? await killAndJudge(chaos, command.write, write)
-    : await sendAndJudge(hostile, write);
-}
-
-type Write = (section: Section, report: string, postgresVersion: string) => void;
-
-async function killAndJudge(options: ChaosOptions, isWritten: boolean, write: Write): Promise<number> {
-  const result = await runChaos(options);
-  const report = formatReport(result);
-  console.log(report);
-  const isGood = result.findings.every(isTrue) && timingsOf(result).every(isInTime);
-  if (isGood) result.remove();
-  else console.log(`The logs of this run are in ${result.folder}`);
-  if (!isWritten) return isGood ? 0 : 1;
-  const burst = await admit(writtenRounds, options.seed);
-  const rolling = await restartAll(writtenStreamSeconds);
-  write('Last run', `${report}\n\n${burst.stdout}\n${rolling.stdout}`, result.postgresVersion);
-  return isGood ? burst.exitCode || rolling.exitCode : 1;
-}
-
-async function sendAndJudge(options: HostileOptions, write: Write): Promise<number> {
-  const result = await runHostile(options);
-  const report = formatHostileReport(result);
-  console.log(report);
-  const isGood = result.findings.every(isTrue);
-  if (isGood) result.remove();
-  else console.log(`The logs of this run are in ${result.folder}`);
-  write('Last hostile run', report, result.postgresVersion);
-  return isGood ? 0 : 1;
-}
-
-function admit(rounds: number, seed: number): Promise<CommandResult> {
-  return printed('admission.ts', ['--rounds', `${rounds}`, '--seed', `${seed}`]);
-}
-
-function restartAll(streamSeconds: number): Promise<CommandResult> {
-  return printed('rolling.ts', ['--stream-seconds', `${streamSeconds}`]);
-}
-
-/** In a process of its own, which may open as many connections as it needs. */
-async function printed(program: string, words: readonly string[]): Promise<CommandResult> {
-  const result = await runWithManyConnections(program, words);
-  console.log(result.stdout + result.stderr);
-  return result;
-}
-
-function commandLine(words: readonly string[]): string {
-  return ['npm run chaos --', ...words].join(' ');
+  const [name, ...rest] = words;
+  if (isProgram(name)) return await (await programs[name]())(rest);
+  return await (await import('./command.ts')).runCommand(words);
 }
 
 process.exitCode = await main(process.argv.slice(2));

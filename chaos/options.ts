@@ -2,41 +2,8 @@
 import { parseArgs } from 'node:util';
 import type { Form } from './expect/measurement.ts';
 import { expectationNames } from './expect/run.ts';
-
-export type ChaosOptions = Readonly<{
-  /** Kills go on for this long; null means until the numbers below are reached. */
-  seconds: number | null;
-  gatewayKills: number;
-  databaseKills: number;
-  /** How often a gateway is stopped for longer than its lease, and how often its clock jumps. */
-  freezes: number;
-  clockJumps: number;
-  /** Rounds in which honest customers are measured, first alone and then beside hostile ones, and how long each half takes. */
-  hostileRounds: number;
-  hostileMs: number;
-  /** How long a gateway may be silent before the other one takes it for dead. */
-  leaseMs: number;
-  connections: number;
-  seed: number;
-  /** How long the database stays away after every second kill; after the others it is started again at once. */
-  awayMs: number;
-  /** A data folder to begin with a copy of; nobody but the tests names one. */
-  preparedFolder?: string;
-}>;
-
-export const shortForm: ChaosOptions = {
-  seconds: null,
-  gatewayKills: 10,
-  databaseKills: 3,
-  freezes: 1,
-  clockJumps: 2,
-  hostileRounds: 2,
-  hostileMs: 4_000,
-  leaseMs: 10_000,
-  connections: 32,
-  seed: 1,
-  awayMs: 7_000,
-};
+import { type HostileOptions, hostileForm } from './hostile/run.ts';
+import { type ChaosOptions, shortForm } from './trials/options.ts';
 
 export const usage = `npm run chaos -- [--seconds N | --gateway-kills N --database-kills N --freezes N --clock-jumps N]
                  [--hostile-rounds N] [--lease MS] [--connections N] [--seed N] [--away MS] [--write]
@@ -48,18 +15,9 @@ npm run chaos -- --rolling SECONDS
 npm run chaos -- --expect all|NAME,… [--seconds N] [--rounds N] [--rate N]
                  where NAME is one of: ${expectationNames.join(', ')}`;
 
-export type HostileOptions = Readonly<{
-  requests: number;
-  connections: number;
-  seed: number;
-  preparedFolder?: string;
-}>;
-
-export const hostileForm: HostileOptions = { requests: 1_000_000, connections: 64, seed: 1 };
-
 export type Command = Readonly<{
   chaos: ChaosOptions;
-  /** Run instead of the kills: hostile requests by the million. */
+  /** Run instead of the kills: a million hostile requests. */
   hostile: HostileOptions | null;
   /** Rounds in which the database’s confirmations are lost, run instead of the kills. */
   confirmationRounds: number | null;
@@ -76,33 +34,36 @@ export type Command = Readonly<{
 
 const expectationForm: Form = { perSecond: 100, seconds: 30, rounds: 10, streamSeconds: 10 };
 
+/** Freezes take long, so a long run has one per this many kills; likewise clock jumps. */
+const killsPerFreeze = 20;
+const killsPerJump = 10;
+
+const known = {
+  seconds: { type: 'string' },
+  'gateway-kills': { type: 'string' },
+  'database-kills': { type: 'string' },
+  freezes: { type: 'string' },
+  'clock-jumps': { type: 'string' },
+  'hostile-rounds': { type: 'string' },
+  lease: { type: 'string' },
+  connections: { type: 'string' },
+  seed: { type: 'string' },
+  away: { type: 'string' },
+  hostile: { type: 'boolean', default: false },
+  requests: { type: 'string' },
+  confirmations: { type: 'string' },
+  admission: { type: 'string' },
+  retries: { type: 'string' },
+  rolling: { type: 'string' },
+  expect: { type: 'string' },
+  rounds: { type: 'string' },
+  rate: { type: 'string' },
+  write: { type: 'boolean', default: false },
+} as const;
+
 /** Throws an Error whose message says which option is wrong. */
 export function readOptions(words: readonly string[]): Command {
-  const { values } = parseArgs({
-    args: [...words],
-    options: {
-      seconds: { type: 'string' },
-      'gateway-kills': { type: 'string' },
-      'database-kills': { type: 'string' },
-      freezes: { type: 'string' },
-      'clock-jumps': { type: 'string' },
-      'hostile-rounds': { type: 'string' },
-      lease: { type: 'string' },
-      connections: { type: 'string' },
-      seed: { type: 'string' },
-      away: { type: 'string' },
-      hostile: { type: 'boolean', default: false },
-      requests: { type: 'string' },
-      confirmations: { type: 'string' },
-      admission: { type: 'string' },
-      retries: { type: 'string' },
-      rolling: { type: 'string' },
-      expect: { type: 'string' },
-      rounds: { type: 'string' },
-      rate: { type: 'string' },
-      write: { type: 'boolean', default: false },
-    },
-  });
+  const { values } = parseArgs({ args: [...words], options: known });
   const seconds = values.seconds === undefined ? null : count('seconds', values.seconds);
   const gatewayKills = count('gateway-kills', values['gateway-kills'], shortForm.gatewayKills);
   const oneIn = (rarity: number, least: number) => Math.max(least, Math.round(gatewayKills / rarity));
@@ -148,10 +109,6 @@ export function readOptions(words: readonly string[]): Command {
     write: values.write,
   };
 }
-
-/** Freezes take long, so a long run has one for so many kills; likewise jumps of a clock. */
-const killsPerFreeze = 20;
-const killsPerJump = 10;
 
 function readNames(text: string): readonly string[] {
   if (text === 'all') return expectationNames;

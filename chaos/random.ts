@@ -1,4 +1,4 @@
-/** Chance that can be had again: the same seed gives the same choices. */
+/** Reproducible randomness: the same seed gives the same choices. */
 export class Random {
   #state: number;
 
@@ -28,7 +28,7 @@ export class Random {
     return items[this.between(0, items.length - 1)] ?? items[0];
   }
 
-  /** A generator of its own for one of many that run side by side, so that their order does not matter. */
+  /** A separate generator for one of several concurrent users, so that their order does not matter. */
   fork(number: number): Random {
     return new Random(this.#state ^ Math.imul(number + 1, 0x9e3779b1));
   }

@@ -1,45 +1,27 @@
-/** A whole run: put the world together, load it, break it, let it come to rest, and judge. */
+/** A whole run: build the world, load it, break it, let it come to rest, and judge. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import type { Seen } from './client-call.ts';
-import { type Evidence, joinCalls } from './evidence.ts';
-import type { Finding } from './finding.ts';
-import { type Bystanders, measureBystanders } from './honest-customers.ts';
-import { judgeBystanders, judgeFreezes, judgeJumps } from './judge-trials.ts';
-import { type KillLog, killAgainAndAgain } from './kills.ts';
-import { readLedger } from './ledger-log.ts';
-import { startLoad } from './load.ts';
-import type { ChaosOptions } from './options.ts';
-import { type Environment, tollgate } from './program.ts';
+import { type Evidence, joinCalls } from './judge/evidence.ts';
+import { judge } from './judge/judge.ts';
+import { readLedger } from './judge/ledger-log.ts';
+import type { ChaosResult } from './judge/report.ts';
+import { judgeBystanders, judgeFreezes, judgeJumps } from './judge/trial-truths.ts';
+import type { Truth } from './judge/truth.ts';
+import { startWatcher, type Watched } from './judge/watcher.ts';
 import { Random } from './random.ts';
-import { createTenants, keepSpending, type Tenants } from './tenants.ts';
-import { judge } from './truths.ts';
-import { startWatcher, type Watched } from './watcher.ts';
-import { createWorld, type World } from './world.ts';
+import { type Accounts, createAccounts, keepSpending } from './trials/accounts.ts';
+import type { Seen } from './trials/client-call.ts';
+import { type Bystanders, measureBystanders } from './trials/honest-clients.ts';
+import { type KillLog, killAgainAndAgain } from './trials/kills.ts';
+import { startLoad } from './trials/load.ts';
+import type { ChaosOptions } from './trials/options.ts';
+import { type Environment, tollgate } from './world/program.ts';
+import { createWorld, type World } from './world/world.ts';
 
 /** Load goes on for a while after the last kill and the last fault, to show that all works again. */
 const afterLastKillMs = 1_500;
 const restDeadlineMs = 90_000;
 const restPollMs = 50;
-
-export type ChaosResult = Readonly<{
-  options: ChaosOptions;
-  seconds: number;
-  evidence: Evidence;
-  kills: KillLog;
-  bystanders: Bystanders;
-  findings: readonly Finding[];
-  /** From the last kill until nothing that was open then was open any more. */
-  orphansMs: number;
-  failedStarts: number;
-  commands: Readonly<{ count: number; failed: number }>;
-  /** Usage that is still waiting in files although the database is there. */
-  spooledFiles: number;
-  postgresVersion: string;
-  folder: string;
-  /** Deletes the logs of the run. */
-  remove: () => void;
-}>;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const startedAt = performance.now();
@@ -49,11 +31,11 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   });
   try {
     const setUp = world.database.open(1);
-    const tenants = await createTenants(setUp);
+    const accounts = await createAccounts(setUp);
     await setUp.close({ timeout: 1 });
 
     const random = new Random(options.seed);
-    const broken = await breakUnderLoad(world, tenants, options, random);
+    const broken = await breakUnderLoad(world, accounts, options, random);
     const { kills, orphansMs, watched, bystanders } = broken;
     const seen = [
       ...broken.seen,
@@ -81,17 +63,17 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       evidence,
       kills,
       bystanders,
-      findings: [
+      truths: [
         ...judge(evidence),
         judgeFreezes(kills.freezes),
         ...judgeJumps(kills.clockJumps),
         judgeBystanders(bystanders),
-        ...(await judgeCommands(world.environment, tenants)),
+        ...(await judgeCommands(world.environment, accounts)),
         judgeProcesses(world),
       ],
       orphansMs,
       failedStarts: total(world.nodes.map((node) => node.failedStarts)),
-      commands: { count: tenants.commands, failed: tenants.failedCommands },
+      commands: { count: accounts.commands, failed: accounts.failedCommands },
       spooledFiles: total(
         world.nodes.map((_, index) => countSpooled(join(world.folder, `node-${index}/spool`))),
       ),
@@ -114,17 +96,17 @@ type Broken = Readonly<{
 
 async function breakUnderLoad(
   world: World,
-  tenants: Tenants,
+  accounts: Accounts,
   options: ChaosOptions,
   random: Random,
 ): Promise<Broken> {
   let isOver = false;
   const watcher = startWatcher(world.database);
-  const load = startLoad(world, tenants, options.connections, random.fork(1));
+  const load = startLoad(world, accounts, options.connections, random.fork(1));
   const network = world.network.play(random.fork(3));
-  const spending = keepSpending(tenants, world.environment, () => isOver);
+  const spending = keepSpending(accounts, world.environment, () => isOver);
   try {
-    const kills = await killAgainAndAgain(world, options, random.fork(2), tenants.keys.rich);
+    const kills = await killAgainAndAgain(world, options, random.fork(2), accounts.keys.rich);
     await network.stop();
     await Bun.sleep(afterLastKillMs);
     const seen = await load.stop();
@@ -150,7 +132,7 @@ async function bystandersOf(world: World, options: ChaosOptions): Promise<Bystan
   }
 }
 
-/** Requests of clients that have gone and Generations of gateways that were killed are closed by the gateways alone. */
+/** Nothing but the gateways closes the requests of clients that left and the Generations of killed gateways. */
 async function whenAtRest(world: World, lastKillAtMs: number): Promise<number> {
   const sql = world.database.open(1);
   const deadline = Date.now() + restDeadlineMs;
@@ -170,10 +152,10 @@ async function whenAtRest(world: World, lastKillAtMs: number): Promise<number> {
   }
 }
 
-async function judgeCommands(environment: Environment, tenants: Tenants): Promise<Finding[]> {
+async function judgeCommands(environment: Environment, accounts: Accounts): Promise<Truth[]> {
   const lists = [
     ['account', 'list', '--json'],
-    ['key', 'list', '--account', tenants.richAccount, '--json'],
+    ['key', 'list', '--account', accounts.richAccount, '--json'],
     ['catalog', 'check', '--json'],
   ];
   const listed = await Promise.all(lists.map((words) => tollgate(words, environment)));
@@ -192,7 +174,7 @@ async function judgeCommands(environment: Environment, tenants: Tenants): Promis
   ];
 }
 
-function judgeProcesses(world: World): Finding {
+function judgeProcesses(world: World): Truth {
   return {
     says: 'no gateway that was ready ended by itself',
     checked: world.nodes.length,
@@ -202,7 +184,7 @@ function judgeProcesses(world: World): Finding {
   };
 }
 
-/** Without the room that running gateways have set aside. */
+/** Does not count the empty room that running gateways have set aside. */
 function countSpooled(folder: string): number {
   try {
     return readdirSync(folder).filter((name) => !name.endsWith('.reserve')).length;

@@ -6,8 +6,8 @@ import { ApiProblem, reportReachable } from './api/client.ts';
 export const codeOfMissingPage = 'page_not_loaded';
 
 /**
- * The router reloads the app when code is missing, which would leave nothing but the browser's own error page if the
- * gateway is unreachable. Another error is thrown instead, for which the app has a page.
+ * The router reloads the app when code is missing, which would leave only the browser's own error page if the gateway is
+ * unreachable. Another error is thrown instead, for which the app has a page.
  */
 export function lazyPage<Module extends Record<string, unknown>, Name extends keyof Module>(
   fetchCode: () => Promise<Module>,

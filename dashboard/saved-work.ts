@@ -15,8 +15,8 @@ export function openWork<Work>(key: string, restore: (text: string | null) => Wo
 }
 
 /**
- * Changes work that is open, and returns what it is now. Null if it was forgotten: then a late change, such as the end of a
- * response, is too.
+ * Changes open work, and returns the new state. Null if it was forgotten: a late change, such as the end of a response, is
+ * then dropped.
  */
 export function changeWork<Work>(
   key: string,
@@ -30,7 +30,7 @@ export function changeWork<Work>(
   try {
     if (text.length <= maxTextLength) sessionStorage.setItem(prefix + key, text);
   } catch {
-    // Without room in the browser it lasts until the page is closed.
+    // If the browser's storage is full, it lasts until the page is closed.
   }
   return work;
 }

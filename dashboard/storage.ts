@@ -2,7 +2,7 @@
 const unstored = new Map<string, string>();
 
 export function readStored(key: string): string | null {
-  // A browser may allow reading but not writing, such as one without space. Then the value in memory is the newer one.
+  // A browser may allow reading but not writing, as when its storage is full. Then the value in memory is newer.
   const value = unstored.get(key);
   if (value !== undefined) return value;
   try {

@@ -1,6 +1,6 @@
 /**
  * Light, dark, or the system's setting: a class on the root element. The page loads this file before its first paint, so
- * that the chosen theme does not flash; it is a file of its own because the content security policy forbids inline scripts.
+ * that the chosen theme does not flash; it is a separate file because the content security policy forbids inline scripts.
  */
 import { readStored, writeStored } from './storage.ts';
 

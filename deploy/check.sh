@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Checks everything in deploy/ with the validators that are installed, and names those that are missing.
+# Checks everything in deploy/ with the validators that are installed, and lists those that are missing.
 #
 #   deploy/check.sh          missing validators are skipped
 #   deploy/check.sh --all    missing validators are an error
@@ -60,6 +60,17 @@ dashboard_queries_parse() {
         }]}]}' grafana/dashboard.json >"$scratch/dashboard.yml" && promtool check rules "$scratch/dashboard.yml"
 }
 
+# The chart's alerts and dashboard are links to those of deploy/, which Helm follows. A checkout without symbolic links, as on
+# some Windows systems, has their paths instead.
+chart_files_are() {
+  cmp prometheus/alerts.yml "$1/files/alerts.yml" && cmp grafana/dashboard.json "$1/files/dashboard.json"
+}
+
+chart_packs_them() {
+  helm package helm/tollgate --destination "$scratch" && tar -xzf "$scratch"/tollgate-*.tgz -C "$scratch" &&
+    chart_files_are "$scratch/tollgate"
+}
+
 chart_renders() {
   helm template release helm/tollgate --kube-version 1.30.0 --values "$1" >"$scratch/$(basename "$1")"
 }
@@ -68,7 +79,7 @@ chart_rejects() {
   ! helm template release helm/tollgate --kube-version 1.30.0 --set existingSecret=s --set "$1"
 }
 
-# The program is not installed here, so /bin/true takes its place. A setting that systemd ignores is a warning without an exit
+# The program is not installed here, so /bin/true replaces it. A setting that systemd ignores is a warning without an exit
 # code, so whatever is printed about the unit counts as a failure.
 unit_is_valid() {
   sed 's#^ExecStart=.*#ExecStart=/bin/true#' systemd/tollgate.service >"$scratch/tollgate.service" &&
@@ -90,6 +101,7 @@ custom_schemas='https://raw.githubusercontent.com/datreeio/CRDs-catalog/main/{{ 
 
 check 'every alert has a runbook and a test' every_alert_has_a_runbook
 check 'every error code in the alerts exists' every_error_code_exists
+check "the chart's alerts and dashboard" chart_files_are helm/tollgate
 if has promtool; then
   check 'prometheus.yml' promtool check config prometheus/prometheus.yml
   check 'alerts.yml' promtool check rules prometheus/alerts.yml
@@ -97,6 +109,7 @@ if has promtool; then
   if has jq; then check 'queries of the dashboard' dashboard_queries_parse; fi
 fi
 if has helm; then
+  check 'helm package' chart_packs_them
   for values in helm/tollgate/ci/*.yaml; do
     check "helm lint, $(basename "$values")" helm lint helm/tollgate --strict --values "$values"
     check "helm template, $(basename "$values")" chart_renders "$values"

@@ -30,7 +30,7 @@ export const position = parser<Position>('a number of chunks, finish or usage', 
 
 const unreadable = oneOf('json', 'utf-8', 'list');
 
-/** What cannot be read of the event: its JSON, its bytes, or that it is an object at all. */
+/** What makes the event unreadable: invalid JSON, invalid bytes, or a list instead of an object. */
 export const malformed = parser(
   'a number of chunks, finish or usage, and may end with json, utf-8 or list',
   (value) => {

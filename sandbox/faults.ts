@@ -9,7 +9,7 @@ const bodiless = new Set([204, 205, 304]);
 
 const maxFailedIds = 10_000;
 
-/** What the faults that pass after a while have to remember. */
+/** The memory of the faults that pass after a while. */
 export class FaultMemory {
   /** How often each `[[flaky …]]` directive has failed, by its text. */
   readonly #flakyCounts = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Parses a chat completion request as strictly as OpenAI does. Documented at platform.openai.com/docs/api-reference/chat. */
+/** Parses a chat completion request as strictly as OpenAI. Documented at platform.openai.com/docs/api-reference/chat. */
 
 import { type ChatRequest, checkToolResults } from './chat-request.ts';
 import { BadRequest } from './errors.ts';

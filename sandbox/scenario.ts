@@ -86,7 +86,7 @@ export type Reading = Readonly<{
   plainText: string;
 }>;
 
-/** One whose name is unknown, or whose value is invalid. */
+/** A directive whose name is unknown or whose value is invalid. */
 export class BadDirective extends BadRequest {
   constructor(
     message: string,

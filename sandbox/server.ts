@@ -48,15 +48,70 @@ const modelList = JSON.stringify({
 export function startSandbox(options: SandboxOptions = {}): Sandbox {
   const { port = 0, host = '127.0.0.1' } = options;
   const log = new Log(options);
-  const memory = new FaultMemory();
-  let requestCount = 0;
-  let directives = options.directives ?? '';
-  let standing = readStanding(directives);
+  const provider = new Provider(log, options.directives ?? '');
+  const server = Bun.serve({
+    port,
+    hostname: host,
+    idleTimeout: 0, // A scenario may be silent for any length of time.
+    development: false,
+    routes: {
+      '/v1/chat/completions': { POST: (request) => provider.handle(openaiChat, request) },
+      '/v1/images/generations': { POST: (request) => provider.handle(images, request) },
+      '/v1/messages': { POST: (request) => provider.handle(anthropicChat, request) },
+      '/v1beta/models/:action': { POST: (request) => provider.handleGoogle(request) },
+      '/v1/decisions': { POST: (request) => provider.handle(decisions, request) },
+      '/v1/models': { GET: (request) => provider.listModels(request) },
+      '/images/:name': { GET: (request) => serveImage(request.params.name) },
+      '/healthz': () => Response.json({ sandbox: true }, { headers: privateHeaders }),
+    },
+    fetch: (request) => provider.notFound(request),
+  });
+  const boundPort = server.port ?? port;
+  const url = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${boundPort}`;
+  provider.baseUrl = url;
+  return {
+    port: boundPort,
+    url,
+    get directives() {
+      return provider.directives;
+    },
+    set directives(text) {
+      provider.directives = text;
+    },
+    entries: log.stored,
+    stop: () => server.stop(true),
+  };
+}
 
-  async function handle<Input>(endpoint: Endpoint<Input>, request: Request): Promise<Response> {
-    requestCount += 1;
-    const number = requestCount;
-    const record = new RequestRecord(log, request);
+/** Answers the requests to all endpoints, and numbers them. */
+class Provider {
+  /** Where the images in its answers are. */
+  baseUrl = '';
+  readonly #log: Log;
+  readonly #memory = new FaultMemory();
+  #requestCount = 0;
+  #directives: string;
+  #standing: Reading | null;
+
+  constructor(log: Log, directives: string) {
+    this.#log = log;
+    this.#directives = directives;
+    this.#standing = readStanding(directives);
+  }
+
+  get directives(): string {
+    return this.#directives;
+  }
+
+  set directives(text: string) {
+    this.#standing = readStanding(text);
+    this.#directives = text;
+  }
+
+  async handle<Input>(endpoint: Endpoint<Input>, request: Request): Promise<Response> {
+    this.#requestCount += 1;
+    const number = this.#requestCount;
+    const record = new RequestRecord(this.#log, request);
     const { format } = endpoint;
     try {
       const rejection = format.rejection(request.headers);
@@ -65,11 +120,11 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
       describe(record, endpoint.about);
       const input = endpoint.read(record.body);
       const own = readDirectives(endpoint.userText(input));
-      const reading = standing === null ? own : mergeReadings(standing, own);
+      const reading = this.#standing === null ? own : mergeReadings(this.#standing, own);
       record.directives = reading.written;
-      const call = { format, number, input, reading, record, baseUrl: url };
+      const call = { format, number, input, reading, record, baseUrl: this.baseUrl };
       // Most requests ask for no fault and skip the await.
-      const fault = reading.written.length > 0 ? await answerFault(call, memory) : null;
+      const fault = reading.written.length > 0 ? await answerFault(call, this.#memory) : null;
       return fault ?? endpoint.answer(call);
     } catch (error) {
       if (!(error instanceof BadRequest)) throw error;
@@ -78,74 +133,40 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
   }
 
   /** The path ends with the model, a colon and the method. */
-  function handleGoogle(request: Bun.BunRequest<'/v1beta/models/:action'>): Promise<Response> | Response {
+  handleGoogle(request: Bun.BunRequest<'/v1beta/models/:action'>): Promise<Response> | Response {
     const { action } = request.params;
     const colon = action.lastIndexOf(':');
     const model = action.slice(0, colon);
     switch (action.slice(colon + 1)) {
       case 'generateContent':
-        return handle(generateContent(model), request);
+        return this.handle(generateContent(model), request);
       case 'streamGenerateContent':
-        return handle(streamGenerateContent(model, new URL(request.url).searchParams.get('alt')), request);
+        return this.handle(
+          streamGenerateContent(model, new URL(request.url).searchParams.get('alt')),
+          request,
+        );
       case 'predict':
-        return handle(predict(model), request);
+        return this.handle(predict(model), request);
       default:
-        return notFound(request);
+        return this.notFound(request);
     }
   }
 
-  function listModels(request: Request): Response {
-    requestCount += 1;
-    const record = new RequestRecord(log, request);
+  listModels(request: Request): Response {
+    this.#requestCount += 1;
+    const record = new RequestRecord(this.#log, request);
     const rejection = openai.rejection(request.headers);
-    if (rejection !== null) return reject(openai, record, requestCount, rejection);
+    if (rejection !== null) return reject(openai, record, this.#requestCount, rejection);
     record.finish(200, 'complete', null);
-    return new Response(modelList, { headers: openai.headers(requestCount, 'application/json') });
+    return new Response(modelList, { headers: openai.headers(this.#requestCount, 'application/json') });
   }
 
-  function notFound(request: Request): Response {
-    requestCount += 1;
+  notFound(request: Request): Response {
+    this.#requestCount += 1;
+    const record = new RequestRecord(this.#log, request);
     const failure = { status: 404, message: 'Unknown request URL.' };
-    return reject(
-      formatAt(new URL(request.url).pathname),
-      new RequestRecord(log, request),
-      requestCount,
-      failure,
-    );
+    return reject(formatAt(new URL(request.url).pathname), record, this.#requestCount, failure);
   }
-
-  const server = Bun.serve({
-    port,
-    hostname: host,
-    idleTimeout: 0, // A scenario may be silent for any length of time.
-    development: false,
-    routes: {
-      '/v1/chat/completions': { POST: (request) => handle(openaiChat, request) },
-      '/v1/images/generations': { POST: (request) => handle(images, request) },
-      '/v1/messages': { POST: (request) => handle(anthropicChat, request) },
-      '/v1beta/models/:action': { POST: handleGoogle },
-      '/v1/decisions': { POST: (request) => handle(decisions, request) },
-      '/v1/models': { GET: listModels },
-      '/images/:name': { GET: (request) => serveImage(request.params.name) },
-      '/healthz': () => Response.json({ sandbox: true }, { headers: privateHeaders }),
-    },
-    fetch: notFound,
-  });
-  const boundPort = server.port ?? port;
-  const url = `http://${host === '0.0.0.0' ? '127.0.0.1' : host}:${boundPort}`;
-  return {
-    port: boundPort,
-    url,
-    get directives() {
-      return directives;
-    },
-    set directives(text) {
-      standing = readStanding(text);
-      directives = text;
-    },
-    entries: log.stored,
-    stop: () => server.stop(true),
-  };
 }
 
 /** Null if there are none, so that most requests need no merge. */

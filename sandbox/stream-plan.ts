@@ -16,7 +16,7 @@ type Script = Readonly<{
   usageIndex: number | null;
 }>;
 
-/** Stands for a byte that no UTF-8 has. */
+/** Stands for a byte that never occurs in UTF-8. */
 const notUtf8 = '\ue000';
 
 /** Events that nobody can read. */
@@ -82,7 +82,7 @@ function scriptOf(format: ChatFormat, outline: StreamOutline, scenario: Scenario
   return { events, ending: 'end', isComplete, usageIndex: count > usageIndex ? usageIndex : usageIndex + 1 };
 }
 
-/** One write per event, one for all, or split by bytes. `shift` is the offset of a write from its event, if events have their own. */
+/** One write per event, one for all, or split by bytes. `shift` is a write's offset from its event, if each has one. */
 function writesOf(
   frames: Writes,
   { huge, burst, bytes }: Scenario,

@@ -21,7 +21,7 @@ export type TokenCounts = Readonly<{
 /** As it appears in the answer and in the log. Wrong if a directive asks for it. */
 export type ReportedUsage = Readonly<Record<string, unknown>>;
 
-/** A format's names of the figures that a directive can falsify. */
+/** A format's names for the figures that a directive can falsify. */
 export type UsageNames = Readonly<{ input: string; output: string; total: string | null }>;
 
 export function countTokens(text: string): number {

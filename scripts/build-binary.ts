@@ -1,8 +1,8 @@
 /**
  * npm run build:binary [-- --target linux-arm64] [-- --outfile FILE]
  *
- * Makes one executable of the gateway, the command line and the sandbox, with the migrations, the built dashboard and the
- * default catalogue inside. For this machine, or for another platform, whose Bun is then downloaded.
+ * Builds one executable with the gateway, the command line, the sandbox, the migrations, the built dashboard and the
+ * default catalogue. For this machine, or for another platform, whose Bun is then downloaded.
  */
 import { cpSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -32,7 +32,7 @@ const dashboard = join(root, 'dashboard');
 const stamp = await stampOf(dashboard);
 if ((await readFiles(dashboard, stamp)) === null) await storeFiles(dashboard, stamp, await buildDashboard());
 
-// A file or folder is put into the executable under its last name, so what lies deeper is put together first.
+// The executable stores a file or folder under its base name, so nested ones are copied together first.
 const staged = mkdtempSync(join(tmpdir(), 'tollgate-binary-'));
 process.on('exit', () => rmSync(staged, { recursive: true, force: true }));
 for (const name of ['docs.css', 'docs.html', 'guide.html', `dist/${stamp}`])
@@ -42,15 +42,15 @@ for (const name of guideNames) cpSync(join(root, 'docs', `${name}.md`), join(sta
 process.chdir(root);
 try {
   await Bun.build({
-    // Each thread is an entry point of its own.
-    entrypoints: ['scripts/executable.ts', 'src/ledger/heartbeat-worker.ts'],
+    // Each thread is a separate entry point.
+    entrypoints: ['scripts/executable.ts', 'src/nodes/heartbeat-worker.ts'],
     root: '.',
     target: 'bun',
     compile: {
       outfile,
       ...(target === own ? {} : { target: `bun-${target}` as Bun.Build.CompileTarget }),
       assets: ['migrations', 'package.json', 'catalog.yaml', join(staged, 'dashboard'), join(staged, 'docs')],
-      // Of the folder that it is run in, only .env is for Tollgate.
+      // Of the settings in the folder that it runs in, only .env is for Tollgate.
       autoloadBunfig: false,
     },
   });

@@ -1,12 +1,12 @@
-/** The programs that tests start by the hundred, each as a script that Bun need not put together from a thousand files. */
+/** The programs that tests start hundreds of times, each bundled, so that Bun need not load a thousand files. */
 import { chmodSync, mkdtempSync } from 'node:fs';
 import { join } from 'node:path';
 
 const root = join(import.meta.dir, '..');
 
-/** Returns the folder, which belongs to the run: whoever made it removes it. */
+/** Returns the folder, which the caller removes. */
 export async function bundleForTests(): Promise<string> {
-  // As deep below the checkout as the sources are, which find its other files by their own place.
+  // As deep below the checkout as the sources, which find other files relative to themselves.
   const folder = mkdtempSync(join(root, 'node_modules/.tollgate-test-'));
   // Some tests start a gateway as another user.
   chmodSync(folder, 0o755);
@@ -16,7 +16,7 @@ export async function bundleForTests(): Promise<string> {
     outdir: folder,
     naming: { entry: '[name].js' },
     splitting: true,
-    // It finds its sources by its own place, and is needed only where no dashboard has been built.
+    // It finds its sources relative to itself, and is needed only if no dashboard has been built.
     external: ['*/dashboard/build.ts'],
   });
   return folder;

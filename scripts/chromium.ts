@@ -1,7 +1,7 @@
-/** The browser that the tests of the dashboard drive: one that is there, or Debian's, installed when that is possible. */
+/** The browser that the tests of the dashboard drive: an installed one, or Debian's, installed if possible. */
 import { existsSync } from 'node:fs';
 
-/** It has no windows to paint and takes a fifth less of a processor. */
+/** It paints no windows and takes a fifth less CPU. */
 const quickest = 'chromium-headless-shell';
 const names = [quickest, 'chromium', 'chromium-browser', 'google-chrome', 'google-chrome-stable'];
 const applications = [
@@ -14,7 +14,7 @@ export function findChromium(): string | null {
   return found ?? applications.find((path) => existsSync(path)) ?? null;
 }
 
-/** True when there is a browser in the end; otherwise it has been said how to get one. */
+/** True if there is a browser now; otherwise it has printed how to get one. */
 export function ensureChromium(): boolean {
   if (findChromium() !== null) return true;
   if (process.getuid?.() === 0 && Bun.which('apt-get') !== null) install();

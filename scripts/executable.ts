@@ -6,7 +6,7 @@ if (process.argv[2] === 'sandbox') {
   await import('../sandbox/main.ts');
 } else {
   const environment = process.argv[2] === 'serve' ? environmentForManyRequests() : null;
-  // In the same process, so that signals still reach it. What is run from a checkout gets this from bin/tollgate.
+  // In the same process, so that signals still reach it. In a checkout, bin/tollgate does this.
   if (environment !== null)
     process.execve?.(process.execPath, [process.execPath, ...process.argv.slice(2)], environment);
   await import('../src/cli/main.ts');

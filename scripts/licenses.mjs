@@ -8,7 +8,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
-/** Permissive ones, which ask for no more than that their text goes along. */
+/** Permissive ones, which only require that their text is included. */
 const allowed = new Set([
   '0BSD',
   'Apache-2.0',
@@ -42,7 +42,7 @@ const refused = rows.filter(({ license }) => !isAllowed(license));
 console.log(`\n${rows.length} packages, ${refused.length} with a licence that is not allowed.`);
 if (refused.length > 0) process.exitCode = 1;
 
-/** One of several suffices; of those that apply together all must be allowed. */
+/** For "OR" one must be allowed, for "AND" all. */
 function isAllowed(expression) {
   const alternatives = expression.replace(/[()]/g, '').split(' OR ');
   return alternatives.some((all) => all.split(' AND ').every((license) => allowed.has(license.trim())));

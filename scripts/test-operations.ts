@@ -42,7 +42,7 @@ function needsOf(file: string): { program: string; remedy: string }[] {
   }));
 }
 
-/** Debian keeps PostgreSQL's programs in a folder per version, and daemons out of the way of users. */
+/** Debian keeps PostgreSQL's programs in a folder per version, and daemons outside the users' PATH. */
 function isInstalled(program: string): boolean {
   if (program.startsWith('/')) return Bun.file(program).size > 0;
   return Bun.which(program) !== null || Bun.which(program, { PATH: '/usr/sbin:/usr/local/sbin' }) !== null;

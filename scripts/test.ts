@@ -1,43 +1,57 @@
-/** Everything that must hold, in one run: types, lint, format and every test. Ends with `N passed, N failed`. */
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+/**
+ * Everything that must hold, in one run: types, lint, format and every test. Ends with `N passed, N failed`. Given names
+ * of folders or files, it runs only those tests.
+ */
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, watch } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { acquireEmbeddedServer } from '../src/database/embedded.ts';
 import { coverageFaults } from '../tests/support/recorder.ts';
 import { bundleForTests } from './bundle-for-tests.ts';
 import { ensureChromium } from './chromium.ts';
+import { ProgressPrinter } from './test-progress.ts';
 import { countsIn, errorsIn, failedFilesOf, hasCounterexample, outputOf, sumOf } from './test-report.ts';
+import { selectionOf } from './test-selection.ts';
 
 const root = join(import.meta.dir, '..');
+const allFiles = [...new Bun.Glob('tests/**/*.test.ts').scanSync(root)].sort();
+const words = process.argv.slice(2);
+const selection = selectionOf(words, allFiles);
+if ('unknown' in selection) {
+  const { unknown, rooms } = selection;
+  write(`No folder or test file is named ${unknown}. The folders are ${rooms.join(', ')}.\n`);
+  process.exit(1);
+}
+const { files, options } = selection;
+const isWholeRun = words.every((word) => word === '--update-timings');
 const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-report-'));
+/** Every test file that has ended leaves a file here (tests/support/preload.ts). */
 const seenErrors = join(folder, 'errors');
 const cluster = join(folder, 'cluster');
 mkdirSync(seenErrors);
 mkdirSync(cluster);
-const isWholeRun = process.argv.length === 2;
-/** Files spend about a third of their time waiting for a process or a deadline, so three keep two cores busy. */
+/** Files wait for processes and deadlines for much of their time, so four keep two cores busy. */
 const filesAtOnce = 4;
 /** When more files than this fail, it was not by chance. */
 const maxRerunFiles = 8;
 
 const tool = (name: string) => join(root, 'node_modules/.bin', name);
-const hasBrowser = ensureChromium();
-const [server, bundle, ...staticChecks] = await Promise.all([
+const needsBrowser = (files ?? allFiles).some((file) => /^tests\/(browser|dashboard)\//.test(file));
+const hasBrowser = needsBrowser ? [ensureChromium()] : [];
+const [server, bundle, staticChecks] = await Promise.all([
   acquireEmbeddedServer(cluster),
   bundleForTests(),
-  check('types', [tool('tsc'), '--noEmit']),
-  check('types of the dashboard', [tool('tsc'), '--noEmit', '-p', 'dashboard']),
-  check('format and lint', [tool('biome'), 'check', '--error-on-warnings']),
-  check('floating promises', [tool('oxlint'), '--type-aware', '--deny-warnings']),
+  // A partial run should answer for its part only, and soon.
+  isWholeRun ? checkStatically() : [],
 ]);
-const checks = [hasBrowser, ...staticChecks];
+const checks = [...hasBrowser, ...staticChecks];
 
 write('\n— tests\n');
-const run = await runTests([
+const run = await runTests(files, [
   `--parallel=${filesAtOnce}`,
   // The slowest files start first.
   '--timings=scripts/test-timings.json',
-  ...process.argv.slice(2),
+  ...options,
 ]);
 const { counts } = run;
 const unstable: string[] = [];
@@ -50,7 +64,7 @@ const { total, failed } = sumOf(counts);
 const errors = errorsIn(run.output);
 // A runner that died without a report has failed, whatever it counted before.
 const hasDied = run.exitCode !== 0 && failedFiles.length === 0 && errors === 0;
-// Only a run of everything can tell which errors no test ever met.
+// Only a full run can tell which errors never occurred.
 if (isWholeRun && failed + errors === 0 && !hasDied) checks.push(reportUnseenErrors());
 for (const file of unstable) reportUnstable(file);
 const failedChecks = checks.filter((passed) => !passed).length;
@@ -61,6 +75,15 @@ process.exit(failures === 0 && total > 0 ? 0 : 1);
 
 function write(text: string): void {
   process.stdout.write(text);
+}
+
+async function checkStatically(): Promise<boolean[]> {
+  return await Promise.all([
+    check('types', [tool('tsc'), '--noEmit']),
+    check('types of the dashboard', [tool('tsc'), '--noEmit', '-p', 'dashboard']),
+    check('format and lint', [tool('biome'), 'check', '--error-on-warnings']),
+    check('promises and long functions', [tool('oxlint'), '--type-aware', '--deny-warnings']),
+  ]);
 }
 
 /** These run at the same time, so each prints what it found when it has ended. */
@@ -78,8 +101,8 @@ async function check(title: string, command: string[]): Promise<boolean> {
   return exitCode === 0;
 }
 
-/** Prints what the tests print while they run. */
-async function runTests(options: readonly string[]) {
+/** Prints what the tests print while they run, and how many files are left. */
+async function runTests(selected: readonly string[] | null, options: readonly string[]) {
   const report = join(folder, `${crypto.randomUUID()}.xml`);
   const settings = ['--no-isolate', '--timeout', '60000', '--reporter=junit', `--reporter-outfile=${report}`];
   const folders = [
@@ -87,20 +110,34 @@ async function runTests(options: readonly string[]) {
     `TOLLGATE_TEST_CLUSTER=${cluster}`,
     `TOLLGATE_TEST_BUNDLE=${bundle}`,
   ];
-  const child = Bun.spawn(['env', ...folders, process.execPath, 'test', ...settings, ...options], {
+  const paths = selected?.map((file) => `./${file}`) ?? [];
+  const command = [process.execPath, 'test', ...settings, ...options, ...paths];
+  const child = Bun.spawn(['env', ...folders, ...command], {
     cwd: root,
     stdin: 'ignore',
-    stdout: 'inherit',
+    stdout: 'pipe',
     stderr: 'pipe',
   });
-  let output = '';
-  const decoder = new TextDecoder();
-  for await (const bytes of child.stderr) {
-    const text = decoder.decode(bytes, { stream: true });
-    output += text;
-    write(text);
-  }
+  const total = selected?.length ?? allFiles.length;
+  const printer = new ProgressPrinter(total, process.stdout.isTTY, write);
+  const endedBefore = readdirSync(seenErrors).length;
+  const watcher = watch(seenErrors, () => {
+    printer.setLeft(total - (readdirSync(seenErrors).length - endedBefore));
+  });
+  const forward = async (stream: ReadableStream<Uint8Array>): Promise<string> => {
+    let output = '';
+    const decoder = new TextDecoder();
+    for await (const bytes of stream) {
+      const text = decoder.decode(bytes, { stream: true });
+      output += text;
+      printer.write(text);
+    }
+    return output;
+  };
+  const [output] = await Promise.all([forward(child.stderr), forward(child.stdout)]);
   const exitCode = await child.exited;
+  watcher.close();
+  printer.end();
   return { exitCode, output, counts: countsIn(readReport(report)) };
 }
 
@@ -113,10 +150,10 @@ function readReport(file: string): string {
   }
 }
 
-/** Once more and alone: a test that passes now depends on something that it should not depend on. */
+/** Once more and alone: a test that passes now depends on something that it should not. */
 async function rerun(file: string): Promise<void> {
   write(`\n— once more, alone: ${file}\n`);
-  const again = await runTests([`./${file}`]);
+  const again = await runTests([file], []);
   const count = again.counts.get(file);
   // Without a count the failures of the first time stand.
   if (count === undefined) return;
@@ -125,7 +162,7 @@ async function rerun(file: string): Promise<void> {
   if (!hasFailed) unstable.push(file);
 }
 
-/** It does not fail the run, and has to be fixed all the same. */
+/** It does not fail the run, but has to be fixed. */
 function reportUnstable(file: string): void {
   write(`\n!!! unstable, to be fixed: ${file} failed in the run and passed alone. It printed:\n`);
   write(`${outputOf(file, run.output).replace(/^/gm, '    ')}\n`);

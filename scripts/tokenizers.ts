@@ -77,7 +77,7 @@ function decoded(bytes: Uint8Array): readonly string[] {
   }
 }
 
-/** SentencePiece writes spaces as `▁`, and bytes as `<0x0A>`, which are no text. */
+/** SentencePiece writes spaces as `▁`, and bytes as `<0x0A>`, which are not text. */
 function spaced(tokens: readonly string[]): readonly string[] {
   return tokens.filter((token) => !/^<0x..>$/.test(token)).map((token) => token.replaceAll('▁', ' '));
 }

@@ -1,4 +1,5 @@
 /** The only reader of the environment. Anything missing or wrong is reported at startup, with the name of the variable. */
+import { availableParallelism } from 'node:os';
 import { resolve } from 'node:path';
 import { urlsOfHosts } from './lib/database-url.ts';
 import {
@@ -13,7 +14,6 @@ import {
 import type { IpNetwork } from './lib/ip-address.ts';
 import { type LogLevel, logLevels } from './lib/log.ts';
 import { OperatorError } from './lib/operator-error.ts';
-import { type ProcessSettings, readProcesses } from './process-config.ts';
 
 const minSecret = 32;
 
@@ -23,13 +23,33 @@ type DurabilitySetting = (typeof durabilitySettings)[number];
 
 const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
 
+/** How a gateway stops: how long it still serves everyone, and how long requests may take in all, from the signal on. */
+type DrainSettings = Readonly<{ delaySeconds: number; seconds: number }>;
+
+type MetricsSettings = Readonly<{
+  isOn: boolean;
+  /** Where the metrics are served without a token; null for nowhere. */
+  port: number | null;
+  /** Opens /metrics on the gateway's own port to those who present it. */
+  token: string | null;
+}>;
+
+type ProcessSettings = Readonly<{
+  /** How many processes serve requests. */
+  workers: number;
+  /** Which of them this process is, from 1; null when it is none, or the only one. Set by their parent. */
+  worker: number | null;
+  drain: DrainSettings;
+  metrics: MetricsSettings;
+}>;
+
 export type Config = ProcessSettings &
   Readonly<{
     port: number;
     host: string;
     /** May name several hosts, of which one accepts writes. Null means the embedded PostgreSQL inside the data folder. */
     databaseUrl: string | null;
-    /** Where sessions last, when the database above is behind a transaction pooler. */
+    /** For lasting sessions, when the database above is behind a transaction pooler. */
     databaseDirectUrl: string | null;
     /** A replica for lists and reports. */
     databaseReadUrl: string | null;
@@ -54,7 +74,7 @@ export type Config = ProcessSettings &
     generationRetentionDays: number | null;
     /** How many bytes of request bodies may be in memory at a time; a quarter of it per account. */
     bodyBudgetBytes: number;
-    /** The source of decisions. Null stands for what is not set. */
+    /** The source of decisions. Null means not set. */
     decisions: Readonly<{
       baseUrl: string | null;
       model: string | null;
@@ -67,7 +87,7 @@ export type Config = ProcessSettings &
     traces: TraceSettings | null;
     /** Whether calls to providers go through a proxy that the environment names. */
     isProxied: boolean;
-    /** Where weaknesses are reported, as a mailto: or https: URL; null when nowhere. */
+    /** Where to report vulnerabilities, as a mailto: or https: URL; null when nowhere. */
     securityContact: string | null;
     /** Who called the command line with sudo; null when nobody did. */
     sudoUser: string | null;
@@ -113,7 +133,7 @@ export function readConfig(environment: Environment = process.env): Config {
   };
 }
 
-/** The configuration, and what is wrong with the secret alone: then it counts as not set. Throws for anything else. */
+/** The configuration, and what is wrong with the secret, which then counts as not set. Throws for any other problem. */
 export function readConfigApartFromSecret(
   environment: Environment = process.env,
 ): Readonly<{ config: Config; secretProblem: string | null }> {
@@ -158,8 +178,8 @@ function readDatabaseUrl(environment: Environment, name: string): string | null 
 }
 
 /**
- * The environment of a worker: that of its parent, its own number, and what the parent has worked out for all of them. A
- * worker has no terminal, so it would drain in another way than its parent on one.
+ * The environment of a worker: that of its parent, its own number, and what the parent has decided for all of them. A
+ * worker has no terminal, so by itself it would drain differently from a parent that has one.
  */
 export function workerEnvironment(
   { drain }: Pick<Config, 'drain'>,
@@ -205,7 +225,7 @@ function readAuthSecret(environment: Environment): string | null {
   const text = readSecret(environment, 'AUTH_SECRET');
   if (text === null || text.length >= minSecret) return text;
   throw new OperatorError(
-    `AUTH_SECRET must have at least ${minSecret} characters. Make one with: openssl rand -base64 32`,
+    `AUTH_SECRET must have at least ${minSecret} characters. Generate one with: openssl rand -base64 32`,
   );
 }
 
@@ -286,4 +306,62 @@ function readDecisionsUrl(environment: Environment): string | null {
   throw new OperatorError(
     'DECISIONS_BASE_URL must be an address such as https://decisions.example.com/v1, without credentials or a query.',
   );
+}
+
+function readProcesses(environment: Environment): ProcessSettings {
+  const workers = readWorkers(environment);
+  const worker = environment.TOLLGATE_WORKER ? Number(environment.TOLLGATE_WORKER) : null;
+  return {
+    workers,
+    worker,
+    drain: readDrain(environment),
+    metrics: readMetrics(environment, workers, worker),
+  };
+}
+
+const minToken = 16;
+const maxWorkers = 256;
+
+function readWorkers(environment: Environment): number {
+  if (environment.WORKERS === 'auto') return Math.min(availableParallelism(), maxWorkers);
+  if (!environment.WORKERS || /^\d+$/.test(environment.WORKERS))
+    return readInteger(environment, 'WORKERS', 1, 1, maxWorkers);
+  throw new OperatorError(
+    `WORKERS must be auto or a whole number from 1 to ${maxWorkers}, but is "${environment.WORKERS}".`,
+  );
+}
+
+/** Someone at a terminal who presses Ctrl-C has no balancer to wait for. */
+const isAtTerminal = process.stdin.isTTY === true && process.stdout.isTTY === true;
+
+const maxDrainSeconds = 86_400;
+
+/** The embedded database is for one gateway without a balancer, mostly someone's own machine. */
+function readDrain(environment: Environment): DrainSettings {
+  const isEmbedded = !environment.DATABASE_URL && !environment.DATABASE_URL_FILE;
+  const defaultDelay = isEmbedded || isAtTerminal ? 0 : 5;
+  const delaySeconds = readInteger(environment, 'DRAIN_DELAY_SECONDS', defaultDelay, 0, maxDrainSeconds);
+  const defaultSeconds = Math.max(isEmbedded ? 10 : 600, delaySeconds);
+  const seconds = readInteger(environment, 'DRAIN_SECONDS', defaultSeconds, 0, maxDrainSeconds);
+  if (environment.DRAIN_DELAY_SECONDS && seconds < delaySeconds)
+    throw new OperatorError(
+      `DRAIN_SECONDS includes DRAIN_DELAY_SECONDS, so it must be at least ${delaySeconds}, but is ${seconds}.`,
+    );
+  return { delaySeconds: Math.min(delaySeconds, seconds), seconds };
+}
+
+/** Each worker serves its own metrics on its own port: METRICS_PORT and the ones after it. */
+function readMetrics(environment: Environment, workers: number, worker: number | null): MetricsSettings {
+  const token = readSecret(environment, 'METRICS_TOKEN');
+  if (token !== null && token.length < minToken)
+    throw new OperatorError(`METRICS_TOKEN must have at least ${minToken} characters.`);
+  const isOn = readChoice(environment, 'METRICS', 'on', ['on', 'off']) === 'on';
+  if (isOn && token !== null && workers > 1)
+    throw new OperatorError(
+      `METRICS_TOKEN works with a single worker only, but WORKERS makes ${workers}: each scrape would reach another one. Set METRICS_PORT instead, and scrape one port per worker, from METRICS_PORT on.`,
+    );
+  const first = environment.METRICS_PORT
+    ? readInteger(environment, 'METRICS_PORT', 0, 1, 65_536 - workers)
+    : null;
+  return { isOn, port: first === null ? null : first + (worker ?? 1) - 1, token };
 }

@@ -13,8 +13,8 @@ import { generateKey, hashKey } from './keys/key-format.ts';
 import { createKey, defaultRequestsPerMinute, findKeysByHash } from './keys/key-store.ts';
 import { newId } from './lib/ids.ts';
 import { parseMoney } from './lib/money.ts';
-import { hashPassword, ownTicket } from './users/password.ts';
-import { insertMembership, insertUser } from './users/user-store.ts';
+import { hashPassword, ownTicket } from './people/password.ts';
+import { insertMembership, insertUser } from './people/user-store.ts';
 
 const rememberedSchema = z.object({ account: z.string(), key: z.string() });
 type Remembered = Readonly<z.infer<typeof rememberedSchema>>;

@@ -1,58 +1,52 @@
 /** Assembles the gateway: config → check the port → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
+import { openAuditJobs } from './audit/jobs.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/connection.ts';
 import { explainDatabaseError } from './database/explain.ts';
 import { fingerprintOf } from './database/node-secrets.ts';
 import { keepPartitionsAhead } from './database/partitions.ts';
-import { prepareSchema } from './database/prepare-schema.ts';
 import { keepRetention } from './database/retention.ts';
 import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
-import { openIdempotency } from './idempotency/once.ts';
-import { AbandonedStreams } from './inference/abandoned-streams.ts';
+import { Idempotency } from './idempotency/once.ts';
 import { Admission } from './inference/admission.ts';
 import { recordAttempts } from './inference/attempts.ts';
 import type { OpenGeneration } from './inference/generation.ts';
+import { ReadOnStreams } from './inference/read-on-streams.ts';
 import { authenticateWith } from './keys/authenticate.ts';
 import { openKeyCache } from './keys/key-cache.ts';
 import { KnownRates } from './keys/known-rates.ts';
-import { openAuditJobs } from './ledger/audit-jobs.ts';
-import { defaultTimings, type LeaseTimings } from './ledger/heartbeat.ts';
-import { type Ledger, openLedger } from './ledger/ledger.ts';
-import { takeLease } from './ledger/node-lease.ts';
-import { withheld } from './ledger/settlement.ts';
-import { openSpool, type Spool } from './ledger/spool.ts';
+import { openLedger } from './ledger/ledger.ts';
+import { settleLeftBehind } from './ledger/left-behind.ts';
+import { openSpool } from './ledger/spool.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
+import { defaultTimings, type LeaseTimings } from './nodes/heartbeat.ts';
+import { takeLease } from './nodes/lease.ts';
 import { drain } from './operations/drain.ts';
 import { checkReadiness } from './operations/health.ts';
 import { type Closers, listenForSignals, type Signals } from './operations/lifecycle.ts';
-import { checkPlace, listen } from './operations/listen.ts';
+import { listen } from './operations/listen.ts';
 import { defaultPatienceMs, openForServing } from './operations/open-for-serving.ts';
-import { reportOtherGateways } from './operations/other-gateways.ts';
+import { serveWithWorkers } from './operations/parent.ts';
 import { runToEnd } from './operations/run-to-end.ts';
 import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
-import { serveWithWorkers } from './parent.ts';
+import { openMailer } from './people/mailer.ts';
+import { openPeople } from './people/open.ts';
+import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { reportOf } from './routing/node-report.ts';
-import { openAttempts } from './sessions/attempts.ts';
-import { createAuth } from './sessions/auth.ts';
-import { openInvitationMail } from './sessions/invitation-mail.ts';
-import { openMailer } from './sessions/mailer.ts';
-import { openResetMail } from './sessions/reset-mail.ts';
-import { openSessions } from './sessions/sessions.ts';
-import { keepSignInTidy } from './sessions/upkeep.ts';
 import { GatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { measuredLedger } from './telemetry/measured-ledger.ts';
-import { listenForMetrics, openMetricsPage } from './telemetry/metrics-page.ts';
+import { listenForMetrics, type MetricsPage, openMetricsPage } from './telemetry/metrics-page.ts';
 import { OtlpExporter } from './telemetry/otlp-exporter.ts';
 import { RequestRecorder } from './telemetry/request-recorder.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
@@ -71,29 +65,68 @@ export async function serve(
     log,
     signals,
     isReported: parent === null,
-    start: (closers) => start(config, leaseTimings, databasePatienceMs, log, signals, parent, closers),
+    start: (closers) => start({ config, leaseTimings, databasePatienceMs, log, signals, parent, closers }),
     explain: (error) => explainDatabaseError(error, config),
   });
 }
 
-async function start(
-  config: Config,
-  leaseTimings: LeaseTimings,
-  databasePatienceMs: number,
-  log: Log,
-  signals: Signals,
-  parent: Parent | null,
-  closers: Closers,
-) {
-  if (parent === null) await checkPlace(config);
-  const database = await openForServing(config, databasePatienceMs, log, closers);
-  // The parent of a worker has migrated, if it may.
-  await prepareSchema(database, config.migratesAtStart && parent === null, log);
-  if (database.isEmbedded && parent === null) await reportOtherGateways(database.sql, config, log);
-  closers.add('partitions', keepPartitionsAhead(database.sql, log));
-  closers.add('usage', keepUsageAddedUp(database.sql, log));
-  if (config.generationRetentionDays !== null)
-    closers.add('retention', keepRetention(database.openDedicated, config.generationRetentionDays, log));
+/** What a start is given. Whatever it opens is added to the closers. */
+type Start = Readonly<{
+  config: Config;
+  leaseTimings: LeaseTimings;
+  databasePatienceMs: number;
+  log: Log;
+  signals: Signals;
+  /** Null unless this is a worker. */
+  parent: Parent | null;
+  closers: Closers;
+}>;
+
+async function start(given: Start) {
+  const { config, log, signals, parent, closers } = given;
+  const opened = await openAll(given);
+  const { database, catalog, ledger, calls, readOn } = opened;
+  let isDraining = false;
+  const services = servicesOf(config, log, opened, () => isDraining);
+  // Whoever restarts a parent that was killed needs its ports at once. Open requests may still end well.
+  const portRequested = parent?.lost ?? new Promise<never>(() => undefined);
+  // Before the gateway's own port, so that nobody is served when this one cannot be opened.
+  const metricsPage = openMetrics(given, opened, services, portRequested);
+  const origin = (): string => config.publicUrl ?? server.localOrigin;
+  const isShared = parent !== null;
+  const server = listen({ ...config, isShared }, createRoutes({ ...services, metricsPage }, origin));
+  closers.add('server', server.closeAll);
+  parent?.listening();
+  if (parent === null) {
+    log.info('listening', { address: server.address });
+    if (database.isEmbedded) {
+      const demo = await prepareDemo(database.sql, config.dataFolder);
+      showWelcome(origin(), demo, catalog.current().catalog.models.has(sandboxChat));
+    }
+  }
+
+  return {
+    drain: async () => {
+      isDraining = true;
+      // Streams that are still being read for their usage at the deadline are settled without it.
+      const endCalls = () => {
+        readOn.giveUp();
+        calls.endAll();
+      };
+      const { isBusy } = ledger;
+      const { hurryRequested } = signals;
+      await drain({ server, isBusy, endCalls, hurryRequested, portRequested }, config.drain);
+    },
+  };
+}
+
+type Opened = Awaited<ReturnType<typeof openAll>>;
+
+/** Everything that lasts as long as the process, in the order of its dependencies. */
+async function openAll(given: Start) {
+  const { config, log, signals, parent, closers } = given;
+  const database = await openForServing(config, given.databasePatienceMs, log, closers);
+  keepTidy(config, database, log, closers);
   const deriveKey = await openSecret(config, database.sql, log);
 
   const calls = new Calls();
@@ -113,134 +146,57 @@ async function start(
   const keys = await openKeyCache(database.sql, Date.now, {}, database.listen);
   closers.add('keys', keys.close);
   const { ledger, node, lease, spool } = await startLedger(
-    config,
-    leaseTimings,
+    given,
     database,
     catalog,
     fingerprintOf(deriveKey),
     metrics,
-    log,
-    closers,
   );
   const traces = config.traces === null ? null : new OtlpExporter(config.traces, node.id, log);
   if (traces !== null) closers.add('traces', () => traces.close());
-
-  const idempotency = openIdempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
+  const idempotency = new Idempotency(database.sql, deriveKey('idempotency'), node.id, streamResponse, log);
   closers.add('idempotency', idempotency.close);
-  closers.add('sign-in', keepSignInTidy(database.sql, log));
-  const auth = createAuth(database.sql, {
-    secret: deriveKey('sessions').toString('base64'),
-    publicUrl: config.publicUrl,
-  });
   const mailer = config.mail === null ? null : openMailer(config.mail, log);
   if (mailer !== null) closers.add('mail', mailer.close);
+  const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
-  let isDraining = false;
-  const abandoned = new AbandonedStreams();
-  const rates = new KnownRates();
-  const services = {
-    log,
-    sql: database.sql,
-    reads: database.reads,
-    keys,
-    bodies: new BodyBudget(config.bodyBudgetBytes),
-    catalog: catalog.current,
-    catalogFile: catalog.file,
-    catalogStatus: catalog.status,
-    nodeId: node.id,
-    audits,
-    authenticate: authenticateWith(keys),
-    rates,
-    recorder: new RequestRecorder(log, metrics, traces),
-    admission: new Admission(ledger, node.id, rates, lease.clock),
-    recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
-    ledger,
-    abandoned,
-    idempotency,
-    deriveKey,
-    sessions: openSessions(database.sql, auth),
-    attempts: openAttempts(database.sql, deriveKey('sign-in attempts')),
-    isSignUpOpen: config.isSignUpOpen,
-    resetMail: mailer && openResetMail(database.sql, mailer),
-    invitationMail: mailer && openInvitationMail(mailer),
-    trustedProxies: config.trustedProxies,
-    decisions: openDecisions({
-      settings: config.decisions,
-      secret: config.secret,
-      isDemo: database.isEmbedded,
-      catalog: catalog.current,
-      log,
-    }),
-    publicUrl: config.publicUrl,
-    securityContact: config.securityContact,
-    isDraining: () => isDraining,
-    databaseState: watchDatabaseState(database.sql),
-    clockProblem: () => lease.clock.problem(),
-    leaseProblem: lease.problem,
-    spoolProblem: spool.problem,
-    catalogProblem: () => (catalog.current().catalog.models.size === 0 ? 'no models' : null),
-  };
-  const metricsPage =
-    metrics === null
-      ? null
-      : openMetricsPage(metrics, config.metrics.token, {
-          sql: database.sql,
-          ledger,
-          spool,
-          report: () => reportOf(catalog),
-          abandonedCount: () => abandoned.count,
-          droppedSpanCount: () => traces?.droppedCount ?? null,
-          leaseAgeMs: lease.ageMs,
-          isDraining: services.isDraining,
-          isReady: async () => (await checkReadiness(services)).reasons.length === 0,
-        });
-  if (metricsPage !== null) closers.add('metrics', metricsPage.close);
-  const origin = (): string => config.publicUrl ?? server.localOrigin;
-  const isShared = parent !== null;
-  // Whoever starts a parent again that was killed needs its ports at once. What is open may still end well.
-  const portRequested = parent?.lost ?? new Promise<never>(() => undefined);
-  // Before the gateway's own port, so that nobody is served when this one cannot be opened.
-  if (metricsPage !== null && config.metrics.port !== null) {
-    const closePort = listenForMetrics(config.host, config.metrics.port, metricsPage);
-    closers.add('metrics port', closePort);
-    portRequested.then(closePort).catch(() => undefined);
-  }
-  const server = listen({ ...config, isShared }, createRoutes({ ...services, metricsPage }, origin));
-  closers.add('server', server.closeAll);
-  parent?.listening();
-  if (parent === null) {
-    log.info('listening', { address: server.address });
-    if (database.isEmbedded) {
-      const demo = await prepareDemo(database.sql, config.dataFolder);
-      showWelcome(origin(), demo, catalog.current().catalog.models.has(sandboxChat));
-    }
-  }
-
+  const readOn = new ReadOnStreams();
   return {
-    drain: async () => {
-      isDraining = true;
-      // Streams that are still being read for their usage at the deadline are settled without it.
-      const endCalls = () => {
-        abandoned.giveUp();
-        calls.endAll();
-      };
-      const { isBusy } = ledger;
-      const { hurryRequested } = signals;
-      await drain({ server, isBusy, endCalls, hurryRequested, portRequested }, config.drain);
-    },
+    database,
+    deriveKey,
+    calls,
+    metrics,
+    catalog,
+    keys,
+    ledger,
+    node,
+    lease,
+    spool,
+    traces,
+    idempotency,
+    people,
+    audits,
+    readOn,
   };
 }
 
+/** Regular upkeep of the database, done by every node. */
+function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, closers: Closers): void {
+  closers.add('partitions', keepPartitionsAhead(sql, log));
+  closers.add('usage', keepUsageAddedUp(sql, log));
+  if (config.generationRetentionDays !== null)
+    closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
+  closers.add('sign-in', keepSignInTidy(sql, log));
+}
+
+/** The ledger, with the lease on which its holds depend and the spool for when the database is away. */
 async function startLedger(
-  config: Config,
-  leaseTimings: LeaseTimings,
+  { config, leaseTimings, log, closers }: Start,
   database: Database,
   catalog: FollowedCatalog,
   secret: string,
   metrics: GatewayMetrics | null,
-  log: Log,
-  closers: Closers,
 ) {
   const place = config.worker === null ? '' : ` worker ${config.worker}`;
   const node = { id: newId(), name: `${hostname()}:${config.port}${place}` };
@@ -268,24 +224,75 @@ async function startLedger(
   return { ledger, node, lease, spool };
 }
 
-/** Settles what an earlier process left in the spool, before anything new starts. */
-async function settleLeftBehind(ledger: Ledger, spool: Spool, log: Log): Promise<void> {
-  const { settlements, malformedCount } = spool.takeLeftBehind();
-  if (malformedCount > 0)
-    log.error('malformed lines in the spool were moved to malformed.txt', { count: malformedCount });
-  // A non-streamed response is sent only once it is settled, so nobody has received one that was not.
-  const results = await Promise.all(
-    settlements.map((settlement) =>
-      ledger.settle(
-        settlement.onInsufficientBalance === 'withhold' && settlement.stored === null
-          ? withheld(settlement)
-          : settlement,
-      ),
-    ),
-  );
-  // What is not settled yet stays in its file for the next process; settling it twice does no harm.
-  if (results.includes('late')) return;
-  spool.clearTaken();
-  if (settlements.length > 0)
-    log.warn('settled what an earlier process left behind', { count: settlements.length });
+/** What the handlers of all routes share. */
+function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => boolean) {
+  const { database, catalog, keys, ledger, node, lease, spool, metrics, traces } = opened;
+  const rates = new KnownRates();
+  return {
+    log,
+    sql: database.sql,
+    reads: database.reads,
+    keys,
+    bodies: new BodyBudget(config.bodyBudgetBytes),
+    catalog: catalog.current,
+    catalogFile: catalog.file,
+    catalogStatus: catalog.status,
+    nodeId: node.id,
+    audits: opened.audits,
+    authenticate: authenticateWith(keys),
+    rates,
+    recorder: new RequestRecorder(log, metrics, traces),
+    admission: new Admission(ledger, node.id, rates, lease.clock),
+    recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
+    ledger,
+    readOn: opened.readOn,
+    idempotency: opened.idempotency,
+    deriveKey: opened.deriveKey,
+    ...opened.people,
+    isSignUpOpen: config.isSignUpOpen,
+    trustedProxies: config.trustedProxies,
+    decisions: openDecisions({
+      settings: config.decisions,
+      secret: config.secret,
+      isDemo: database.isEmbedded,
+      catalog: catalog.current,
+      log,
+    }),
+    publicUrl: config.publicUrl,
+    securityContact: config.securityContact,
+    isDraining,
+    databaseState: watchDatabaseState(database.sql),
+    clockProblem: () => lease.clock.problem(),
+    leaseProblem: lease.problem,
+    spoolProblem: spool.problem,
+    catalogProblem: () => (catalog.current().catalog.models.size === 0 ? 'no models' : null),
+  };
+}
+
+/** Null when they are switched off. */
+function openMetrics(
+  { config, closers }: Start,
+  { database, catalog, ledger, lease, spool, metrics, traces, readOn }: Opened,
+  checks: Parameters<typeof checkReadiness>[0],
+  portRequested: Promise<void>,
+): MetricsPage | null {
+  if (metrics === null) return null;
+  const page = openMetricsPage(metrics, config.metrics.token, {
+    sql: database.sql,
+    ledger,
+    spool,
+    report: () => reportOf(catalog),
+    readOnCount: () => readOn.count,
+    droppedSpanCount: () => traces?.droppedCount ?? null,
+    leaseAgeMs: lease.ageMs,
+    isDraining: checks.isDraining,
+    isReady: async () => (await checkReadiness(checks)).reasons.length === 0,
+  });
+  closers.add('metrics', page.close);
+  if (config.metrics.port !== null) {
+    const closePort = listenForMetrics(config.host, config.metrics.port, page);
+    closers.add('metrics port', closePort);
+    portRequested.then(closePort).catch(() => undefined);
+  }
+  return page;
 }

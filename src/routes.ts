@@ -8,11 +8,11 @@ import { ApiError, type ErrorCode, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
 import { streamOf } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
-import { maxBodyBytes } from './http/json-body.ts';
 import { knownRoutes, missingRoute } from './http/missing-route.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
 import { imageWorkload } from './images/workload.ts';
-import { type InferenceServices, inferenceHandler } from './inference/answer.ts';
+import { Inference, type InferenceServices } from './inference/request.ts';
+import { maxBodyBytes } from './json/body.ts';
 import { getKey } from './keys/handler.ts';
 import type { KnownRates } from './keys/known-rates.ts';
 import { isDatabaseUnavailable } from './lib/database-unavailable.ts';
@@ -22,7 +22,7 @@ import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { defaultIdleSeconds } from './operations/listen.ts';
 import { securityTxtPath, showSecurityTxt } from './operations/security-txt.ts';
-import { signInRoutes } from './sign-in/handler.ts';
+import { signInRoutes } from './people/sign-in-handler.ts';
 import type { MetricsPage } from './telemetry/metrics-page.ts';
 import type { RequestRecorder } from './telemetry/request-recorder.ts';
 import { listUsage } from './usage/handler.ts';
@@ -45,7 +45,7 @@ export type Services = InferenceServices &
     isDraining: () => boolean;
     /** The proxies whose X-Forwarded-For is trusted. */
     trustedProxies: readonly IpNetwork[];
-    /** Where weaknesses are reported; null when nowhere. */
+    /** Where to report vulnerabilities; null when nowhere. */
     securityContact: string | null;
   }>;
 
@@ -60,8 +60,8 @@ export function createRoutes(services: Services, origin: () => string): { routes
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
   const handlers: Record<string, Record<string, Handler>> = {
-    '/v1/chat/completions': { POST: inferenceHandler(chatWorkload, services) },
-    '/v1/images/generations': { POST: inferenceHandler(imageWorkload, services) },
+    '/v1/chat/completions': { POST: new Inference(chatWorkload, services).handle },
+    '/v1/images/generations': { POST: new Inference(imageWorkload, services).handle },
     '/v1/generations': { GET: listGenerations(services) },
     '/v1/generations/:id': { GET: getGeneration(services) },
     '/v1/models': { GET: listModels(services) },
@@ -125,7 +125,7 @@ async function serve(
   const release = () => services.bodies.release(request);
   if (opening === null) release();
   else opening.then(release, release);
-  // A client that keeps its connection to a gateway that drains would lose the next request on it.
+  // A client that keeps its connection to a draining gateway would lose the next request on it.
   if (services.isDraining() || (status >= 400 && hasEndlessBody(request))) headers.set('connection', 'close');
   // The connection now waits for the next request, which must not take forever. A stream is still being sent.
   if (context.isPatient && ended === null) context.waitAsUsual(defaultIdleSeconds);
@@ -148,15 +148,15 @@ async function serve(
 
 const noStream = { ended: null, opening: null };
 
-/** They arrive joined by a comma. A proxy in front of the gateway may have gone by the other one. */
+/** They arrive joined by a comma. A proxy in front of the gateway may have used the other one. */
 function rejectTwoHosts({ headers }: Request): void {
   if (headers.get('host')?.includes(',') === true)
     throw new ApiError('invalid_request', { message: 'The request has more than one Host header.' });
 }
 
 /**
- * The rest of a rejected body is read and dropped, so that the client gets to see the response. If it is too large, or
- * may be, the connection is closed instead.
+ * The rest of a rejected body is read and dropped, so that the client sees the response. If it is or may be too large,
+ * the connection is closed instead.
  */
 function hasEndlessBody({ headers }: Request): boolean {
   return headers.has('transfer-encoding') || Number(headers.get('content-length')) > maxBodyBytes;
@@ -184,8 +184,8 @@ function errorResponseTo(
 }
 
 /**
- * Whether the gateway itself refused the request, before anything else was asked to do something for it. Its body was
- * read and checked all the same, also if the rate of the key is why, or what the operator has not configured.
+ * Whether the gateway itself refused the request, before it called anything else. Its body was read and checked all the
+ * same, even if the reason is the rate of the key, or something that the operator has not configured.
  */
 function isRefusal(code: ErrorCode): boolean {
   if (code === 'provider_not_configured' || code === 'configuration_error') return true;
@@ -195,7 +195,7 @@ function isRefusal(code: ErrorCode): boolean {
 
 const databaseRetrySeconds = 1;
 
-/** An endpoint that has a code of its own for a database that is away throws that instead. */
+/** An endpoint with its own code for a database that is away throws that instead. */
 function withoutCode(cause: unknown): ApiError {
   if (!isDatabaseUnavailable(cause)) return new ApiError('internal_error', { cause });
   return new ApiError('server_overloaded', { message: databaseAway, cause });

@@ -6,7 +6,7 @@ import { ApiError, errorTable, presentError } from '../src/errors.ts';
 import contractDecisionErrors from './contract/decision-errors.json';
 import contractErrors from './contract/errors.json';
 
-/** Codes of our own, for what the contract leaves open. */
+/** Our own codes, for what the contract leaves open. */
 const addedCodes = ['gateway_interrupted', 'internal_error', 'server_overloaded'];
 
 const publicRows = Object.entries(errorTable).filter(([, { surface }]) => surface === 'api');

@@ -1,4 +1,4 @@
-/** What a program can hold of the project's habits. */
+/** The habits of the project that a program can check. */
 import { expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
@@ -17,104 +17,118 @@ const sources = files.filter(({ name }) => name.startsWith('src/'));
 
 /** Which part of src may import which. A part is a folder or a file directly in src. */
 const mayImport: Readonly<Record<string, readonly string[]>> = {
-  lib: [],
   errors: [],
-  http: ['errors', 'lib'],
-  'process-config': ['lib'],
-  config: ['process-config', 'lib'],
+  lib: [],
+  audit: ['lib'],
+  config: ['lib'],
+  http: ['lib', 'errors'],
+  dashboard: ['http', 'lib', 'errors'],
   database: ['config', 'lib'],
-  providers: ['errors', 'lib'],
-  ledger: ['errors', 'lib'],
-  pricing: ['errors', 'lib'],
-  keys: ['http', 'errors', 'lib'],
-  users: ['lib'],
-  sessions: ['users', 'errors', 'lib'],
+  json: ['http', 'lib', 'errors'],
+  keys: ['http', 'lib', 'errors'],
+  ledger: ['database', 'lib', 'errors'],
+  pricing: ['json', 'lib', 'errors'],
+  providers: ['json', 'lib', 'errors'],
+  usage: ['keys', 'json', 'http', 'lib', 'errors'],
   accounts: ['ledger', 'lib'],
-  models: ['http', 'keys', 'pricing', 'providers', 'errors', 'lib'],
-  routing: ['models', 'pricing', 'providers', 'errors', 'lib'],
-  idempotency: ['ledger', 'errors', 'lib'],
-  inference: ['http', 'idempotency', 'keys', 'ledger', 'models', 'providers', 'routing', 'errors', 'lib'],
-  chat: ['http', 'inference', 'ledger', 'models', 'pricing', 'providers', 'routing', 'errors', 'lib'],
-  images: ['http', 'inference', 'models', 'pricing', 'providers', 'routing', 'errors'],
-  generations: ['http', 'keys', 'ledger', 'errors', 'lib'],
-  usage: ['http', 'keys', 'errors', 'lib'],
-  decisions: ['http', 'sessions', 'providers', 'models', 'routing', 'errors', 'lib'],
-  console: [
-    'http',
-    'decisions',
-    'sessions',
-    'accounts',
-    'users',
-    'keys',
-    'generations',
-    'usage',
-    'models',
+  generations: ['ledger', 'keys', 'http', 'lib', 'errors'],
+  models: ['providers', 'pricing', 'keys', 'http', 'lib', 'errors'],
+  nodes: ['ledger', 'database', 'lib'],
+  doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
+  idempotency: ['nodes', 'ledger', 'json', 'lib', 'errors'],
+  people: ['accounts', 'json', 'http', 'lib', 'errors'],
+  routing: ['models', 'providers', 'pricing', 'lib'],
+  decisions: ['routing', 'people', 'models', 'providers', 'json', 'http', 'lib', 'errors'],
+  demo: ['people', 'accounts', 'keys', 'lib'],
+  inference: [
     'routing',
+    'idempotency',
+    'models',
+    'providers',
     'ledger',
-    'chat',
-    'images',
-    'inference',
-    'errors',
+    'keys',
+    'json',
+    'http',
     'lib',
+    'errors',
   ],
-  'sign-in': ['http', 'sessions', 'accounts', 'users', 'errors', 'lib'],
-  openapi: ['chat', 'images', 'generations', 'models', 'http', 'errors', 'lib'],
-  operations: ['http', 'demo', 'ledger', 'database', 'config', 'lib'],
-  dashboard: ['http', 'errors', 'lib'],
-  telemetry: ['http', 'ledger', 'routing', 'config', 'errors', 'lib'],
-  demo: ['accounts', 'users', 'keys', 'lib'],
-  routes: [
-    'chat',
+  telemetry: ['routing', 'ledger', 'http', 'config', 'lib', 'errors'],
+  chat: ['inference', 'routing', 'models', 'providers', 'pricing', 'ledger', 'json', 'http', 'lib', 'errors'],
+  images: ['inference', 'routing', 'models', 'providers', 'pricing', 'json', 'errors'],
+  operations: ['demo', 'nodes', 'models', 'providers', 'database', 'http', 'config', 'lib'],
+  console: [
     'images',
+    'chat',
     'inference',
+    'decisions',
+    'routing',
+    'people',
+    'nodes',
+    'models',
+    'generations',
+    'accounts',
+    'usage',
+    'ledger',
+    'keys',
+    'json',
+    'http',
+    'audit',
+    'lib',
+    'errors',
+  ],
+  openapi: ['images', 'chat', 'models', 'generations', 'http', 'lib', 'errors'],
+  routes: [
+    'openapi',
+    'console',
+    'operations',
+    'images',
+    'chat',
+    'telemetry',
+    'inference',
+    'decisions',
+    'people',
+    'models',
     'generations',
     'usage',
-    'models',
-    'decisions',
-    'sign-in',
-    'console',
-    'openapi',
-    'operations',
-    'telemetry',
-    'dashboard',
     'keys',
+    'json',
+    'dashboard',
     'http',
-    'errors',
     'lib',
+    'errors',
   ],
-  parent: ['operations', 'providers', 'models', 'demo', 'database', 'config', 'lib'],
   main: [
     'routes',
-    'parent',
-    'sessions',
-    'usage',
-    'decisions',
-    'http',
-    'providers',
-    'idempotency',
-    'inference',
-    'routing',
-    'ledger',
     'operations',
     'telemetry',
+    'inference',
     'demo',
+    'decisions',
+    'routing',
+    'people',
+    'idempotency',
+    'nodes',
+    'usage',
+    'providers',
+    'ledger',
     'keys',
     'database',
+    'http',
     'config',
+    'audit',
     'lib',
   ],
-  doctor: ['ledger', 'models', 'database', 'config', 'lib'],
   cli: [
     'main',
+    'people',
     'doctor',
-    'accounts',
-    'keys',
-    'users',
-    'sessions',
-    'ledger',
     'models',
+    'accounts',
+    'ledger',
+    'keys',
     'database',
     'config',
+    'audit',
     'lib',
   ],
 };
@@ -135,7 +149,7 @@ test('imports point one way', () => {
     const isAllowed = (target: string) =>
       // The gateway builds the app that it serves.
       (part === 'dashboard' && /^dashboard\/build[./]/.test(target)) ||
-      // It checks what its own sandbox is asked for, which it could not pass on afterwards.
+      // It checks the directives for its own sandbox, whose errors it could not pass on.
       (part === 'inference' && target === 'sandbox/scenario.ts') ||
       (target.startsWith('src/') && (partOf(target) === part || mayImport[part]?.includes(partOf(target))));
     return importsOf(file)
@@ -152,8 +166,9 @@ test('the sandbox stands alone, as a provider would', () => {
   expect(wrong).toEqual([]);
 });
 
-test('the dashboard shares nothing with the server but the types of the contract', () => {
-  const contract = /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:operator-)?|sign-in\/)contract\.ts';$/;
+test('the dashboard shares only the types of the contract with the server', () => {
+  const contract =
+    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:operator-)?|people\/sign-in-)contract\.ts';$/;
   const wrong = files
     .filter(({ name }) => name.startsWith('dashboard/'))
     .flatMap(({ name, text }) =>
@@ -174,12 +189,25 @@ test('the rule of imports has no circle, so "one way" means something', () => {
   expect(Object.keys(mayImport).flatMap((part) => visit(part, []))).toEqual([]);
 });
 
+test('no file imports itself through others, not even for a type', () => {
+  const importsByName = new Map(files.map((file) => [file.name, importsOf(file)]));
+  const done = new Set<string>();
+  const visit = (name: string, path: readonly string[]): string[] => {
+    if (path.includes(name)) return [[...path.slice(path.indexOf(name)), name].join(' → ')];
+    if (done.has(name)) return [];
+    const circles = (importsByName.get(name) ?? []).flatMap((next) => visit(next, [...path, name]));
+    done.add(name);
+    return circles;
+  };
+  expect(files.flatMap(({ name }) => visit(name, []))).toEqual([]);
+});
+
 test('the environment is read in config.ts only', () => {
   const readers = files.filter(
     ({ name, text }) =>
       name !== 'src/config.ts' &&
       !name.startsWith('tests/') &&
-      // What is replaced by a word in the scripts that browsers get, and what people are shown to copy.
+      // A word that the build replaces in the scripts for browsers, and code that people are shown to copy.
       !['dashboard/build/bundle.ts', 'dashboard/kit/code-samples.ts'].includes(name) &&
       /process\.env|Bun\.env|import\.meta\.env/.test(text),
   );
@@ -187,7 +215,9 @@ test('the environment is read in config.ts only', () => {
 });
 
 test('no floating point touches money', () => {
-  const careful = sources.filter(({ name }) => /^src\/(pricing|ledger)\/|^src\/lib\/money\.ts$/.test(name));
+  const careful = sources.filter(({ name }) =>
+    /^src\/(pricing|ledger|audit)\/|^src\/lib\/money\.ts$/.test(name),
+  );
   // Milliseconds, requests, tokens, rows of an audit and positions in a query are counted here too, and are not money.
   const isNoMoney = (line: string) =>
     /Ms\b|_ms\b|remaining|openCount|Number\(tokens\)|row\.checked|internalPosition/.test(line);
@@ -201,7 +231,7 @@ test('no floating point touches money', () => {
 });
 
 test('every error code is used', () => {
-  // To describe a code is not to use it.
+  // Describing a code is not using it.
   const users = sources.filter(
     ({ name }) => !name.endsWith('/errors.ts') && !name.startsWith('src/openapi/'),
   );
@@ -214,19 +244,19 @@ test('SQL gets its values as parameters: no template builds a statement from tex
   // Only fixed statements, the migrations and names made by this project may go through unsafe().
   const callers = sources.filter(({ text }) => text.includes('.unsafe')).map(({ name }) => name);
   expect(callers.toSorted()).toEqual([
+    'src/audit/archive-detach.ts',
+    'src/audit/archive.ts',
+    'src/audit/audit.ts',
+    'src/audit/repair.ts',
+    'src/audit/run.ts',
     'src/database/backup.ts',
     'src/database/concurrent-index.ts',
     'src/database/migrate.ts',
     'src/database/restore.ts',
     'src/database/retention.ts',
-    'src/ledger/archive-detach.ts',
-    'src/ledger/archive.ts',
-    'src/ledger/audit-run.ts',
-    'src/ledger/audit.ts',
-    'src/ledger/commit.ts',
-    'src/ledger/repair.ts',
+    'src/ledger/locked-commit.ts',
     'src/ledger/writer.ts',
-    'src/sessions/dialect.ts',
+    'src/people/auth.ts',
   ]);
 });
 
@@ -235,26 +265,30 @@ test('JSON from outside is parsed within bounds: elsewhere only what this projec
     .filter(({ text }) => /\bJSON\.parse\b|\bJSON as\b|\.json\(\)/.test(withoutComments(text)))
     .map(({ name }) => name);
   expect(parsers.toSorted()).toEqual([
+    // What the gateway stored itself.
+    'src/audit/archive-file.ts',
     // The operator's own files.
     'src/database/restore.ts',
     'src/demo.ts',
-    // Single strings, of a text that is bounded.
-    'src/http/json-keys.ts',
-    'src/http/json-steps.ts',
     // What the gateway stored itself.
     'src/idempotency/encryption.ts',
-    'src/ledger/archive-file.ts',
+    // The way in.
+    'src/json/bounded.ts',
+    // Single strings, of a text that is bounded.
+    'src/json/keys.ts',
+    // It writes JSON.
+    'src/json/raw.ts',
+    // Single strings, of a text that is bounded.
+    'src/json/steps.ts',
+    // What the gateway stored itself.
     'src/ledger/settlement.ts',
     'src/ledger/spool.ts',
-    // The way in.
-    'src/lib/bounded-json.ts',
+    // The operator's own files, and our own.
     'src/lib/gzip-lines.ts',
-    // It writes JSON.
-    'src/lib/raw-json.ts',
     'src/lib/software-version.ts',
     'src/openapi/document.ts',
-    // What the sandbox, a process of our own, announces.
-    'src/providers/sandbox-process.ts',
+    // What the sandbox, our own process, announces.
+    'src/providers/shared-sandbox.ts',
   ]);
 });
 
@@ -264,7 +298,7 @@ function withoutComments(text: string): string {
 
 test('files stay short enough to read in one sitting', () => {
   const long = files.filter(
-    ({ name, text }) => text.split('\n').length > (name.startsWith('tests/') ? 900 : 300),
+    ({ name, text }) => text.split('\n').length > (name.startsWith('tests/') ? 900 : 500),
   );
   expect(long.map(({ name }) => name)).toEqual([]);
 });

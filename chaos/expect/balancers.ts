@@ -1,9 +1,10 @@
-/** HAProxy and nginx with the configurations of deploy/, in which nothing but addresses and places is changed. */
+/** HAProxy and nginx with the configurations of deploy/, in which only addresses and paths are changed. */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Subprocess } from 'bun';
-import { freePort, statusOf } from '../program.ts';
-import { programNamed, until } from './measurement.ts';
+import { freePort, statusOf } from '../world/program.ts';
+import { until } from '../world/until.ts';
+import { programNamed } from './measurement.ts';
 
 const deploy = join(import.meta.dir, '../../deploy');
 
@@ -60,7 +61,7 @@ function haproxyConfiguration(ports: readonly number[], port: number): string {
   return replaced(text, 'bind :80\n', `bind 127.0.0.1:${port}\n`);
 }
 
-/** The shipped file is a part of Debian's nginx.conf, so what stands around it is here. */
+/** The shipped file is a part of Debian's nginx.conf, so the rest of that is here. */
 function nginxConfiguration(ports: readonly number[], port: number, folder: string): string {
   const text = withGateways(readFileSync(join(deploy, 'nginx/tollgate.conf'), 'utf8'), ports);
   const server = replaced(text, 'listen 80;', `listen 127.0.0.1:${port};`);

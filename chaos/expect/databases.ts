@@ -1,13 +1,15 @@
-/** What customers notice when something is wrong with the database, or in front of it. */
+/** What clients notice when something is wrong with the database, or in front of it. */
 import { mkdirSync, rmSync, statfsSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
-import { answers, startPgbouncer } from '../../tests/operations/support/pgbouncer.ts';
+import { startPgbouncer } from '../../tests/operations/support/pgbouncer.ts';
 import { startPostgres, startReplica } from '../../tests/operations/support/postgres.ts';
 import { temporaryFolder } from '../../tests/support/gateway.ts';
-import { freePort } from '../program.ts';
+import { answers } from '../world/database.ts';
+import { freePort } from '../world/program.ts';
+import { until } from '../world/until.ts';
 import { deploy, durable, startDatabase, underLoad, withCleanUp } from './deployment.ts';
-import { type Measurement, until } from './measurement.ts';
+import type { Measurement } from './measurement.ts';
 
 export const pgbouncer: Measurement = {
   name: 'pgbouncer',
@@ -97,8 +99,8 @@ export const connectionLimit: Measurement = {
     withCleanUp(async (later) => {
       const server = await startDatabase(['max_connections = 30']);
       later(() => server.stop());
-      await server.run('create role customer login', 'alter database gateway owner to customer');
-      const url = server.url('gateway').replace('//tollgate@', '//customer@');
+      await server.run('create role ordinary login', 'alter database gateway owner to ordinary');
+      const url = server.url('gateway').replace('//tollgate@', '//ordinary@');
       const deployment = await deploy({ DATABASE_URL: url });
       later(deployment.close);
       const others: SQL[] = [];
@@ -159,13 +161,13 @@ export const fullDisk: Measurement = {
           second: async () => {
             const { bavail, bsize } = statfsSync(disk);
             writeFileSync(filler, Buffer.alloc(bavail * bsize));
-            // The log has room in its last file. Its next one is needed now, not in an hour.
+            // The WAL still has room in its last segment; this makes PostgreSQL need the next one now, not in an hour.
             await server.run('select pg_switch_wal()').catch(() => undefined);
           },
           last: async () => {
             rmSync(filler);
             freedAtMs = performance.now();
-            // PostgreSQL ends when it cannot write its log. An operator, or a supervisor, starts it again.
+            // PostgreSQL ends when it cannot write its WAL. An operator, or a supervisor, starts it again.
             await until('the database is back', async () => {
               if (await answers(server.url('gateway'))) return true;
               try {

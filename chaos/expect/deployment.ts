@@ -1,4 +1,4 @@
-/** One gateway on a PostgreSQL of its own that flushes to disk, under a steady load while something happens to it. */
+/** One gateway on its own PostgreSQL, which flushes to disk, under a steady load while something happens to it. */
 import { type Deployment, deploy } from '../../tests/operations/support/deployment.ts';
 import { type PostgresServer, startPostgres } from '../../tests/operations/support/postgres.ts';
 import { removeTemporaryFolders, tollgate } from '../../tests/support/gateway.ts';
@@ -13,7 +13,7 @@ export async function startDatabase(settings: readonly string[] = []): Promise<P
   return server;
 }
 
-/** Everything is stopped in the end, in the order opposite to that in which it was started. */
+/** Everything is stopped at the end, in reverse order of its start. */
 export async function withCleanUp<Result>(
   work: (later: (close: () => unknown) => void) => Promise<Result>,
 ): Promise<Result> {
@@ -38,7 +38,7 @@ export const targetOf = ({ gateway, key }: Pick<Deployment, 'gateway' | 'key'>):
   model: 'full',
 });
 
-/** The second and the last third of the load begin with what is to happen; its words are what was seen. */
+/** The second and the last third of the load each begin with an event; `seen` is what was observed, in words. */
 export async function underLoad(
   what: string,
   deployment: Deployment,

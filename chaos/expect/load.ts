@@ -1,5 +1,5 @@
-/** Requests that arrive at a steady rate, whatever becomes of those before them, from clients that retry nothing. */
-import { KeptConnection } from '../kept-connection.ts';
+/** Requests that arrive at a steady rate, whatever happens to earlier ones, from clients that retry nothing. */
+import { KeptConnection } from '../trials/kept-connection.ts';
 
 export type Target = Readonly<{ origin: string; key: string; model: string }>;
 
@@ -16,7 +16,7 @@ export type LoadResult = Readonly<{
 const path = '/v1/chat/completions';
 /** Longer than anything that the gateway or a balancer lets a client wait for such a request. */
 const patienceMs = 30_000;
-/** Every so many requests is a short stream. */
+/** One in this many requests is a short stream. */
 const streamEvery = 4;
 
 export class SteadyLoad {
@@ -37,7 +37,7 @@ export class SteadyLoad {
     this.#sending = this.#sendAll(1_000 / perSecond);
   }
 
-  /** Sends nothing more and waits for what is under way. */
+  /** Sends nothing more and waits for the requests in progress. */
   stop(): Promise<LoadResult> {
     this.#stopping ??= this.#stop();
     return this.#stopping;
@@ -96,7 +96,7 @@ export class SteadyLoad {
   }
 }
 
-/** A stream of this length on a connection of its own. Null when it came in full, else how it failed. */
+/** A stream of this length on its own connection. Null when it arrived in full, else how it failed. */
 export async function holdStream(target: Target, seconds: number): Promise<string | null> {
   const chunkMs = 250;
   const words = `[[long ${Math.ceil((seconds * 1000) / chunkMs)}]] [[chunk-delay ${chunkMs}]]`;

@@ -5,7 +5,7 @@ export type Form = Readonly<{
   perSecond: number;
   /** How long the load goes on in the measurements that are not rolling restarts. */
   seconds: number;
-  /** How often all gateways are restarted behind each balancer, and how long the streams are that are open then. */
+  /** How often all gateways are restarted behind each balancer, and the length of the streams that are open meanwhile. */
   rounds: number;
   streamSeconds: number;
 }>;
@@ -58,15 +58,7 @@ function failed({ failures }: LoadResult): string {
   return `${total.toLocaleString('en')} (${kinds.join(', ')})`;
 }
 
-/** Debian keeps daemons out of the way of users. */
+/** Debian installs daemons outside the users' PATH. */
 export function programNamed(name: string): string | null {
   return Bun.which(name) ?? Bun.which(name, { PATH: '/usr/sbin:/usr/local/sbin' });
-}
-
-export async function until(what: string, isTrue: () => boolean | Promise<boolean>): Promise<void> {
-  const deadlineMs = performance.now() + 90_000;
-  while (!(await isTrue())) {
-    if (performance.now() > deadlineMs) throw new Error(`Timed out waiting until ${what}.`);
-    await Bun.sleep(20);
-  }
 }

@@ -1,4 +1,4 @@
-/** What customers notice of workers that are killed, and whether the executable needs anything but itself. */
+/** What clients notice when workers are killed, and whether the executable needs anything else. */
 import { chmodSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { startSandbox } from '../../sandbox/server.ts';

@@ -1,15 +1,17 @@
 /** Three gateways restarted one after the other behind a real balancer, with streams open whenever one gets its signal. */
-import { plainModel } from '../catalog.ts';
-import { createCustomer } from '../customer.ts';
-import { tollgate } from '../program.ts';
-import { createWorld, type World } from '../world.ts';
+
+import { createAccountWithKey } from '../world/account.ts';
+import { plainModel } from '../world/catalog.ts';
+import { tollgate } from '../world/program.ts';
+import { until } from '../world/until.ts';
+import { createWorld, type World } from '../world/world.ts';
 import { type BalancerName, startBalancer } from './balancers.ts';
 import { holdStream, SteadyLoad, type Target } from './load.ts';
-import { type Form, type Measurement, type Row, until } from './measurement.ts';
+import type { Form, Measurement, Row } from './measurement.ts';
 
 const gateways = 3;
 const streamsPerRestart = 6;
-/** What an operator waits between two gateways: until the balancer sends requests to the first one again. */
+/** How long an operator waits between two gateways, so that the balancer sends requests to the first one again. */
 const pauseMs = 5_000;
 
 export const rolling = (balancer: BalancerName): Measurement => ({
@@ -33,7 +35,7 @@ async function restartAll(world: World, name: BalancerName, form: Form): Promise
   const ports = world.nodes.map(({ port }) => port);
   const balancer = await startBalancer(name, ports, world.folder);
   const sql = world.database.open(1);
-  const { key } = await createCustomer(sql, 'Rolling', '100000');
+  const { key } = await createAccountWithKey(sql, 'Rolling', '100000');
   const target: Target = { origin: balancer.origin, key, model: plainModel };
   const streams: Promise<string | null>[] = [];
   const load = new SteadyLoad(target, form.perSecond);

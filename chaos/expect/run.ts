@@ -1,6 +1,6 @@
 /**
- * npm run chaos -- --expect NAMES: what customers notice of restarts, and of a database in trouble. Each measurement gives
- * rows of one table. It judges nothing but the ledger; the figures are for whoever plans with them.
+ * npm run chaos -- --expect NAMES: what clients notice of restarts, and of a database in trouble. Each measurement gives
+ * rows of one table. Only the ledger is judged; the figures are for operators who plan with them.
  */
 import { connectionLimit, fullDisk, laggingReplica, pgbouncer } from './databases.ts';
 import { type Form, formatRows, type Measurement, programNamed, type Row } from './measurement.ts';
@@ -20,13 +20,13 @@ const measurements: readonly Measurement[] = [
 
 export const expectationNames: readonly string[] = measurements.map(({ name }) => name);
 
-/** The whole of a run ends by then, whatever hangs. */
+/** A run ends after this time, whatever hangs. */
 const maxRunMs = 3_600_000;
 
 /** Returns the exit code: 1 when something could not be measured, or the ledger is not sound. */
 export async function runExpectations(names: readonly string[], form: Form): Promise<number> {
   const giveUp = setTimeout(() => {
-    console.log('It took more than an hour and was given up.');
+    console.log('The run was stopped because it took more than an hour.');
     process.exit(1);
   }, maxRunMs);
   const rows: Row[] = [];
@@ -41,7 +41,7 @@ export async function runExpectations(names: readonly string[], form: Form): Pro
     try {
       rows.push(...(await run(form)));
     } catch (error) {
-      // The others are measured all the same.
+      // The others are still measured.
       problems.push(`${name} failed: ${error instanceof Error ? error.message : error}`);
     }
   }

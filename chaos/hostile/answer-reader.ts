@@ -11,7 +11,7 @@ export type Answer = Readonly<{
 const headEnd = Buffer.from('\r\n\r\n');
 const lineEnd = Buffer.from('\r\n');
 const maxKeptBytes = 65_536;
-/** A head that does not end within this is no head. */
+/** The longest head that is accepted. */
 const maxHeadBytes = 65_536;
 const nothing = Buffer.alloc(0);
 
@@ -19,7 +19,7 @@ type Framing = 'head' | 'sized' | 'chunk-size' | 'chunk' | 'chunk-end' | 'traile
 
 export class AnswerReader {
   readonly #onAnswer: (answer: Answer) => void;
-  /** Whether the request was one to which a body is announced but never sent. */
+  /** Whether the request was a HEAD, whose answer announces a body that is never sent. */
   isHeadOnly = false;
   #rest: Buffer = nothing;
   #framing: Framing = 'head';
@@ -40,13 +40,13 @@ export class AnswerReader {
     this.#keptBytes = 0;
   }
 
-  /** Throws when what comes is no HTTP. */
+  /** Throws on bytes that are not HTTP. */
   push(piece: Buffer): void {
     this.#rest = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
     while (this.#rest.length > 0 && this.#step());
   }
 
-  /** An answer without a length is whole when the connection ends. */
+  /** An answer without a length is complete when the connection ends. */
   end(): void {
     if (this.#framing === 'until-close') this.#finish();
   }

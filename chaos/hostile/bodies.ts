@@ -1,4 +1,4 @@
-/** Bodies: good ones, and what can be made of them. All by chance that can be had again. */
+/** Bodies: valid ones, and mutations of them, all from reproducible random choices. */
 import type { Random } from '../random.ts';
 
 type Json = null | boolean | number | string | Json[] | { [name: string]: Json };
@@ -77,7 +77,7 @@ const oddNames = [
 
 const oddValue = (random: Random): Json => structuredClone(random.pick(oddValues));
 
-/** Somewhere in the body one value is another one, one is missing, or one is too many. */
+/** Somewhere in the body a value is replaced, missing or added. */
 export function mutateTree(body: { [name: string]: Json }, random: Random): Json {
   const copy = structuredClone(body);
   const holders = containersOf(copy);
@@ -115,11 +115,11 @@ type TextMutation = Readonly<{ name: string; of: (text: string, random: Random) 
 const insert = (text: string, at: number, what: string) => text.slice(0, at) + what + text.slice(at);
 const somewhere = (text: string, random: Random) => random.between(0, text.length);
 
-/** The body as text is broken, or is more than it seems. */
+/** The text of the body is broken, or means more than it seems to. */
 export const textMutations: readonly [TextMutation, ...TextMutation[]] = [
   { name: 'cut off', of: (text, random) => text.slice(0, somewhere(text, random)) },
   {
-    name: 'with more behind',
+    name: 'with something after it',
     of: (text, random) => text + random.pick(['}', 'x', '{}', '\u0000', ',', '//']),
   },
   {
@@ -150,7 +150,7 @@ export const textMutations: readonly [TextMutation, ...TextMutation[]] = [
       `{"max_tokens":${random.pick(['1e999', '-1e999', '9'.repeat(400), '1e-999', '-0', '0x10', '01', '1.', '+1', 'NaN', 'Infinity'])},${text.slice(1)}`,
   },
   {
-    name: 'with bytes that are no UTF-8',
+    name: 'with bytes that are not UTF-8',
     of: (text, random) =>
       Buffer.concat([
         Buffer.from(text.slice(0, -1)),
@@ -198,7 +198,7 @@ export const textMutations: readonly [TextMutation, ...TextMutation[]] = [
   },
 ];
 
-/** Seldom, because each is as much work for the sender as for the gateway. */
+/** Rare, because each is as much work for the sender as for the gateway. */
 export const heavyBodies: readonly [TextMutation, ...TextMutation[]] = [
   { name: '20 MB of [', of: () => '['.repeat(20_000_000) },
   { name: '4 MB of {"a":', of: () => '{"a":'.repeat(800_000) },

@@ -1,4 +1,4 @@
-/** Requests whose body, or what they say of it, is hostile. */
+/** Requests whose body, or its description, is hostile. */
 import type { Random } from '../random.ts';
 import { chatBody, heavyBodies, imageBody, mutateTree, textMutations } from './bodies.ts';
 import { imageModel, uncallableModels } from './catalog.ts';

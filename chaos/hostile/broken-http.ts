@@ -1,11 +1,11 @@
-/** What is no proper HTTP, or no longer once one looks closely. */
+/** Requests that are not valid HTTP, some of them only at a closer look. */
 import type { Random } from '../random.ts';
 
 type Broken = Readonly<{ name: string; of: (good: string, random: Random) => string }>;
 
 const withHeader = (good: string, line: string) => good.replace('\r\n', `\r\n${line}\r\n`);
 
-/** `good` is a proper request in full. */
+/** `good` is a complete valid request. */
 export const brokenRequests: readonly [Broken, ...Broken[]] = [
   { name: 'two hosts', of: (good) => withHeader(good, 'host: other.example') },
   { name: 'no host', of: (good) => good.replace('host: 127.0.0.1\r\n', '') },
@@ -48,7 +48,7 @@ export const brokenRequests: readonly [Broken, ...Broken[]] = [
   { name: 'bare line feeds', of: (good) => good.replaceAll('\r\n', '\n') },
   { name: 'negative length', of: (good) => good.replace(/content-length: \d+/, 'content-length: -1') },
   {
-    name: 'length of words',
+    name: 'length not a number',
     of: (good, random) =>
       good.replace(
         /content-length: \d+/,
@@ -112,11 +112,11 @@ export const brokenRequests: readonly [Broken, ...Broken[]] = [
       ]),
   },
   {
-    name: 'expects to go on',
+    name: 'expects 100-continue',
     of: (good, random) => withHeader(good, `expect: ${random.pick(['100-continue', 'x'])}`),
   },
   {
-    name: 'wants to upgrade',
+    name: 'asks for an upgrade',
     of: (good) =>
       withHeader(
         good,

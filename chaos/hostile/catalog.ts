@@ -1,4 +1,4 @@
-/** What can be called in a hostile run: the sandbox in each format, one way with short deadlines, and models that cannot be. */
+/** The models of a hostile run: the sandbox in each format, once with short deadlines, and models that cannot be called. */
 export const chatModels = ['hostile-openai', 'hostile-anthropic', 'hostile-google'] as const;
 /** For providers that fall silent. */
 export const hastyModel = 'hostile-hasty';
@@ -13,7 +13,7 @@ export const uncallableModels = [
 
 /** `origin` is the sandbox's. */
 export function hostileCatalog(origin: string): string {
-  // One account asks for every fault here; a circuit that opened because of it would hide the rest.
+  // One account asks for every fault here; an open circuit would hide the rest.
   const patient = 'api_key_env: CHAOS_PROVIDER_KEY, circuit: { failures: 1000, open_ms: 100 }';
   const able =
     'capabilities: [text_input, text_output, image_input, streaming, function_calling, structured_output]';

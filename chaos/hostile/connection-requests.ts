@@ -41,12 +41,12 @@ export const brokenHttp: Maker = (random, keys) => {
   return request(`HTTP: ${name}`, parts, { bytes, framing: 'broken', provokes: 'failure' });
 };
 
-/** Nobody does this any more. The server may answer in turn, or close the connection. */
+/** No client in use pipelines. The server may answer in turn, or close the connection. */
 export const pipelined: Maker = (random, keys) => {
   const count = random.between(2, 5);
   const target = random.pick(['/v1/models', '/v1/usage', '/v1/nothing', '/healthz']);
   const parts: Parts = { target, headers: [bearer(keys.good)] };
-  return request('several at once on a connection', parts, {
+  return request('several at once on one connection', parts, {
     bytes: Buffer.concat(Array.from({ length: count }, () => encode(parts))),
     framing: 'broken',
     answers: count,

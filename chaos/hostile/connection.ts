@@ -1,16 +1,16 @@
-/** A connection that sends whatever it is told to, and says what came back. It connects anew when it has to. */
+/** A connection that sends any bytes and reports what came back. It reconnects when it has to. */
 import type { Socket } from 'bun';
 import { type Answer, AnswerReader } from './answer-reader.ts';
 import type { HostileRequest } from './request.ts';
 
 export type Exchange = Readonly<{
   answers: readonly Answer[];
-  /** `left`: the client ended it, as it had meant to. */
+  /** `left`: the client ended it on purpose. */
   ended: 'answered' | 'closed' | 'silent' | 'left' | 'nonsense' | 'not connected';
 }>;
 
 const patienceMs = 30_000;
-/** A request that is no proper HTTP may be waited for in vain. */
+/** Invalid HTTP may never get an answer. */
 const brokenPatienceMs = 250;
 
 export class HostileConnection {
@@ -23,7 +23,7 @@ export class HostileConnection {
   #receivedBytes = 0;
   #done: (exchange: Exchange) => void = () => undefined;
 
-  /** What was sent on it before, if it is the same connection still: what went wrong may be of its making. */
+  /** What was sent on the same connection before, since that may be the cause of a failure. */
   previous: string | null = null;
 
   constructor(port: number) {
@@ -102,7 +102,7 @@ export class HostileConnection {
     this.#answers.push(answer);
     const request = this.#request;
     if (request === null || this.#answers.length < request.answers) return;
-    // What was answered before it was sent in full cannot be followed by anything.
+    // Nothing can follow a request that was answered before it was sent in full.
     if (!answer.isKeptAlive || request.framing === 'broken' || this.#unsent !== null) this.#drop();
     this.#resolve('answered');
   }
@@ -112,7 +112,7 @@ export class HostileConnection {
     this.#end('closed');
   }
 
-  /** Whatever is left of it may not reach the next request. */
+  /** None of its remaining bytes may reach the next request. */
   #end(ended: Exchange['ended']): void {
     if (this.#request === null) {
       if (ended === 'closed') this.#drop();

@@ -1,9 +1,9 @@
 /** What must be true of the gateway itself after a hostile run: its log, its memory, its event loop, its ledger. */
 import { readFileSync } from 'node:fs';
 import type { SQL } from 'bun';
-import type { Finding } from '../finding.ts';
-import { tollgate } from '../program.ts';
-import type { World } from '../world.ts';
+import type { Truth } from '../judge/truth.ts';
+import { tollgate } from '../world/program.ts';
+import type { World } from '../world/world.ts';
 import type { Gap } from './loop-watch.ts';
 import { count } from './sender.ts';
 
@@ -41,20 +41,20 @@ function eventOf(line: string): string {
   }
 }
 
-/** What is refused with a status of 5xx is logged; that the request explains it, its answer was held against already. */
-export function judgeLog(logged: ReadonlyMap<string, number>): Finding {
+/** A 5xx response is logged as well; whether the request explains it has been judged by the response. */
+export function judgeLog(logged: ReadonlyMap<string, number>): Truth {
   const own = [...logged].filter(
     ([event]) => !event.startsWith('request failed ') || event.endsWith(' internal_error'),
   );
   return {
-    says: 'the gateway logged no error of its own',
+    says: 'the gateway logged no error that it caused itself',
     checked: [...logged.values()].reduce((sum, times) => sum + times, 0),
     wrong: own.map(([event, times]) => `${times} times: ${event}`),
     mayBeUntested: true,
   };
 }
 
-export function judgeMemory({ afterWarmUp, atEnd }: Memory): Finding {
+export function judgeMemory({ afterWarmUp, atEnd }: Memory): Truth {
   const grown = atEnd - afterWarmUp;
   return {
     says: `memory at rest grew by no more than ${megabytes(maxGrowthBytes)} since the first tenth`,
@@ -67,14 +67,14 @@ export function megabytes(bytes: number): string {
   return `${Math.round(bytes / 1024 / 1024)} MB`;
 }
 
-/** For how long the event loop was kept from everything else by work, whatever else made the gap longer. */
+/** How long work alone blocked the event loop, whatever else made the gap longer. */
 export function workedMs({ gapMs, cpuMs, stolenMs }: Gap): number {
   return Math.max(0, Math.min(gapMs, cpuMs) - (stolenMs ?? 0));
 }
 
-export function judgeGaps(gaps: readonly Gap[], suspectsOf: (gap: Gap) => readonly string[]): Finding {
+export function judgeGaps(gaps: readonly Gap[], suspectsOf: (gap: Gap) => readonly string[]): Truth {
   return {
-    says: `no work kept the event loop for more than ${maxStallMs} ms`,
+    says: `no work blocked the event loop for more than ${maxStallMs} ms`,
     checked: gaps.length,
     wrong: gaps
       .filter((gap) => workedMs(gap) > maxStallMs)
@@ -92,7 +92,7 @@ export function describeGap({ gapMs, cpuMs, waitedMs, stolenMs }: Gap): string {
   return `${rounded(gapMs)}, ${rounded(cpuMs)} of them at work${waited}${stolen}`;
 }
 
-export function judgeProcess(ownEnds: number, logFile: string): Finding {
+export function judgeProcess(ownEnds: number, logFile: string): Truth {
   return {
     says: 'the gateway never ended',
     checked: 1,
@@ -100,7 +100,7 @@ export function judgeProcess(ownEnds: number, logFile: string): Finding {
   };
 }
 
-export async function judgeLedger(sql: SQL, world: World): Promise<Finding[]> {
+export async function judgeLedger(sql: SQL, world: World): Promise<Truth[]> {
   const [row] = await sql<{ open: bigint; dead: bigint; generations: bigint }[]>`
     select (select count(*) from open_generations) + (select count(*) from accounts where held <> 0) as open,
            (select count(*) from dead_letters) as dead, (select count(*) from generations) as generations`;

@@ -1,14 +1,14 @@
-/** What is wrong with how a hostile request was answered; null when nothing is. Pure. */
+/** What is wrong with the response to a hostile request; null when nothing is. Pure. */
 import { errorTable } from '../../src/errors.ts';
 import type { Answer } from './answer-reader.ts';
 import type { Exchange } from './connection.ts';
 import type { HostileRequest } from './request.ts';
 
-/** What the sandbox puts where no client may ever see it. */
+/** The sandbox puts this where no client may ever see it. */
 const canary = 'sandbox-private';
-/** What a busy gateway may always say. */
+/** A busy gateway may always answer this. */
 const overloaded = 'server_overloaded';
-/** What a server says of HTTP that it does not speak. */
+/** The statuses for HTTP that a server does not speak. */
 const notSpoken = new Set([501, 505]);
 
 const statuses: ReadonlyMap<string, number | null> = new Map([
@@ -17,7 +17,7 @@ const statuses: ReadonlyMap<string, number | null> = new Map([
 ]);
 
 export function judgeExchange(request: HostileRequest, { answers, ended }: Exchange): string | null {
-  if (ended === 'nonsense') return 'an answer that is no HTTP';
+  if (ended === 'nonsense') return 'an answer that is not HTTP';
   if (ended === 'not connected') return 'no connection';
   const isOwed = request.framing === 'sound' && request.leave === null;
   if (isOwed && answers.length < request.answers)
@@ -33,7 +33,7 @@ function judgeAnswer(request: HostileRequest, answer: Answer): string | null {
   const { status, head, text } = answer;
   if (head.includes(canary) || text.includes(canary)) return `${status} with the provider’s private details`;
   if (request.framing === 'broken' && (notSpoken.has(status) || !head.includes('x-service-request-id')))
-    return status < 500 || notSpoken.has(status) ? null : `${status} to what is no HTTP`;
+    return status < 500 || notSpoken.has(status) ? null : `${status} to what is not HTTP`;
   if (!head.includes('\r\nx-service-request-id: ')) return `${status} without a request ID`;
   const code = status >= 400 ? codeIn(text) : null;
   if (status >= 500 && !isExplained(request, code)) return `${status} ${code ?? text.slice(0, 100)}`;
@@ -42,7 +42,7 @@ function judgeAnswer(request: HostileRequest, answer: Answer): string | null {
   return judgeStream(request, answer);
 }
 
-/** Nothing may fail for a reason that the request does not give. */
+/** A failure is allowed only if the request explains it. */
 function isExplained({ provokes, isHeadOnly }: HostileRequest, code: string | null): boolean {
   if (code === overloaded) return true;
   if (isHeadOnly || code === null || provokes === 'nothing') return false;
@@ -51,7 +51,7 @@ function isExplained({ provokes, isHeadOnly }: HostileRequest, code: string | nu
   return isProviders && code !== 'provider_attempt_create_failed';
 }
 
-/** A stream may end with an error, but not with one of the gateway's own making. */
+/** A stream may end with an error, but not with one that the gateway caused. */
 function judgeStream({ provokes }: HostileRequest, { head, text }: Answer): string | null {
   if (!head.includes('text/event-stream')) return null;
   const line = text.split('\n\n').find((event) => event.startsWith('data: {"error"'));

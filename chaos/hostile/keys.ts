@@ -1,4 +1,4 @@
-/** The customers of a hostile run, each with something the matter. */
+/** The keys of a hostile run: a good one, and others with something wrong with them or their account. */
 import type { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import { createKey, revokeKey } from '../../src/keys/key-store.ts';

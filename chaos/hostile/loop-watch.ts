@@ -1,7 +1,7 @@
 /**
  * Loaded before a gateway, this notices when its event loop stands still: a short timer that fires late. Each long gap goes
- * to the file that `--gaps` names, with the time for which the main thread had work and no processor, so that a stall can be told from a machine
- * that is busy with others. Nothing of it can be seen from outside.
+ * to the file that `--gaps` names, with the time that the main thread had work but no processor, so that a stall can be told
+ * from a busy machine. Nothing of this can be seen from outside.
  */
 import { appendFileSync, openSync, readSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
@@ -14,11 +14,11 @@ export type Gap = Readonly<{
   gapMs: number;
   /** The processor time that the main thread had. */
   cpuMs: number;
-  /** For how long it could have run, but others did; null where the system does not tell. */
+  /** How long it could have run while others did; null where the system does not say. */
   waitedMs: number | null;
   /**
-   * For how long each processor of this machine, on average, was taken away by the host that runs it. The system counts
-   * that as processor time of whoever was running.
+   * How long each processor of this machine, on average, was taken away by its host. The system counts that as processor
+   * time of the thread that was running.
    */
   stolenMs: number | null;
 }>;
@@ -51,7 +51,7 @@ function watch(file: string): void {
       };
       appendFileSync(file, `${JSON.stringify(gap)}\n`);
     }
-    // Writing the line is no work of the gateway's.
+    // Writing the line is not the gateway's work.
     before = look();
   };
   setInterval(tick, tickMs).unref();

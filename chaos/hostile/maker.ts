@@ -4,7 +4,7 @@ import { chatBody } from './bodies.ts';
 import { chatModels } from './catalog.ts';
 import { encode, type HostileRequest, type Parts } from './request.ts';
 
-/** Keys that exist, by what is the matter with them. */
+/** Keys that exist, by what is wrong with them. */
 export type Keys = Readonly<
   Record<'good' | 'broke' | 'revoked' | 'expired' | 'suspended' | 'restricted' | 'limited' | 'slow', string>
 >;
@@ -37,7 +37,7 @@ export function post(target: string, key: string, body: Buffer | string, ...head
   return { method: 'POST', target, headers: [bearer(key), json, ...headers], body };
 }
 
-/** Text that the sandbox answers at once. */
+/** A text to which the sandbox answers at once. */
 export const plainChat = (random: Random) => chatBody(random, random.pick(chatModels), 'Hello [[say hi]]');
 
 export const somebody = (random: Random, keys: Keys) => random.pick([keys.good, keys.broke]);

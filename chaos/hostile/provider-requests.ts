@@ -6,7 +6,7 @@ import type { HostileRequest } from './request.ts';
 
 type Misdeed = Readonly<{ directives: string; provokes?: HostileRequest['provokes']; isHasty?: boolean }>;
 
-/** What the provider is asked to do. Whatever may fail because of it is said so. */
+/** What the provider is asked to do, and what may fail because of it. */
 const misdeeds: readonly [Misdeed, ...Misdeed[]] = [
   { directives: '[[repeat 200]]', provokes: 'failure' },
   ...[

@@ -1,9 +1,9 @@
-/** One hostile request, as bytes, and what may come of it. */
+/** One hostile request, as bytes, and its allowed outcomes. */
 export type HostileRequest = Readonly<{
   /** What is hostile about it, for the report. */
   name: string;
   bytes: Buffer;
-  /** `broken`: no proper HTTP, so the server may answer, close or wait, and the connection is not used again. */
+  /** `broken`: not valid HTTP, so the server may answer, close or wait, and the connection is not used again. */
   framing: 'sound' | 'broken';
   /** How many answers must come. */
   answers: number;
@@ -24,7 +24,7 @@ export type Parts = Readonly<{
 
 const noBody = Buffer.alloc(0);
 
-/** Proper HTTP: the length is right and the lines end as they should. Nothing in a header is checked. */
+/** Valid HTTP: the length is right and the lines end correctly. Header values are not checked. */
 export function encode({ method = 'GET', target = '/', headers = [], body = noBody }: Parts): Buffer {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body;
   const lines = headers.map(([name, value]) => `${name}: ${value}\r\n`).join('');

@@ -1,4 +1,4 @@
-/** What is sent: one hostile request after another, each by its number and the seed alone, so that it can be had again. */
+/** Hostile requests, each made from its number and the seed alone, so that it can be reproduced. */
 import type { Random } from '../random.ts';
 import { brokenText, heavyBody, oddFields, oddType, uncallable } from './body-requests.ts';
 import { bigPromise, brokenHttp, leaver, pipelined } from './connection-requests.ts';
@@ -16,7 +16,7 @@ import {
 import { misbehavingProvider } from './provider-requests.ts';
 import type { HostileRequest } from './request.ts';
 
-/** How often each is sent, of a million. */
+/** How many of each are sent in a million. */
 const shares: readonly (readonly [number, Maker])[] = [
   [250_000, brokenText],
   [200_000, oddFields],

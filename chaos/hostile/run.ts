@@ -1,10 +1,9 @@
-/** A hostile run: one gateway, one database, and malformed and hostile requests by the million, each answer judged. */
+/** A hostile run: one gateway, one database, and a million malformed and hostile requests, each answer judged. */
 import { join } from 'node:path';
 import type { SQL } from 'bun';
 import { residentBytes } from '../../bench/cpu.ts';
-import type { Finding } from '../finding.ts';
-import type { HostileOptions } from '../options.ts';
-import { createWorld } from '../world.ts';
+import type { Truth } from '../judge/truth.ts';
+import { createWorld } from '../world/world.ts';
 import { hostileCatalog } from './catalog.ts';
 import {
   judgeGaps,
@@ -20,13 +19,22 @@ import { createKeys } from './keys.ts';
 import type { Gap } from './loop-watch.ts';
 import { Sender } from './sender.ts';
 
+export type HostileOptions = Readonly<{
+  requests: number;
+  connections: number;
+  seed: number;
+  preparedFolder?: string;
+}>;
+
+export const hostileForm: HostileOptions = { requests: 1_000_000, connections: 64, seed: 1 };
+
 export type HostileResult = Readonly<{
   options: HostileOptions;
   seconds: number;
-  /** How often what was sent, and how often it was answered how. */
+  /** How often each request was sent, and how often each outcome came back. */
   sent: ReadonlyMap<string, number>;
   answered: ReadonlyMap<string, number>;
-  findings: readonly Finding[];
+  truths: readonly Truth[];
   memory: Memory;
   gaps: readonly Gap[];
   /** What the gateway logged as an error, by event and code. */
@@ -39,7 +47,7 @@ export type HostileResult = Readonly<{
 
 const watchFile = 'loop-gaps.jsonl';
 const warmUpShare = 0.1;
-/** Memory that is not needed any more is given back after a while; a short run does not wait as long. */
+/** Unused memory is returned to the system after a while; a short run does not wait as long. */
 const restMs = 5_000;
 const shortRestMs = 500;
 const shortRequests = 10_000;
@@ -85,8 +93,8 @@ export async function runHostile(options: HostileOptions): Promise<HostileResult
       seconds: sender.seconds,
       sent: sender.sent,
       answered: sender.answered,
-      findings: [
-        sender.finding(),
+      truths: [
+        sender.truth(),
         judgeLog(logged),
         judgeMemory(memory),
         judgeGaps(gaps, (gap) => sender.suspectsOf(gap)),
@@ -107,7 +115,7 @@ export async function runHostile(options: HostileOptions): Promise<HostileResult
   }
 }
 
-/** Once nothing is open any more and a moment has passed: the least that was resident within it. */
+/** The lowest resident memory within a moment after the last open request. */
 async function atRest(sql: SQL, residentNow: () => number, pauseMs: number): Promise<number> {
   const deadline = Date.now() + atRestDeadlineMs;
   while (Date.now() < deadline) {

@@ -1,7 +1,6 @@
 /** Sends hostile requests over many connections, has every answer judged, and remembers what was wrong and what was slow. */
 
-import type { Finding } from '../finding.ts';
-import type { HostileOptions } from '../options.ts';
+import type { Truth } from '../judge/truth.ts';
 import { Random } from '../random.ts';
 import { HostileConnection } from './connection.ts';
 import { judgeExchange } from './judge.ts';
@@ -12,7 +11,7 @@ import { hostileRequest } from './requests.ts';
 
 const maxExamples = 200;
 
-/** A request that took long enough to be what the event loop was busy with. */
+/** A request slow enough to be what kept the event loop busy. */
 type Slow = Readonly<{ fromMs: number; toMs: number; bytes: number; says: string }>;
 
 const slowMs = 40;
@@ -31,7 +30,11 @@ export class Sender {
   #wrongCount = 0;
   #next = 0;
 
-  constructor(port: number, { connections, seed }: HostileOptions, keys: Keys) {
+  constructor(
+    port: number,
+    { connections, seed }: Readonly<{ connections: number; seed: number }>,
+    keys: Keys,
+  ) {
     this.#connections = Array.from({ length: connections }, () => new HostileConnection(port));
     this.#random = new Random(seed);
     this.#keys = keys;
@@ -44,16 +47,16 @@ export class Sender {
     this.seconds += (performance.now() - startedAt) / 1_000;
   }
 
-  finding(): Finding {
+  truth(): Truth {
     const more = this.#wrongCount - this.#wrong.length;
     return {
-      says: 'every answer has a status and a code that the request explains, and gives nothing away',
+      says: 'every response has a status and a code that the request explains, and gives nothing away',
       checked: this.#next,
       wrong: more > 0 ? [...this.#wrong, `… and ${more} more`] : this.#wrong,
     };
   }
 
-  /** The largest requests that were under way in a gap. */
+  /** The largest requests that were in progress in a gap. */
   suspectsOf({ atMs, gapMs }: Gap): string[] {
     return this.#slow
       .filter(({ fromMs, toMs }) => fromMs <= atMs && toMs >= atMs - gapMs)

@@ -1,4 +1,4 @@
-/** Calls to the gateway's own API. Response types come from the contract; anything but a success is thrown. */
+/** Calls to the gateway's own API. Response types come from the contract; errors are thrown. */
 import { QueryClient } from '@tanstack/react-query';
 import { useSyncExternalStore } from 'react';
 

@@ -9,7 +9,7 @@ import type {
   InvitationDetails,
   JoinedAccount,
   ListedSession,
-} from '../../src/sign-in/contract.ts';
+} from '../../src/people/sign-in-contract.ts';
 import { forgetWork } from '../saved-work.ts';
 import { readStored, removeStored, writeStored } from '../storage.ts';
 import { get, post, type Query, queryClient } from './client.ts';
@@ -179,7 +179,7 @@ export async function changePassword(currentPassword: string, newPassword: strin
   await postAuth('change-password', { currentPassword, newPassword });
 }
 
-/** Who is signed in, for a page that also people without a session see. */
+/** Who is signed in, for a page that people without a session see too. */
 export const currentSessionQuery = queryOptions({
   queryKey: ['current-session'],
   queryFn: ({ signal }) => get<CurrentSession>('/api/auth/get-session', { signal }),

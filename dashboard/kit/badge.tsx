@@ -72,7 +72,7 @@ export function FallbackMark() {
 
 /** Marks a charge that the gateway had to estimate. */
 export const aboutEstimates =
-  'The gateway ended this call before the provider reported its usage. Input and delivered output were estimated by their words, which is lower than any token count.';
+  'The gateway ended this call before the provider reported its usage. Input and delivered output were estimated by counting words, which gives less than any token count.';
 
 export function EstimatedMark() {
   return (

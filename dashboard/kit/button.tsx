@@ -45,7 +45,7 @@ function Face({ icon: Icon, children }: Pick<Looks, 'icon' | 'children'>) {
 
 type NativeButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'children' | 'onClick'> &
   Readonly<{
-    /** What it returns is not awaited, so it has to handle its own failures. */
+    /** Its result is not awaited, so it has to handle its own failures. */
     onClick?: (event: MouseEvent<HTMLButtonElement>) => unknown;
   }>;
 

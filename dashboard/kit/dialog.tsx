@@ -23,54 +23,20 @@ type DialogProps = Readonly<{
 const widths = { narrow: 'sm:max-w-md', normal: 'sm:max-w-lg', wide: 'sm:max-w-3xl' } as const;
 
 export function Dialog(props: DialogProps) {
-  const {
-    title,
-    description,
-    onClose,
-    footer,
-    onSubmit,
-    isDismissible = true,
-    width = 'normal',
-    children,
-  } = props;
+  const { title, description, onClose, footer, onSubmit, isDismissible = true, width, children } = props;
   const id = useId();
-  const ref = useRef<HTMLDialogElement>(null);
-  useLayoutEffect(() => {
-    const dialog = ref.current;
-    // The browser restores the previous focus, but only if the dialog is closed before it is removed.
-    dialog?.showModal();
-    // The browser itself would focus the close button.
-    const [first] = initialFocusOf(dialog);
-    first?.focus();
-    return () => dialog?.close();
-  }, []);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     onSubmit?.();
   };
   const Body = onSubmit === undefined ? 'div' : 'form';
   return (
-    <dialog
-      ref={ref}
-      aria-labelledby={`${id}-title`}
-      aria-describedby={description === undefined ? undefined : `${id}-about`}
-      onCancel={(event) => {
-        event.preventDefault();
-        if (isDismissible) onClose();
-      }}
-      // Browsers close the dialog on a second Escape even if the event was cancelled.
-      onClose={() => {
-        if (ref.current === null) return;
-        if (isDismissible) onClose();
-        else ref.current.showModal();
-      }}
-      onMouseDown={(event) => {
-        if (isDismissible && event.target === event.currentTarget) onClose();
-      }}
-      className={classNames(
-        'm-auto max-h-[calc(100dvh-2rem)] w-[calc(100%-2rem)] animate-appear overflow-hidden rounded-xl bg-raised p-0 text-ink shadow-float',
-        widths[width],
-      )}
+    <Modal
+      titleId={`${id}-title`}
+      aboutId={description === undefined ? undefined : `${id}-about`}
+      isDismissible={isDismissible}
+      width={width}
+      onClose={onClose}
     >
       <Body
         {...(onSubmit === undefined ? {} : { onSubmit: submit, noValidate: true })}
@@ -101,13 +67,62 @@ export function Dialog(props: DialogProps) {
           </footer>
         )}
       </Body>
+    </Modal>
+  );
+}
+
+type ModalProps = Readonly<{
+  titleId: string;
+  aboutId: string | undefined;
+  isDismissible: boolean;
+  width: DialogProps['width'];
+  onClose: () => void;
+  children: ReactNode;
+}>;
+
+/** The browser's dialog: how it opens, takes the focus and closes. */
+function Modal({ titleId, aboutId, isDismissible, width = 'normal', onClose, children }: ModalProps) {
+  const ref = useRef<HTMLDialogElement>(null);
+  useLayoutEffect(() => {
+    const dialog = ref.current;
+    // The browser restores the previous focus, but only if the dialog is closed before it is removed.
+    dialog?.showModal();
+    // The browser itself would focus the close button.
+    const [first] = initialFocusOf(dialog);
+    first?.focus();
+    return () => dialog?.close();
+  }, []);
+  return (
+    <dialog
+      ref={ref}
+      aria-labelledby={titleId}
+      aria-describedby={aboutId}
+      onCancel={(event) => {
+        event.preventDefault();
+        if (isDismissible) onClose();
+      }}
+      // Browsers close the dialog on a second Escape even if the event was cancelled.
+      onClose={() => {
+        if (ref.current === null) return;
+        if (isDismissible) onClose();
+        else ref.current.showModal();
+      }}
+      onMouseDown={(event) => {
+        if (isDismissible && event.target === event.currentTarget) onClose();
+      }}
+      className={classNames(
+        'm-auto max-h-[calc(100dvh-2rem)] w-[calc(100%-2rem)] animate-appear overflow-hidden rounded-xl bg-raised p-0 text-ink shadow-float',
+        widths[width],
+      )}
+    >
+      {children}
     </dialog>
   );
 }
 
 /**
- * What can take the initial focus: what asks for it, or else the first input, or else the first button, which is the
- * harmless one.
+ * What can take the initial focus: an element that asks for it, or else the first input, or else the first button, which
+ * is the harmless one.
  */
 function initialFocusOf(dialog: HTMLDialogElement | null): HTMLElement[] {
   const find = (selector: string) => [...(dialog?.querySelectorAll<HTMLElement>(selector) ?? [])];

@@ -29,9 +29,8 @@ export function matchesOf(options: readonly Option[], text: string): Option[] {
 /** Null while the list is closed; `text` is null until something is typed. */
 type ListState = Readonly<{ text: string | null; activeAt: number }> | null;
 
-function Combobox({ value, options, onChange }: PickerProps) {
-  const listId = useId();
-  const input = useRef<HTMLInputElement>(null);
+/** Which options are listed, which of them is active, and what the keys do about it. */
+function useOptionList({ value, options, onChange }: PickerProps) {
   const [list, setList] = useState<ListState>(null);
   const close = useCallback(() => setList(null), []);
   const matches = matchesOf(options, list?.text ?? '');
@@ -41,6 +40,7 @@ function Combobox({ value, options, onChange }: PickerProps) {
     const selectedAt = options.findIndex((option) => option.value === value);
     setList({ text: null, activeAt: selectedAt < maxListed ? Math.max(0, selectedAt) : 0 });
   };
+  const search = (text: string) => setList({ text, activeAt: 0 });
   const choose = (option: Option | undefined) => {
     if (option === undefined) return;
     close();
@@ -61,6 +61,15 @@ function Combobox({ value, options, onChange }: PickerProps) {
       close();
     }
   };
+  const hiddenCount = matches.length - listed.length;
+  return { list, listed, hiddenCount, activeAt, open, close, search, choose, pressKey };
+}
+
+function Combobox(props: PickerProps) {
+  const { value, options } = props;
+  const { list, listed, hiddenCount, activeAt, open, close, search, choose, pressKey } = useOptionList(props);
+  const listId = useId();
+  const input = useRef<HTMLInputElement>(null);
   return (
     <span className="relative block min-w-0">
       <input
@@ -74,7 +83,7 @@ function Combobox({ value, options, onChange }: PickerProps) {
         aria-autocomplete="list"
         aria-activedescendant={list !== null && listed.length > 0 ? `${listId}-${activeAt}` : undefined}
         value={list?.text ?? labelOf(options, value)}
-        onChange={(event) => setList({ text: event.target.value, activeAt: 0 })}
+        onChange={(event) => search(event.target.value)}
         onClick={(event) => {
           if (list !== null) return;
           event.currentTarget.select();
@@ -93,7 +102,7 @@ function Combobox({ value, options, onChange }: PickerProps) {
           id={listId}
           anchor={input}
           options={listed}
-          hiddenCount={matches.length - listed.length}
+          hiddenCount={hiddenCount}
           selected={value}
           activeAt={activeAt}
           onChoose={choose}

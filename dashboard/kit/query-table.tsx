@@ -98,7 +98,7 @@ const previousCursors = new Map<string, string | null>();
 
 /**
  * Keeps the page of a list in the address, for reloads and for the way back from one of its rows. The API only knows the
- * way to older pages. The way back is remembered as it is walked; from a page that was opened by a link it leads to the start.
+ * way to older pages. The way back is remembered while paging; from a page that was opened by a link it leads to the start.
  */
 export function useAddressCursors(): Cursors {
   const search = useSearchParameters();

@@ -31,7 +31,7 @@ export type Column<Row> = Readonly<{
   isCorner?: boolean;
   /** Hidden if there is not enough room. */
   isOptional?: boolean;
-  /** For a column of money: the amounts that have to have the same number of decimals. */
+  /** For a column of money: the amounts that need the same number of decimals. */
   amounts?: Readonly<{ of: (row: Row) => string | null; style: AmountStyle }>;
 }>;
 
@@ -60,7 +60,7 @@ function columnDecimals<Row>({ amounts }: Column<Row>, rows: readonly Row[]): nu
   return decimalsOf(known, amounts.style);
 }
 
-/** A code or an ID that breaks after its separators only, so that no column squeezes it letter by letter. */
+/** A code or an ID that breaks only after its separators, so that no column squeezes it letter by letter. */
 export function BreakableCode({ children, className }: Readonly<{ children: string; className?: string }>) {
   return (
     <code className={classNames('font-mono text-[0.8125rem] wrap-break-word', className)}>
@@ -130,25 +130,7 @@ export function Table<Row>(props: TableProps<Row>) {
           isDimmed && 'opacity-60',
         )}
       >
-        <thead {...roles.group} className="max-md:sr-only">
-          <tr {...roles.row}>
-            {columns.map((column) => (
-              <th
-                key={column.key}
-                {...roles.header}
-                scope="col"
-                className={classNames(
-                  'sticky top-0 z-10 border-b border-line max-xl:static bg-sunken px-4 py-2 text-xs font-medium whitespace-nowrap text-ink-faint first:pl-5 last:pr-5',
-                  column.align === 'right' && 'text-right',
-                  column.isOptional && 'max-xl:hidden',
-                  column.width,
-                )}
-              >
-                {column.header}
-              </th>
-            ))}
-          </tr>
-        </thead>
+        <TableHead columns={columns} />
         <tbody {...roles.group} className="max-md:block">
           {rows === undefined
             ? Array.from({ length: expectedRows }, (_, at) => (
@@ -166,30 +148,34 @@ export function Table<Row>(props: TableProps<Row>) {
               ))}
         </tbody>
         {footer !== undefined && rows !== undefined && (
-          <tfoot {...roles.group} className="max-md:block md:[&_td]:border-t md:[&_td]:border-line">
-            <tr
-              {...roles.row}
-              className="group/row bg-sunken font-medium max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-t max-md:border-line max-md:px-4 max-md:py-3"
-            >
-              {columns.map((column, at) =>
-                footer[at] === undefined || footer[at] === null ? (
-                  // An empty cell keeps the others aligned with their headers for screen readers.
-                  <td
-                    key={column.key}
-                    {...roles.cell}
-                    className={classNames('max-md:sr-only', column.isOptional && 'max-xl:hidden')}
-                  />
-                ) : (
-                  <Cell key={column.key} column={column} decimals={decimals[at]}>
-                    {footer[at]}
-                  </Cell>
-                ),
-              )}
-            </tr>
-          </tfoot>
+          <TableFoot columns={columns} decimals={decimals} cells={footer} />
         )}
       </table>
     </div>
+  );
+}
+
+function TableHead<Row>({ columns }: Pick<TableProps<Row>, 'columns'>) {
+  return (
+    <thead {...roles.group} className="max-md:sr-only">
+      <tr {...roles.row}>
+        {columns.map((column) => (
+          <th
+            key={column.key}
+            {...roles.header}
+            scope="col"
+            className={classNames(
+              'sticky top-0 z-10 border-b border-line max-xl:static bg-sunken px-4 py-2 text-xs font-medium whitespace-nowrap text-ink-faint first:pl-5 last:pr-5',
+              column.align === 'right' && 'text-right',
+              column.isOptional && 'max-xl:hidden',
+              column.width,
+            )}
+          >
+            {column.header}
+          </th>
+        ))}
+      </tr>
+    </thead>
   );
 }
 
@@ -227,6 +213,35 @@ function TableRow<Row>({ row, columns, decimals, link }: TableRowProps<Row>) {
         </Cell>
       ))}
     </tr>
+  );
+}
+
+type TableFootProps<Row> = Pick<TableRowProps<Row>, 'columns' | 'decimals'> &
+  Readonly<{ cells: readonly ReactNode[] }>;
+
+function TableFoot<Row>({ columns, decimals, cells }: TableFootProps<Row>) {
+  return (
+    <tfoot {...roles.group} className="max-md:block md:[&_td]:border-t md:[&_td]:border-line">
+      <tr
+        {...roles.row}
+        className="group/row bg-sunken font-medium max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-t max-md:border-line max-md:px-4 max-md:py-3"
+      >
+        {columns.map((column, at) =>
+          cells[at] === undefined || cells[at] === null ? (
+            // An empty cell keeps the others aligned with their headers for screen readers.
+            <td
+              key={column.key}
+              {...roles.cell}
+              className={classNames('max-md:sr-only', column.isOptional && 'max-xl:hidden')}
+            />
+          ) : (
+            <Cell key={column.key} column={column} decimals={decimals[at]}>
+              {cells[at]}
+            </Cell>
+          ),
+        )}
+      </tr>
+    </tfoot>
   );
 }
 

@@ -11,7 +11,7 @@ import { ForeignAccountPage, NoAccountPage } from './fallback-pages.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { HomeLink, Wordmark } from './wordmark.tsx';
 
-/** Around the page of the current route, or around what takes its place. */
+/** Around the page of the current route, or around what replaces it. */
 export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const account = useSelectedAccount();

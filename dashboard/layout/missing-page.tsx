@@ -4,8 +4,8 @@ import { AppLayout, PendingApp } from './app-layout.tsx';
 import { NotFoundPage, UnknownAddressPage } from './fallback-pages.tsx';
 
 /**
- * For an address without a page. Who is signed in keeps the menu. Nobody is asked for who never signed in here: without a
- * session, the answer would lead them to the sign-in.
+ * For an address without a page. People who are signed in keep the menu. Where nobody ever signed in, the session is not
+ * requested: without one, the response would lead to the sign-in.
  */
 export function MissingPage() {
   const { data: me, isPending, isEnabled } = useQuery({ ...meQuery, enabled: wasSignedIn() });

@@ -1,6 +1,6 @@
 /**
- * TypeScript's own parser and checker. Its interface may change with every version; the version is pinned, and nothing
- * but this tool depends on it.
+ * TypeScript's own parser and checker. Its interface may change with every version; the version is pinned, and only this
+ * tool depends on it.
  */
 import { join } from 'node:path';
 import type { SourceFile } from 'typescript/unstable/ast';

@@ -14,7 +14,7 @@ export function reasonFor(mutant: Mutant): string | null {
 
 type Explained = Pick<Mutant, 'file' | 'within' | 'change'>;
 
-/** Those that no mutant of the checked files corresponds to any more. */
+/** Entries that no longer correspond to a mutant of the checked files. */
 export function staleEquivalents(files: readonly string[], mutants: readonly Mutant[]): readonly Explained[] {
   return equivalents
     .filter(({ file }) => files.includes(file))

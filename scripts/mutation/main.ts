@@ -59,7 +59,7 @@ async function main(tree: Tree): Promise<number> {
   for (const file of files) all.push(...mutantsOf(file, await compiler.parse(file)));
   const stale = staleEquivalents(files, all);
   for (const { file, within, change } of stale)
-    console.log(`explained, but not a mutant any more: ${file} ${within}: ${change}`);
+    console.log(`explained, but no longer a mutant: ${file} ${within}: ${change}`);
   const chosen = values.sample === undefined ? all : sampled(all, Number(values.sample), Number(values.seed));
   console.log(`${chosen.length} of ${all.length} mutants in ${files.length} files`);
   const limits = await measureLimits(tree, chosen);
@@ -82,7 +82,7 @@ async function main(tree: Tree): Promise<number> {
   return report(findings) && stale.length === 0 ? 0 : 1;
 }
 
-/** What the tests have let pass may not even compile, or be known to change nothing. */
+/** A mutant that passed the tests may not compile, or be known to change nothing. */
 async function judge(mutant: Mutant, verdict: Finding['verdict']): Promise<Finding['verdict']> {
   if (verdict !== 'survived') {
     if (reasonFor(mutant) !== null) console.log(`explained, but killed: ${formatMutant(mutant)}`);

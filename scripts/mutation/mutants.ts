@@ -32,7 +32,7 @@ export type Mutant = Readonly<{
   line: number;
   /** The function, method or constant that it is in. */
   within: string;
-  /** What was changed into what, for people and for the list of equivalent mutants. */
+  /** The change, for people and for the list of equivalent mutants. */
   change: string;
   start: number;
   end: number;
@@ -101,7 +101,7 @@ function isTypeDeclaration({ kind }: Node): boolean {
   return kind === SyntaxKind.TypeAliasDeclaration || kind === SyntaxKind.InterfaceDeclaration;
 }
 
-/** Functions inside of functions count as part of the outer one. */
+/** Nested functions count as part of the outer one. */
 function nameOf(node: Node, outer: string): string {
   if (isClassDeclaration(node)) return node.name?.getText() ?? outer;
   if (isMethodDeclaration(node)) return `${outer}.${node.name.getText()}`;
@@ -172,7 +172,7 @@ function flippedStep(source: string): string {
   return source.includes('++') ? source.replace('++', '--') : source.replace('--', '++');
 }
 
-/** The case does nothing: the next one does not get its turn instead. */
+/** The case does nothing, and does not fall through to the next one. */
 function caseEdits(node: Node & { statements: ArrayLike<Node> }): readonly Edit[] {
   const first = node.statements[0];
   return first === undefined ? [] : [{ start: first.getStart(), end: node.end, replacement: 'break;' }];
@@ -213,12 +213,12 @@ function isName(node: Node): boolean {
   return isPropertyAssignment(node.parent) && node.parent.name === node;
 }
 
-/** Messages are for people: tests that repeat their words would only hinder whoever improves them. */
+/** Messages are for people: tests that repeat their words would only make them harder to improve. */
 function isProse(source: string): boolean {
   return /[A-Za-z,.:] [A-Za-z$]/.test(source);
 }
 
-/** Without an anchor, with the opposite class, with one more of what is counted. */
+/** Without an anchor, with the opposite class, with a count one higher. */
 function patternEdits(node: Node, source: string): readonly Edit[] {
   const end = source.lastIndexOf('/');
   const [pattern, flags] = [source.slice(1, end), source.slice(end)];

@@ -72,7 +72,7 @@ export function formatMutant({ file, line, within, change }: Mutant): string {
 const heading = '## Last run of each file';
 const rowPattern = /^\| (src\/\S+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \| (\d+) \|/gm;
 
-/** The page with these rows in place of the ones that these files had. Files that are no target any more are left out. */
+/** The page with these rows in place of the ones that these files had. Files that are no longer targets are left out. */
 export function formatPage(page: string, rows: readonly Row[], files: readonly string[]): string {
   const known = new Map<string, Row>();
   for (const [, name = '', ...counts] of page.matchAll(rowPattern)) {

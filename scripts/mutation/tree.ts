@@ -7,7 +7,7 @@ import type { Mutant } from './mutants.ts';
 /** `late`: the tests did not end in time, or took too much memory. */
 export type Verdict = 'killed' | 'late' | 'survived';
 
-/** A mutant that allocates without end must not take the memory of everything else on the machine. */
+/** A mutant that allocates endlessly must not exhaust the machine's memory. */
 const maxMemoryBytes = 3 * 1024 ** 3;
 const memoryCheckMs = 250;
 
@@ -35,7 +35,7 @@ export class Tree {
     rmSync(this.folder, { recursive: true, force: true });
   }
 
-  /** Calls `use` while the mutant stands in the place of the original. */
+  /** Calls `use` while the mutant replaces the original. */
   async withMutant<Result>(
     { file, start, end, replacement }: Mutant,
     use: () => Promise<Result>,

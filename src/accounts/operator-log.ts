@@ -1,4 +1,4 @@
-/** Records in the operators' log what was done from a shell, which like the ledger cannot be changed. */
+/** Records what was done from a shell in the operators' log, which like the ledger cannot be changed. */
 import type { SQL } from 'bun';
 import { newId } from '../lib/ids.ts';
 import { formatMoney, type Money } from '../lib/money.ts';
@@ -20,7 +20,7 @@ export type ShellAction = Readonly<{
   amount?: Money;
 }>;
 
-/** Belongs into the transaction of the change. The account of a key is recorded with the key. */
+/** Belongs in the transaction of the change. The account of a key is recorded with the key. */
 export async function recordShellAction(
   sql: SQL,
   shellUser: string,

@@ -5,15 +5,15 @@ import { type Cost, costOfTokens } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
 import type { TokenUsage } from '../providers/chat.ts';
 
-/** What the hold was made for: the provider gets the output bound, and the input cannot have more tokens than its bound. */
+/** What the hold covers: the provider is given the output bound, and the input cannot have more tokens than its bound. */
 export type ChatBill = Readonly<{
   price: TokenPrice;
   bounds: TokenUsage;
-  /** What the input has at the least, for an estimate. */
+  /** The fewest tokens the input can have, for an estimate. */
   leastInputTokens: number;
 }>;
 
-/** Providers count slightly differently: a stop token more, another template around the messages. */
+/** Providers count slightly differently: one more stop token, another template around the messages. */
 const toleranceTokens = 16;
 const tolerancePercent = 1;
 
@@ -75,7 +75,7 @@ type Streamed = Readonly<{
   deliveredTokens: number;
 }>;
 
-/** What was delivered is charged: by the usage that came, or by an estimate where the gateway did not wait for it. */
+/** Charges what was delivered: by the reported usage, or by an estimate if the gateway did not wait for it. */
 export function streamEnding(
   bill: ChatBill,
   { usage, isFinished, isEnded, isUsageLost, failure: limit, hasText, deliveredTokens }: Streamed,
@@ -86,7 +86,7 @@ export function streamEnding(
   const failed = isGone
     ? ({ status: 'cancelled', errorCode: null } as const)
     : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
-  // Usage that arrives after the answer failed or exceeded a limit is that of the whole answer too.
+  // Usage that arrives after the answer failed or exceeded a limit also covers the whole answer.
   if (usage !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
     const charge = chargeOf(bill, { usage, finishedAt, hasText });
     const ending = completed(charge, 'completed', 'write_off', stored);

@@ -5,16 +5,7 @@
  */
 import type { Model } from '../models/model.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, Tool } from '../providers/chat.ts';
-import { InputTally } from './input-tally.ts';
-
-export type InputBound = Readonly<{
-  /** The most that a provider can report for this call: money is held for it. Never above the context window. */
-  tokens: number;
-  /** What ordinary text does not exceed: the room to leave for the input inside a context window. */
-  likelyTokens: number;
-  /** What its messages have at the least, in any server's form: for a charge that has to be estimated. */
-  leastTokens: number;
-}>;
+import { type InputBound, InputTally } from './input-tally.ts';
 
 /** What providers put before every conversation: start tokens, the date, a system prompt of their own. */
 const requestAllowance = 1_024;

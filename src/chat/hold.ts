@@ -1,13 +1,14 @@
 /**
- * What is held for a chat request, and how long its answer may get for that. The provider gets the same limit, so that
- * the charge exceeds the hold by no more than a small tolerance.
+ * How much is held for a chat request, and how long its answer may get for that amount. The provider gets the same limit,
+ * so that the charge exceeds the hold by no more than a small tolerance.
  */
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { Model } from '../models/model.ts';
 import { costAtRates, highestTokenRates, tokensWithin } from '../pricing/cost.ts';
 import type { TokenPrice, TokenRates } from '../pricing/price.ts';
 import type { ChatCall } from '../providers/chat.ts';
-import { type InputBound, inputBound } from './bounds.ts';
+import { inputBound } from './bounds.ts';
+import type { InputBound } from './input-tally.ts';
 
 /** The shortest output limit worth starting with; a request is denied when even that costs too much. */
 const minOutputTokens = 1_024;
@@ -44,13 +45,13 @@ export function outputBound(terms: ChatTerms, held: Money): number {
   return Math.max(terms.minOutputTokens, affordableOutput(terms, held));
 }
 
-/** What a client with no more than this can do. */
+/** What a client with only this much available can do. */
 export function adviceFor(terms: ChatTerms, available: Money): string | null {
   const tokens = affordableOutput(terms, available);
-  if (tokens > 0) return `With max_tokens ${tokens.toLocaleString('en')} or less it fits.`;
+  if (tokens > 0) return `Set max_tokens to ${tokens.toLocaleString('en')} or less.`;
   const least = costOf(terms, 1);
   return least < costOf(terms, terms.minOutputTokens)
-    ? `A lower max_tokens needs less, but no less than ${formatDollars(least, 'up')}.`
+    ? `A lower max_tokens needs less, but at least ${formatDollars(least, 'up')}.`
     : null;
 }
 

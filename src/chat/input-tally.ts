@@ -1,6 +1,5 @@
 /** Adds up the input tokens that a call can have, in one pass and without copying any of its text. */
 import type { JsonObject } from '../providers/chat.ts';
-import type { InputBound } from './bounds.ts';
 import { LeastTokens } from './least-tokens.ts';
 import {
   argumentWeights,
@@ -10,6 +9,15 @@ import {
   type Weights,
   weigh,
 } from './text-weights.ts';
+
+export type InputBound = Readonly<{
+  /** The most that a provider can report for this call: money is held for it. Never above the context window. */
+  tokens: number;
+  /** What ordinary text does not exceed: the room to leave for the input inside a context window. */
+  likelyTokens: number;
+  /** The fewest tokens its messages have in any server's format, for a charge that has to be estimated. */
+  leastTokens: number;
+}>;
 
 /** Measured on ordinary text: tokens per UTF-16 unit, and per byte that it takes beyond the first. */
 const likelyTokensPerUnit = 0.65;
@@ -22,8 +30,8 @@ const levelsPerToken = 2;
 /** An ID may be sent as base64 of its UTF-16: eight characters for three units. */
 const tokensPerUnitOfId = 3;
 /**
- * About as many as the largest context windows have tokens. Where the window is unknown a call can have more; those are
- * counted at their worst, which takes no time.
+ * About as many as the largest context windows have tokens. If the window is unknown, a call can have more; the rest is
+ * counted at its worst, which takes no time.
  */
 const maxUnitsWeighed = 1_000_000;
 
@@ -55,7 +63,7 @@ export class InputTally {
     else this.#weigh(text, plainWeights);
   }
 
-  /** For text, added otherwise too, that no server leaves out of the prompt. What is beyond the limit counts nothing. */
+  /** For text that no server leaves out of the prompt, in addition to adding it. Text beyond the limit does not count. */
   countLeast(text: string): void {
     const end = Math.min(text.length, this.#unitsToRead);
     this.#unitsToRead -= end;

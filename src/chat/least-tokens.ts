@@ -3,13 +3,13 @@
  * one pass, in pieces of any size. docs/token-bounds.md has the rule, the measurements, and what is guaranteed.
  */
 
-/** What a UTF-16 unit is: a letter of a word, a letter that makes up for words, or one of the others. */
+/** The kinds of UTF-16 units. */
 const other = 0;
 const letter = 1;
 /** Scripts that write no spaces between words. */
 const ideograph = 2;
 const unspaced = 3;
-/** Part of a word, but no beginning of one. */
+/** Part of a word, but never its beginning. */
 const joiner = 4;
 const backslash = 5;
 
@@ -18,7 +18,7 @@ const kinds = makeKinds();
 const lowerU = 0x75;
 const digitsOfEscape = 4;
 
-/** A longer word is at least this many letters for each token. A letter that is repeated counts once. */
+/** A longer word has at least one token for this many letters. A repeated letter counts once. */
 const lettersPerToken = 32;
 const ideographsPerToken = 4;
 const unspacedPerToken = 8;
@@ -39,7 +39,7 @@ export class LeastTokens {
     );
   }
 
-  /** Looks at the text up to `end`. It continues the one before, so that a word may come in pieces. */
+  /** Counts the text up to `end`. It continues the text before, so a word may come in pieces. */
   add(text: string, end = text.length): void {
     // Locals, because this runs for every character of every request.
     let letters = this.#letters;
@@ -76,7 +76,7 @@ export class LeastTokens {
     else this.#unspaced += 1;
   }
 
-  /** `\n` is no letter of a word, and neither are the digits of `\u00e9`. */
+  /** The n of `\n` is not a letter of a word, and neither are the digits of `\u00e9`. */
   #skipEscaped(unit: number): void {
     if (this.#escaped === 1 && unit === lowerU) this.#escaped = digitsOfEscape + 1;
     this.#escaped -= 1;
@@ -88,7 +88,7 @@ function makeKinds(): Uint8Array {
   const units = new Uint16Array(table.length);
   for (let unit = 0; unit < units.length; unit += 1) units[unit] = unit;
   const all = new TextDecoder('utf-16le').decode(units);
-  // Later kinds take from earlier ones. Whole rows at a time: one by one it would take too long.
+  // Later kinds override earlier ones. Filled by runs: one by one it would take too long.
   const fill = (pattern: RegExp, kind: number) => {
     for (const { index, 0: row } of all.matchAll(pattern)) table.fill(kind, index, index + row.length);
   };

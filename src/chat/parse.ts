@@ -1,6 +1,7 @@
 /** Turns unknown JSON into a ChatRequest, or an error that names the parameter. Nothing is clamped, nothing ignored. */
 import { z } from 'zod';
-import { firstProblem, type Problem, toApiError } from '../http/problem.ts';
+import { formatPath, type JsonPath, valueAt } from '../json/path.ts';
+import { firstProblem, type Problem, toApiError } from '../json/problem.ts';
 import type {
   ChatCall,
   ChatMessage,
@@ -10,7 +11,6 @@ import type {
   Tool,
   ToolChoice,
 } from '../providers/chat.ts';
-import { helpful } from './helpful-problem.ts';
 import { chatRequestSchema, type WireChatRequest, type WireContentPart, type WireMessage } from './schema.ts';
 
 export type ChatRequest = Readonly<{
@@ -33,7 +33,7 @@ export function parseChat(body: unknown): ChatRequest {
   return toRequest(wire);
 }
 
-/** Where the contract asks for another code or param than the path of the problem implies. */
+/** Where the contract requires another code or param than the path of the problem implies. */
 function asContracted(problem: Problem, body: unknown): Problem {
   const [field] = problem.path;
   if (field === 'tools')
@@ -46,6 +46,31 @@ function asContracted(problem: Problem, body: unknown): Problem {
       docs: 'clients#tool-choice',
     };
   return helpful(problem, body);
+}
+
+/** Adds the likely fix to problems that clients of other APIs run into. The code and the param stay the same. */
+function helpful(problem: Problem, body: unknown): Problem {
+  const { path, code } = problem;
+  if (path.length === 1 && code === 'unsupported_parameter') return { ...problem, ...unsupportedHelp(path) };
+  if (path[0] !== 'messages') return { ...problem, docs: 'chat#parameters' };
+  const [, , field] = path;
+  if (field === 'role' && valueAt(body, path) === 'developer')
+    return {
+      ...problem,
+      message: `The role "developer" of ${formatPath(path.slice(0, 2))} is not supported: use "system".`,
+      docs: 'clients#messages',
+    };
+  return { ...problem, docs: code === 'unsupported_parameter' ? 'clients#messages' : 'chat#messages' };
+}
+
+function unsupportedHelp([name]: JsonPath): Partial<Problem> {
+  if (name === 'max_completion_tokens')
+    return {
+      message:
+        'The parameter max_completion_tokens is not supported: use max_tokens. Your client may have renamed it.',
+      docs: 'clients#max-tokens',
+    };
+  return { docs: 'clients#rejected-parameters' };
 }
 
 function conversationProblem(messages: readonly WireMessage[]): Problem | null {

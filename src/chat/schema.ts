@@ -1,9 +1,9 @@
 /**
- * The body of POST /v1/chat/completions on the wire. Each message in here completes the sentence "expected …". What
- * depends on several fields is checked in parse.ts.
+ * The body of POST /v1/chat/completions on the wire. Each message in here completes the sentence "expected …". Rules
+ * about several fields are checked in parse.ts.
  */
 import { z } from 'zod';
-import { listOf } from '../http/json-list.ts';
+import { listOf } from '../json/list.ts';
 import type { JsonObject } from '../providers/chat.ts';
 
 const functionName = 'a name of 1 to 64 letters, digits, underscores or dashes';
@@ -48,7 +48,7 @@ const jsonSchema = z
   .refine(isObject, 'an object')
   .meta({ type: 'object' }) as unknown as z.ZodType<JsonObject>;
 
-/** As much as browsers and servers agree on. The URL parser takes minutes for a host of 20 MB. */
+/** The length that browsers and servers agree on. The URL parser takes minutes for a host of 20 MB. */
 const maxUrl = 8_192;
 const imageUrl = `an https:// URL of up to ${maxUrl} characters without credentials, or data:image/…;base64,…`;
 const dataUrlHead = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
@@ -84,7 +84,7 @@ const absent = z.null().optional();
 const toolCall = fields({
   id: nonEmptyText(),
   type: functionType,
-  // What an SDK put together from a stream still has it. The order of the calls says the same, so it is dropped.
+  // SDKs leave it in calls that they assemble from a stream. The order of the calls says the same, so it is dropped.
   index: wholeNumber(0, 'an integer from 0 on, or null').nullish(),
   function: fields({
     name: nonEmptyText(),
@@ -94,7 +94,7 @@ const toolCall = fields({
   }),
 });
 
-/** What a client may send back as its SDK returned it, in a message of any role. */
+/** Fields that a client may send back as its SDK returned them, in a message of any role. */
 const sdkFields = {
   refusal: absent,
   annotations: absent,

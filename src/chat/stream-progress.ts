@@ -54,8 +54,8 @@ export class StreamProgress {
   }
 
   /**
-   * The provider has ended the stream in good order. After a failure that is all that is asked for: what could not be read
-   * may have been the reason to finish.
+   * The provider has ended the stream properly. After a failure that is enough: the event that could not be read may have
+   * been the finish reason.
    */
   noteClosed(): void {
     this.isFinished ||= this.failure !== null;
@@ -71,7 +71,7 @@ export class StreamProgress {
   #chunk(event: ChatEvent): string {
     switch (event.type) {
       case 'text':
-        // A message that calls tools has no text. What came before the call has been sent already.
+        // A message that calls tools has no text. Text before the call has been sent already.
         if (this.#hasToolCalls) return '';
         this.#countDelivered(event.text);
         return this.#chunks.text(event.text);
@@ -89,14 +89,14 @@ export class StreamProgress {
         this.usage = larger(this.usage, event.usage);
         return '';
       case 'failure':
-        // An answer that is complete stays so, whatever comes after it.
+        // A complete answer stays complete, whatever comes after it.
         if (this.missing() === null) {
           this.#isOver = true;
           return '';
         }
         this.failure ??= event.error;
         this.isUsageLost ||= event.isUsageLost;
-        // A provider that knows nothing of the failure goes on and sends its finish reason later.
+        // A provider that is not aware of the failure continues and sends its finish reason later.
         if (event.error.code !== 'malformed_stream_chunk') this.isFinished = true;
         return '';
       case 'end':

@@ -1,22 +1,21 @@
 /**
  * Streams the response to a chat request. Until the first usable event another provider can take over: nothing has been
- * sent then, or only the headers and comments, once the providers have been silent for a while (keep-alive.ts). After the
- * headers every failure becomes an event in the stream. The last byte follows the committed charge.
+ * sent yet or, if the providers were silent for a while, only the headers and comments. After the headers every failure
+ * becomes an event in the stream. The last byte is sent after the charge is committed.
  */
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
-import type { Abandoned, AbandonedStreams } from '../inference/abandoned-streams.ts';
-import type { StreamServices } from '../inference/answer.ts';
 import { attemptInTurn, failedAttempts } from '../inference/attempts.ts';
 import { settleAfterDelivery } from '../inference/generation.ts';
-import type { Run } from '../inference/workload.ts';
+import type { ReadOn, ReadOnStreams } from '../inference/read-on-streams.ts';
+import type { Run, StreamServices } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
+import { Deadlines } from '../lib/deadlines.ts';
 import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
 import { believed, type ChatBill, type StreamOutcome, streamEnding } from './billing.ts';
-import { unlessSilent, whileWaiting } from './keep-alive.ts';
 import type { ChatRequest } from './parse.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
@@ -28,8 +27,8 @@ type ChatRun = Run<ChatJob>;
 type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
 
 export async function streamChatResponse(run: ChatRun, services: StreamServices): Promise<Response> {
-  const { generation, rotation, claim, client: signal } = run;
-  const opening = attemptInTurn(generation, rotation, signal, services.recordAttempts, (candidate) =>
+  const { generation, candidates, claim, client: signal } = run;
+  const opening = attemptInTurn(generation, candidates, signal, services.recordAttempts, (candidate) =>
     open(run, candidate),
   );
   try {
@@ -49,7 +48,7 @@ export async function streamChatResponse(run: ChatRun, services: StreamServices)
 }
 
 /** What is still needed of a run once its stream is open. The conversation is not, and may be many megabytes. */
-type Delivery = Omit<ChatRun, 'job' | 'rotation'> &
+type Delivery = Omit<ChatRun, 'job' | 'candidates'> &
   Readonly<{ model: string; includeUsage: boolean; bill: ChatBill }>;
 
 function deliveryOf({ requestId, job, generation, claim, client }: ChatRun): Delivery {
@@ -79,6 +78,42 @@ function respondEarly(
     if (opened !== null) await deliver(delivery, opened, client, services);
   };
   return streamResponse(new Headers(eventStreamHeaders), delivery.client, produce, opening);
+}
+
+/**
+ * A model may think for minutes before its first word, and proxies and clients give up on a silent connection. So after a
+ * few seconds the headers are sent, and then a comment every few seconds. Comments are not part of the response:
+ * SSE parsers skip them, and they are not stored for retries.
+ */
+export const maxSilenceMs = 5_000;
+const comment = ': keep-alive\n\n';
+const deadlines = new Deadlines();
+
+/** What `opening` resolves to; null when it takes so long that the client needs a sign of life. */
+function unlessSilent(opening: Promise<OpenedStream>): Promise<OpenedStream | null> {
+  const { promise, resolve, reject } = Promise.withResolvers<OpenedStream | null>();
+  const deadline = deadlines.start(maxSilenceMs, () => resolve(null));
+  opening.then(
+    (opened) => {
+      deadline.clear();
+      resolve(opened);
+    },
+    (error: unknown) => {
+      deadline.clear();
+      reject(error as Error);
+    },
+  );
+  return promise;
+}
+
+/** Writes comments until `opening` settles or the client has gone, each only once the client has taken the one before. */
+async function whileWaiting(opening: Promise<OpenedStream>, client: ClientStream): Promise<OpenedStream> {
+  while (!client.isGone) {
+    await client.write(comment);
+    const opened = await unlessSilent(opening);
+    if (opened !== null) return opened;
+  }
+  return await opening;
 }
 
 /** The Generation has been settled with the error's own code, which may be one that no stream can end with. */
@@ -141,10 +176,10 @@ async function deliver(
     run.model,
   );
   const progress = new StreamProgress(chunks);
-  if (run.claim?.isStored === true) client.record();
+  if (run.claim?.mayBeStored === true) client.record();
   let outcome: Outcome;
   try {
-    outcome = await relay(run, stream, first, progress, chunks, client, services.abandoned);
+    outcome = await relay(run, stream, first, progress, chunks, client, services.readOn);
   } catch (error) {
     services.log.error('stream failed', { requestId: run.requestId, error });
     outcome = { code: 'streaming_error', isProvoked: true, isEndedHere: false, finishedAt: new Date() };
@@ -160,7 +195,7 @@ async function deliver(
   const stored = await storedStream(run, client.transcript, outcome.code === null ? last : unsent);
   const ending = streamEnding(run.bill, progress, outcome, client.isGone, stored);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
-  // What the ledger stores with the charge, now or once it can be reached, is replayed. Other requests run again.
+  // A response that is stored with the charge, now or once the ledger can be reached, is replayed. Others run again.
   const isStored = ending.stored !== null && problem !== 'billing_consistency_error';
   if (!isStored) await run.claim?.release();
   if (problem !== null && problem !== progress.failure?.code)
@@ -177,9 +212,9 @@ async function relay(
   progress: StreamProgress,
   chunks: ChunkWriter,
   client: ClientStream,
-  abandoned: AbandonedStreams,
+  readOn: ReadOnStreams,
 ): Promise<Outcome> {
-  let reading: Abandoned | null = null;
+  let reading: ReadOn | null = null;
   let events: readonly ChatEvent[] | null = first;
   let text = chunks.role(first.find(isUsable)?.type !== 'tool_call');
   let isFailureSent = false;
@@ -204,11 +239,11 @@ async function relay(
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {
         // What is stored for a retry counts as delivered.
-        progress.isDelivering = run.claim?.isStored === true;
-        reading ??= abandoned.begin(run.generation.facts.accountId, () => stream.close());
+        progress.isDelivering = run.claim?.mayBeStored === true;
+        reading ??= readOn.begin(run.generation.facts.accountId, () => stream.close());
       }
       events = await stream.next();
-      // What arrived while we waited for the client had been ready before.
+      // What arrived while we waited for the client was ready earlier.
       finishedAtMs = Date.now() - clientWaitMs;
     }
     if (events === null) progress.noteClosed();
@@ -217,7 +252,7 @@ async function relay(
     if (!(error instanceof ProviderError)) throw error;
     // A finished answer with its usage is complete, even if the connection broke before the end marker.
     if (progress.missing() === null) return outcomeOf(null, false, false, finishedAtMs);
-    // A failure that has been sent to the client stays what it was.
+    // A failure that has been sent to the client does not change any more.
     const { failure } = progress;
     if (reading?.isOver()) return outcomeOf(failure?.code ?? 'streaming_error', true, true, finishedAtMs);
     const isProvoked = (failure ?? error).isProvoked;

@@ -31,7 +31,7 @@ export function weigh(text: string, { units, exponent }: Weights, end: number, l
   return weight;
 }
 
-/** Written again, `1e20` is `100000000000000000000.0`, and `1e-6` is `0.000001`. */
+/** When rewritten, `1e20` becomes `100000000000000000000.0`, and `1e-6` becomes `0.000001`. */
 function isExponent(text: string, place: number): boolean {
   const next = text.charCodeAt(place + 1);
   return isDigit(text.charCodeAt(place - 1)) && (isDigit(next) || next === plus || next === minus);

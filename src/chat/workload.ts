@@ -1,4 +1,4 @@
-/** POST /v1/chat/completions as a workload of inference/answer.ts. How it streams is in stream.ts. */
+/** POST /v1/chat/completions as a workload of inference/request.ts. How it streams is in stream.ts. */
 import { ApiError } from '../errors.ts';
 import { checkDirectives, expectsTools, lastUserText } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';

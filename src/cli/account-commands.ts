@@ -34,7 +34,7 @@ const create: DatabaseCommand = {
 
 const creditAccount: DatabaseCommand = {
   name: 'account credit',
-  summary: 'Add money to an account. With --reference, a credit that is repeated is given once.',
+  summary: 'Add credit to an account. With --reference, repeating the command adds nothing.',
   positionals: ['ACCOUNT', 'USD'],
   options: [
     { name: 'memo', value: 'TEXT' },
@@ -70,7 +70,7 @@ const creditAccount: DatabaseCommand = {
         ...(reference === null ? {} : { already_credited: isRepeated }),
       },
       text: isRepeated
-        ? `Reference ${reference} was credited before: nothing was added. Account ${id} has ${balance} USD.`
+        ? `Reference ${reference} was already credited: nothing was added. Account ${id} has ${balance} USD.`
         : `Account ${id} now has ${balance} USD.`,
     };
   },

@@ -67,7 +67,7 @@ export function readDollars(text: string, what: string): Money {
   const money = parseMoney(text);
   if (money !== null && money >= 0n && money <= largestAmount) return money;
   throw new UsageError(
-    `${what} must be an amount of USD such as 20 or 0.50, with at most 12 decimals and not above ${formatMoneyShort(largestAmount)}, but is "${text}".`,
+    `${what} must be an amount in USD such as 20 or 0.50, with at most 12 decimals and no more than ${formatMoneyShort(largestAmount)}, but is "${text}".`,
   );
 }
 
@@ -95,7 +95,7 @@ export function readFutureTime(text: string, what: string): Date {
 export function readLine(text: string, what: string, max: number): string {
   const line = text.trim();
   if (line.length < 1 || line.length > max) throw new UsageError(`${what} must have 1 to ${max} characters.`);
-  if (/\p{Cc}/u.test(line)) throw new UsageError(`${what} must not hold control characters.`);
+  if (/\p{Cc}/u.test(line)) throw new UsageError(`${what} must not contain control characters.`);
   return line;
 }
 

@@ -1,7 +1,7 @@
-/** Runs an audit for someone who waits for it, with a progress bar when that is a terminal. */
+/** Runs an audit for someone who waits for it, with a progress bar on a terminal. */
 import type { SQL } from 'bun';
-import { invariantCount } from '../ledger/audit.ts';
-import { type AuditResult, startAudit } from '../ledger/audit-run.ts';
+import { invariantCount } from '../audit/audit.ts';
+import { type AuditResult, startAudit } from '../audit/run.ts';
 import { progressBar } from './progress-bar.ts';
 
 const retryMs = 500;
@@ -25,5 +25,5 @@ export async function runAudit(sql: SQL, openDedicated: () => SQL, isFull: boole
 export function describeScope(since: Date | null): string {
   return since === null
     ? 'Everything in the database was checked.'
-    : `What is new since the sound audit of ${since.toISOString()} was checked; --full checks everything.`;
+    : `Only what is new since the sound audit of ${since.toISOString()} was checked; --full checks everything.`;
 }

@@ -1,4 +1,4 @@
-/** Backups of the embedded database. An operator's own PostgreSQL has better means. */
+/** Backups of the embedded database. An operator's own PostgreSQL has better tools. */
 import { accessSync, constants, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import type { Config } from '../config.ts';
@@ -18,7 +18,7 @@ const force = { name: 'force', value: null } as const;
 const backup: LocalCommand = {
   name: 'backup',
   summary:
-    'Copy the embedded database and its secret to one file, while the gateway runs or not. Keep the file safe.',
+    'Copy the embedded database and its secret to one file, whether or not a gateway is running. Keep the file safe.',
   positionals: ['FILE'],
   options: [force],
   runLocally: async (config, words) => {
@@ -34,13 +34,13 @@ const backup: LocalCommand = {
           throw explainFileError(error, file, 'written');
         },
       );
-      // What cannot be read again is no backup.
+      // A file that cannot be read again is not a backup.
       await checkBackup(file);
       bar.clear();
       const { sizeBytes, sha256 } = await describeFile(file);
       return {
         json: { file, tables, rows, size_bytes: sizeBytes, sha256 },
-        text: `${rows} rows of ${tables} tables are in ${file} (${sizeBytes} bytes). It holds secrets: keep it as safe as the data folder.`,
+        text: `${rows} rows of ${tables} tables are in ${file} (${sizeBytes} bytes). The file contains secrets: keep it as safe as the data folder.`,
       };
     } finally {
       bar.clear();
@@ -52,7 +52,7 @@ const backup: LocalCommand = {
 const restoreCommand: LocalCommand = {
   name: 'restore',
   summary:
-    'Put a backup into an empty embedded database, with --force in place of what is there, and audit it.',
+    'Restore a backup into an empty embedded database, or with --force over an existing one, and audit the ledger.',
   positionals: ['FILE'],
   options: [force],
   runLocally: async (config, words) => {
@@ -85,13 +85,13 @@ const restoreCommand: LocalCommand = {
   },
 };
 
-/** Before the work is done, not after it. */
+/** Checked before the work is done, not after it. */
 function requireWritable(file: string, isForced: boolean): void {
   try {
     const found = statSync(file, { throwIfNoEntry: false });
     if (found?.isDirectory()) throw new OperatorError(`${file} cannot be written: it is a folder.`);
     if (found !== undefined && !isForced)
-      throw new OperatorError(`${file} is there already: name another file, or replace it with --force.`);
+      throw new OperatorError(`${file} already exists: choose another file, or replace it with --force.`);
     accessSync(dirname(file), constants.W_OK);
   } catch (error) {
     throw explainFileError(error, file, 'written');
@@ -109,7 +109,7 @@ function putBackFiles(checked: CheckedBackup, dataFolder: string): void {
 function requireEmbedded({ databaseUrl }: Config, program: string): void {
   if (databaseUrl !== null)
     throw new OperatorError(
-      `This is for the embedded database, and DATABASE_URL names one of your own: use ${program}. docs/operate.md says how.`,
+      `This command is only for the embedded database, but DATABASE_URL is set: use ${program} instead. docs/deployment.md explains how.`,
     );
 }
 

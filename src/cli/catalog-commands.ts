@@ -27,7 +27,7 @@ const check: LocalCommand = {
 
 const init: LocalCommand = {
   name: 'catalog init',
-  summary: 'Write the catalogue that comes with Tollgate to a file, to be changed there.',
+  summary: 'Write the default catalogue to a file, for you to edit.',
   positionals: ['[FILE]'],
   runLocally: async (config, words) => {
     const [given] = words.positionals;
@@ -36,13 +36,13 @@ const init: LocalCommand = {
       writeFileSync(file, readFileSync(join(rootFolder, 'catalog.yaml')), { flag: 'wx' });
     } catch (error) {
       const code = error instanceof Error && 'code' in error ? error.code : null;
-      if (code === 'EEXIST') throw new OperatorError(`${file} exists and stays as it is.`);
+      if (code === 'EEXIST') throw new OperatorError(`${file} already exists and was not changed.`);
       const folder = dirname(file);
       if (code === 'ENOENT')
         throw new OperatorError(`The folder ${folder} does not exist. Create it first: mkdir -p "${folder}"`);
       throw explainFileError(error, file, 'written');
     }
-    return { json: { file }, text: `${file} is written. Check what you change with: tollgate catalog check` };
+    return { json: { file }, text: `Wrote ${file}. After editing it, run: tollgate catalog check` };
   },
 };
 

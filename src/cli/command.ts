@@ -53,7 +53,7 @@ export function formatTable(headings: readonly string[], rows: readonly (readonl
 
 export function describeCommands(commands: readonly Command[]): string {
   const lines = commands.map((command) => `  tollgate ${usage(command)}\n      ${command.summary}`);
-  return `Usage:\n${lines.join('\n')}\n\nEvery command takes --json for output to programs and --help.`;
+  return `Usage:\n${lines.join('\n')}\n\nEvery command also takes --help, and --json for output that programs can read.`;
 }
 
 export function describeCommand(command: Command): string {

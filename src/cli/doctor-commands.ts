@@ -3,7 +3,8 @@ import type { UnconfiguredCommand } from './command.ts';
 
 const doctor: UnconfiguredCommand = {
   name: 'doctor',
-  summary: 'Check what the gateway needs and say what to do; exit 1 if it cannot work. Changes nothing.',
+  summary:
+    'Check everything that the gateway needs, and say how to fix what is wrong. Exit 1 if the gateway cannot work. Changes nothing.',
   options: [{ name: 'offline', value: null }],
   runUnconfigured: async (words) => {
     const { config, secretProblem } = readConfigApartFromSecret();

@@ -68,7 +68,7 @@ const create: DatabaseCommand = {
     return {
       json: { id, name: settings.name, key },
       warnings: await unknownModels(settings.allowedModels, config.catalogFile),
-      text: `Key ${id} was created. Keep it safe, it is not shown again:\n${key}`,
+      text: `Key ${id} was created. Keep it safe: it is not shown again.\n${key}`,
     };
   },
 };
@@ -100,7 +100,7 @@ const update: DatabaseCommand = {
     if (key === null) throw noSuchKey(id);
     if (key === 'revoked')
       throw new OperatorError(
-        `Key ${id} is revoked and cannot be changed. Create another one: tollgate key create`,
+        `Key ${id} is revoked and cannot be changed. Create a new one: tollgate key create`,
       );
     return {
       json: presentKey(key),
@@ -204,7 +204,7 @@ function readModels(text: string): string[] {
 async function unknownModels(allowed: readonly string[] | null, catalogFile: string): Promise<string[]> {
   if (allowed === null) return [];
   const { result } = await readCatalogFile(catalogFile);
-  if (!result.ok) return [`Whether these models exist was not checked: ${result.problems[0]}`];
+  if (!result.ok) return [`Could not check whether these models exist: ${result.problems[0]}`];
   const known = [...result.catalog.models.keys()];
   return allowed
     .filter((id) => !known.includes(id))

@@ -6,7 +6,7 @@ import type { LocalCommand } from './command.ts';
 export const migrateCommand: LocalCommand = {
   name: 'migrate',
   summary:
-    'Bring the schema of the database up to date. Does nothing when it is, and nothing while gateways are running that could not go on, unless with --force.',
+    'Bring the database schema up to date. Refuses while gateways are running that the new schema would break, unless given --force.',
   options: [{ name: 'force', value: null }],
   runLocally: async (config, words) => {
     const database = await openExistingDatabase(config);

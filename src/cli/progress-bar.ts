@@ -1,4 +1,4 @@
-/** A line at the bottom of a terminal that is written over. Anything but a terminal gets nothing. */
+/** A line at the bottom of a terminal that is overwritten in place. Nothing is written to anything but a terminal. */
 
 const width = 24;
 const maxLabel = 50;

@@ -3,8 +3,8 @@ import { recordShellAction } from '../accounts/operator-log.ts';
 import { findLocalPorts } from '../database/running-gateways.ts';
 import { localOriginOf } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { createResetToken, resetUrl } from '../sessions/reset-link.ts';
-import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } from '../users/user-store.ts';
+import { createResetToken, resetUrl } from '../people/reset-link.ts';
+import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } from '../people/user-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import { readAccountId, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
@@ -13,7 +13,7 @@ import { shellUserOf } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'user create',
-  summary: 'Create a dashboard user: for an account, for the operator (--admin), or both.',
+  summary: 'Create a dashboard user: a member of an account, an operator (--admin), or both.',
   options: [
     { name: 'email', value: 'E', required: true },
     { name: 'password-file', value: 'FILE|-' },
@@ -74,7 +74,7 @@ const list: DatabaseCommand = {
 
 const resetLink: DatabaseCommand = {
   name: 'user reset-link',
-  summary: 'Print a link with which a user chooses a new password, once and within an hour.',
+  summary: 'Print a link for choosing a new password. It works once, within an hour.',
   positionals: ['EMAIL'],
   run: async (sql, words, config) => {
     const [email = ''] = words.positionals;
@@ -86,11 +86,11 @@ const resetLink: DatabaseCommand = {
       await recordShellAction(transaction, shellUserOf(config), done);
       return await createResetToken(transaction, user.id);
     });
-    // The gateway may have been started with another PORT. Of several, none is the right one.
+    // The gateway may have been started with another PORT. With several, it is unclear which one is meant.
     const [port = config.port, another] = await findLocalPorts(sql);
     const localOrigin = localOriginOf(another === undefined ? { ...config, port } : config);
     const url = resetUrl(config.publicUrl ?? localOrigin, token);
-    // Whoever has a database of their own mostly opens the dashboard on another machine.
+    // Operators with their own database usually open the dashboard on another machine.
     const isDoubtful = config.publicUrl === null && config.databaseUrl !== null;
     return {
       json: { url, expires_at: expiresAt.toISOString() },

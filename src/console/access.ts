@@ -31,7 +31,7 @@ export function requireOwner(role: Role | undefined): void {
   if (role !== 'owner') throw new ApiError('permission_denied');
 }
 
-/** For what is the same for every account, such as the models. */
+/** For data that is the same for every account, such as the models. */
 export async function requireMembership(sql: SQL, caller: Caller): Promise<void> {
   requireMember(await findRole(sql, caller));
 }
@@ -71,7 +71,7 @@ export async function requireOperator(transaction: TransactionSQL, userId: strin
   if (found.length === 0) throw new ApiError('permission_denied');
 }
 
-/** A caller who may see an empty list gets one row, in which a column that is never null otherwise is null. */
+/** A caller who may see an empty list gets one row, in which a column that is otherwise never null is null. */
 export type Found<Row, Column extends keyof Row> = Row | Readonly<Record<Column, null>>;
 
 /** What a member may see. Without any row the caller is not a member. */

@@ -9,7 +9,7 @@ export const nearLimitPercent = 80;
 export const expiryDays = 7;
 /** A balance is low when it lasts for less than this, */
 const fewDays = 3n;
-/** or is less than one dollar, which a single request can take. */
+/** or is less than one dollar, which a single request can cost. */
 const littleMoney = 10n ** BigInt(moneyScaleDigits);
 
 export type AccountState = Readonly<{ balance: Money; held: Money; isSuspended: boolean }>;
@@ -27,15 +27,15 @@ export type WatchedKey = Readonly<{
   isReplaced: boolean;
 }>;
 
-export type Circuit = NodeReport['circuits'][number];
+export type ReportedCircuit = NodeReport['circuits'][number];
 
 export type Facts = Readonly<{
   account: AccountState;
   /** The recent average. */
   dailySpend: Money;
   keys: readonly WatchedKey[];
-  circuits: readonly Circuit[];
-  /** Those that the account has called recently; problems of others do not concern it. */
+  circuits: readonly ReportedCircuit[];
+  /** Those that the account has called recently; problems with others do not concern it. */
   models: ReadonlySet<string>;
   /** The name that customers see. */
   providerName: (id: string) => string;
@@ -84,9 +84,9 @@ function expiryAttention(key: WatchedKey, kind: 'key_expired' | 'key_expiring'):
   return [{ kind, key_id: id, name, expires_at: expiresAt.toISOString() }];
 }
 
-/** Each once, though several nodes may report it, with the time at which the last of them will try again. */
+/** Each circuit once, though several nodes may report it, with the time at which the last of them will try again. */
 function circuitAttention({ circuits, models, providerName }: Facts): Attention[] {
-  const open = new Map<string, Circuit>();
+  const open = new Map<string, ReportedCircuit>();
   for (const circuit of circuits) {
     if (circuit.state !== 'open' || !models.has(circuit.model)) continue;
     const name = JSON.stringify([circuit.model, circuit.provider]);

@@ -63,7 +63,7 @@ export type Attention =
   | { kind: 'model_unavailable'; model: string; provider: string; until: string | null };
 
 /**
- * GET …/accounts/{account}/keys → { data: Key[] }, the newest first: all that are in force, and the newest 200 of the others.
+ * GET …/accounts/{account}/keys → { data: Key[] }, the newest first: all in force, and the newest 200 of the others.
  */
 export type Key = {
   id: string;
@@ -189,7 +189,7 @@ export type MemberChange = { role: Role };
 export type Invitation = {
   id: string;
   role: Role;
-  /** Where it was mailed to, and who alone can accept it; null for a link that anyone can use. */
+  /** The only address that can accept it, where it was mailed; null for a link that anyone can use. */
   email: string | null;
   /** The e-mail address of the owner who created it. */
   invited_by: string;

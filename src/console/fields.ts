@@ -1,7 +1,7 @@
 /** The bodies that the dashboard sends, and the values in them. Each message completes the sentence "expected …". */
 import { z } from 'zod';
-import { readJsonBody } from '../http/json-body.ts';
-import { parseBody } from '../http/problem.ts';
+import { readJsonBody } from '../json/body.ts';
+import { parseBody } from '../json/problem.ts';
 import { isUuid } from '../lib/ids.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
 

@@ -7,7 +7,7 @@ import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
 import { isFromHere } from '../http/origin.ts';
 import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
-import type { Sessions, SignedIn } from '../sessions/sessions.ts';
+import type { Sessions, SignedIn } from '../people/sessions.ts';
 import { accountIn, type Caller, type PathParameters } from './access.ts';
 
 type InSlot = <Result>(run: () => Promise<Result>) => Promise<Result>;
@@ -49,7 +49,7 @@ export function createGuard({ sessions, publicUrl }: GuardServices) {
       return handler(request, context);
     };
 
-  /** For responses that take long without work of the gateway: the handler chooses what runs in a slot. */
+  /** For responses that take long but cost the gateway little: the handler chooses what runs in a slot. */
   const forSignedInAtLength =
     (handler: ConsoleHandler): Handler =>
     async (request, context) => {

@@ -4,11 +4,11 @@ import { z } from 'zod';
 import { ApiError } from '../errors.ts';
 import { ownOriginOf } from '../http/origin.ts';
 import { readQuery } from '../http/query.ts';
-import type { Attempts, Limit } from '../sessions/attempts.ts';
-import type { InvitationMail } from '../sessions/invitation-mail.ts';
-import { createInvitation, invitationUrl, isValidInvitation } from '../sessions/invitations.ts';
-import type { SignedIn } from '../sessions/sessions.ts';
-import { isEmailAddress } from '../users/user-store.ts';
+import type { Attempts, Limit } from '../people/attempts.ts';
+import type { InvitationMail } from '../people/invitation-mail.ts';
+import { createInvitation, invitationUrl, isValidInvitation } from '../people/invitations.ts';
+import type { SignedIn } from '../people/sessions.ts';
+import { isEmailAddress } from '../people/user-store.ts';
 import { asOwner, type Caller, findRole, idIn, requireOwner } from './access.ts';
 import type { Invitation, NewInvitation, Role, Unsent } from './contract.ts';
 import { bodyOf, readBody, role } from './fields.ts';
@@ -74,13 +74,13 @@ export function invitationsPage(services: InvitationsServices): Routes<AccountHa
 function noMail(): ApiError {
   return new ApiError('invalid_parameter', {
     param: 'email',
-    message: 'This gateway cannot send mail. Leave the address out, and hand the link over yourself.',
+    message: 'This gateway cannot send e-mail. Leave out the address, and send the link yourself.',
   });
 }
 
 /**
- * A password that is being replaced ends the session first and then the invitations of the user, so none is created in
- * between.
+ * Replacing a password first ends the user's sessions and then their invitations. Locking the session keeps one from being
+ * created in between.
  */
 async function keepSession(transaction: SQL, { userId, sessionId }: SignedIn): Promise<void> {
   const found = await transaction`

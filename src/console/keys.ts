@@ -2,15 +2,16 @@
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { ApiError } from '../errors.ts';
-import { listOf } from '../http/json-list.ts';
-import { formatPath, type JsonPath } from '../http/json-path.ts';
 import { lookUp } from '../http/lookup.ts';
-import { parseBody } from '../http/problem.ts';
 import { readQuery } from '../http/query.ts';
+import { listOf } from '../json/list.ts';
+import { formatPath, type JsonPath } from '../json/path.ts';
+import { parseBody } from '../json/problem.ts';
 import {
   createKey,
   defaultMaxConcurrent,
   defaultRequestsPerMinute,
+  type KeyChange,
   type KeySettings,
   maxConcurrentLimit,
   maxRequestsPerMinute,
@@ -55,17 +56,9 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
         const { name, ...settings } = await readBody(request, changeSchema);
         const change = { name, ...settingsIn(settings, new Date()) };
         const { models } = catalog().catalog;
-        return await asOwner(sql, caller, async (transaction) => {
-          const key = await lockKey(transaction, caller, keyId);
-          if (key.state === 'revoked') throw new ApiError('key_ended');
-          // A model that has left the catalogue may remain on an allowlist, but cannot be added to one.
-          const isKnown = (id: string) => models.has(id) || key.allowed_models?.includes(id) === true;
-          requireKnownModels(change.allowedModels ?? null, isKnown);
-          await updateKey(transaction, { id: keyId, accountId: caller.accountId }, change);
-          if (key.state === 'expired' && change.expiresAt !== undefined)
-            await requireRoom(transaction, caller);
-          return Response.json((await findKey(transaction, caller, keyId)) satisfies Unsent<Key>);
-        });
+        return await asOwner(sql, caller, (transaction) =>
+          changeKey(transaction, caller, keyId, change, (id) => models.has(id)),
+        );
       },
     },
     '/keys/:key/replace': {
@@ -74,17 +67,7 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
         readQuery(request.url, []);
         const { revoke_at: revokeAt } = await readBody(request, replacementSchema);
         requireOverlap(revokeAt);
-        return await asOwner(sql, caller, async (transaction) => {
-          const key = await lockKey(transaction, caller, keyId);
-          if (key.state !== 'active') throw new ApiError('key_ended');
-          await transaction`
-            update api_keys set revoked_at = coalesce(${revokeAt}::timestamptz, now())
-            where id = ${keyId} and account_id = ${caller.accountId}`;
-          const response = await addKey(transaction, caller, settingsOf(key));
-          // For a while there is one key more than before.
-          if (revokeAt !== null) await requireRoom(transaction, caller);
-          return response;
-        });
+        return await asOwner(sql, caller, (transaction) => replaceKey(transaction, caller, keyId, revokeAt));
       },
     },
     '/keys/:key/revoke': {
@@ -113,6 +96,40 @@ async function addKey(transaction: SQL, caller: Caller, settings: KeySettings): 
   // Read in the same transaction, so that no secret is created for a key that cannot be shown.
   const key = await findKey(transaction, caller, created.id);
   return Response.json({ key, secret: created.key } satisfies Unsent<NewKey>);
+}
+
+async function changeKey(
+  transaction: SQL,
+  caller: Caller,
+  keyId: string,
+  change: KeyChange,
+  isInCatalog: (modelId: string) => boolean,
+): Promise<Response> {
+  const key = await lockKey(transaction, caller, keyId);
+  if (key.state === 'revoked') throw new ApiError('key_ended');
+  // A model that has left the catalogue may remain on an allowlist, but cannot be added to one.
+  const isKnown = (id: string) => isInCatalog(id) || key.allowed_models?.includes(id) === true;
+  requireKnownModels(change.allowedModels ?? null, isKnown);
+  await updateKey(transaction, { id: keyId, accountId: caller.accountId }, change);
+  if (key.state === 'expired' && change.expiresAt !== undefined) await requireRoom(transaction, caller);
+  return Response.json((await findKey(transaction, caller, keyId)) satisfies Unsent<Key>);
+}
+
+async function replaceKey(
+  transaction: SQL,
+  caller: Caller,
+  keyId: string,
+  revokeAt: Date | null,
+): Promise<Response> {
+  const key = await lockKey(transaction, caller, keyId);
+  if (key.state !== 'active') throw new ApiError('key_ended');
+  await transaction`
+    update api_keys set revoked_at = coalesce(${revokeAt}::timestamptz, now())
+    where id = ${keyId} and account_id = ${caller.accountId}`;
+  const response = await addKey(transaction, caller, settingsOf(key));
+  // For a while there is one key more than before.
+  if (revokeAt !== null) await requireRoom(transaction, caller);
+  return response;
 }
 
 const nameWords = 'a name of 1 to 200 characters without control characters';
@@ -207,7 +224,7 @@ type KeyRow = StoredKey &
   Pick<Key, 'state' | 'month_spent' | 'held'> &
   Readonly<{ last_used_at: Date | null }>;
 
-/** The newest first: those in force, and the newest that are not. Only one key where an ID is given. */
+/** The newest first: all that are in force, and the newest of the others. With an ID, only that key. */
 async function findKeys(
   sql: SQL,
   { userId, accountId }: Caller,
@@ -216,7 +233,7 @@ async function findKeys(
   const rows = await sql<Found<KeyRow, 'id'>[]>`
     select keys.id, name, hint, state, requests_per_minute, max_concurrent, monthly_limit, allowed_models, expires_at,
            revoked_at, keys.created_at, last_used_at, held,
-           -- A key that was not used this month still has the sum of the month in which it was.
+           -- A key that was not used this month still has the sum of the month in which it last was.
            case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0::numeric(38,12) end as month_spent
     from memberships
     left join lateral (

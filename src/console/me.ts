@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import type { Decider } from '../decisions/decider.ts';
 import type { Handler } from '../http/context.ts';
 import { ownOriginOf } from '../http/origin.ts';
-import type { ResetMail } from '../sessions/reset-mail.ts';
+import type { ResetMail } from '../people/reset-mail.ts';
 import type { Me, SignInOptions } from './contract.ts';
 import type { ConsoleHandler, Routes } from './guard.ts';
 

@@ -1,4 +1,4 @@
-/** The models of the gateway, as /v1/models lists them for a key without an allowlist, with what people want to know of them. */
+/** The models as /v1/models lists them for a key without an allowlist, with what people want to know about them. */
 import type { SQL } from 'bun';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';

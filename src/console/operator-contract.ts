@@ -16,9 +16,9 @@ export type OperatorAccount = {
 };
 export type OperatorAccounts = Page<OperatorAccount>;
 
-/** POST …/operator/accounts → OperatorAccount. The same `reference` (a UUID) again creates no other account. */
+/** POST …/operator/accounts → OperatorAccount. Repeating a `reference` (a UUID) creates no second account. */
 export type AccountDraft = { name: string; credit?: string; reference: string };
-/** POST …/operator/accounts/{id}/credit → OperatorAccount. The same `reference` (a UUID) again credits nothing more. */
+/** POST …/operator/accounts/{id}/credit → OperatorAccount. Repeating a `reference` (a UUID) credits nothing more. */
 export type AccountCredit = { amount: string; memo: string | null; reference: string };
 /** POST …/operator/accounts/{id}/suspend and …/resume → OperatorAccount */
 
@@ -68,7 +68,7 @@ export type Providers = {
     /** The variable that its key is read from; null when it needs none. */
     key_variable: string | null;
     /** One per model and node that has seen a failure. Empty when all is well. */
-    circuits: Circuit[];
+    circuits: ListedCircuit[];
     /**
      * Of the newest 100,000 attempts of all providers, which may be less than a day; see `attempts_since`. Requests that a
      * provider rejected as invalid do not count as failed.
@@ -89,7 +89,7 @@ export type Providers = {
     at: string;
   }[];
 };
-export type Circuit = {
+export type ListedCircuit = {
   /** The name of the node. */
   node: string;
   model: string;
@@ -100,8 +100,8 @@ export type Circuit = {
   /** For how many accounts it is open because of failures that only they have seen. */
   accounts_shut: number;
   /**
-   * What only the operator can fix, since the last successful call: the provider rejects the key, the credit there is used
-   * up, or the provider does not know the model.
+   * A problem since the last successful call that only the operator can fix: the provider rejects the key, the credit there
+   * is used up, or the provider does not know the model.
    */
   setback: { kind: 'key' | 'credit' | 'model'; upstream_status: number | null; at: string } | null;
 };

@@ -4,8 +4,8 @@ import { ApiError } from '../errors.ts';
 import { recentQuery } from '../generations/generation-store.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
-import { leaseSeconds } from '../ledger/node-lease.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
+import { leaseSeconds } from '../nodes/lease.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { readReport } from '../routing/node-report.ts';
 import { addDays, dayOf, everyDay } from '../usage/days.ts';
@@ -14,9 +14,9 @@ import type { Caller } from './access.ts';
 import {
   type AccountState,
   attentionTo,
-  type Circuit,
   expiryDays,
   nearLimitPercent,
+  type ReportedCircuit,
   type WatchedKey,
 } from './attention.ts';
 import type { Overview } from './contract.ts';
@@ -25,7 +25,7 @@ import type { DayRange } from './usage.ts';
 import { beginningOf } from './usage-queries.ts';
 
 const shownDays = 30;
-/** What was spent and called on these days predicts the next. */
+/** The spending and the calls of these days predict the next ones. */
 const recentDays = 7;
 
 type OverviewServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => ActiveCatalog }>;
@@ -132,13 +132,13 @@ type WatchedKeyRow = Omit<WatchedKey, 'spent' | 'monthlyLimit'> & {
   monthlyLimit: string | null;
 };
 
-/** Those that are near their limit, or expire around now. The newest keys come first. */
+/** Keys that are near their limit or expire around now, the newest first. */
 async function findWatchedKeys(sql: SQL, { userId, accountId }: Caller): Promise<WatchedKey[]> {
   const rows = await sql<WatchedKeyRow[]>`
     with keys as (
       select api_keys.id, name, monthly_limit, expires_at, coalesce(expires_at <= now(), false) as is_expired,
              revoked_at is not null as is_replaced,
-             -- A key that was not used this month still has the sum of the month in which it was.
+             -- A key that was not used this month still has the sum of the month in which it last was.
              held + case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0 end as spent
       from memberships
       join api_keys on api_keys.account_id = memberships.account_id
@@ -159,7 +159,7 @@ async function findWatchedKeys(sql: SQL, { userId, accountId }: Caller): Promise
 }
 
 /** What the live nodes report about providers. It is the same for every account, but only members see it. */
-async function findCircuits(sql: SQL, { userId, accountId }: Caller): Promise<Circuit[]> {
+async function findCircuits(sql: SQL, { userId, accountId }: Caller): Promise<ReportedCircuit[]> {
   const rows = await sql<{ report: unknown }[]>`
     select report from nodes
     where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds})

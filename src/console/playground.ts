@@ -7,11 +7,11 @@ import { z } from 'zod';
 import { chatWorkload } from '../chat/workload.ts';
 import { ApiError } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
-import { parseBody } from '../http/problem.ts';
 import { readQuery } from '../http/query.ts';
 import { imageWorkload } from '../images/workload.ts';
-import { type InferenceServices, readInferenceBody, serveRequest } from '../inference/answer.ts';
+import { Inference, type InferenceServices, readInferenceBody } from '../inference/request.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
+import { parseBody } from '../json/problem.ts';
 import { checkKey } from '../keys/authenticate.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { ApiKey } from '../keys/key-store.ts';
@@ -47,11 +47,12 @@ export function playgroundPage(services: PlaygroundServices): Routes<AccountHand
   function serve<Wanted, Planned extends Plan, Job, Answer>(
     workload: Workload<Wanted, Planned, Job, Answer>,
   ): AccountHandler {
+    const inference = new Inference(workload, services);
     return async (request, context) => {
       readQuery(request.url, []);
       const { key, inner } = await context.inSlot(() => readCall(request, context.caller));
       // Not in a slot: a provider may take minutes, and the key limits how many requests there are.
-      return await serveRequest(workload, services, key, inner, request, context.base);
+      return await inference.serve(key, inner, request, context.base);
     };
   }
 

@@ -1,15 +1,15 @@
 /** The routes of the dashboard's own API, and who may call them. */
 import type { SQL } from 'bun';
+import type { AuditJobs } from '../audit/jobs.ts';
 import type { Decider } from '../decisions/decider.ts';
 import type { Handler } from '../http/context.ts';
-import type { AuditJobs } from '../ledger/audit-jobs.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
+import type { Attempts } from '../people/attempts.ts';
+import type { InvitationMail } from '../people/invitation-mail.ts';
+import type { ResetMail } from '../people/reset-mail.ts';
+import type { Sessions } from '../people/sessions.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
-import type { Attempts } from '../sessions/attempts.ts';
-import type { InvitationMail } from '../sessions/invitation-mail.ts';
-import type { ResetMail } from '../sessions/reset-mail.ts';
-import type { Sessions } from '../sessions/sessions.ts';
 import { billingPage } from './billing.ts';
 import { generationsPage } from './generations.ts';
 import { createGuard, type Routes } from './guard.ts';

@@ -29,7 +29,7 @@ export function usagePage({ reads }: Readonly<{ reads: () => SQL }>): Routes<Acc
         if (rows.length > maxRows)
           throw invalidQuery(
             'from',
-            `fewer days: these have more than ${maxRows} rows, which usage.csv holds`,
+            `fewer days, because these have more than ${maxRows} rows: use usage.csv`,
           );
         return Response.json(presentUsage(range, rows));
       },
@@ -47,7 +47,7 @@ export function usageDownload({
       GET: async (request, context) => {
         const range = rangeOf(request);
         const pieces = csvPieces(reads, context, range);
-        // The first piece is read before the response starts, so that an error still has a status of its own.
+        // The first piece is read before the response starts, so that an error still gets its own status.
         const first = await lookUp(failure, () => pieces.next());
         context.base.waitPatiently();
         const headers = {
@@ -62,7 +62,7 @@ export function usageDownload({
   };
 }
 
-/** None of them is empty. Each is read in a slot of its own, so that a slow download occupies none while it waits. */
+/** None of them is empty. Each is read in its own slot, so that a slow download occupies none while it waits. */
 async function* csvPieces(
   reads: () => SQL,
   { caller, inSlot }: AccountContext,
@@ -114,8 +114,8 @@ function rangeOf(request: Request): DayRange {
 }
 
 /**
- * Without `to` up to today, without `from` the 30 days that end there. Nothing is clamped: figures of other days than
- * requested would be a surprise.
+ * Without `to`, up to today; without `from`, the 30 days that end there. Nothing is clamped: figures for other days than
+ * those requested would be a surprise.
  */
 export function parseRange(query: Query, today: string): DayRange {
   const to = parseDay('to', query.get('to')) ?? today;

@@ -1,6 +1,6 @@
 /**
  * A copy of a whole database as lines in one compressed file: every row of one snapshot in PostgreSQL's own text form,
- * which no type loses anything in. The embedded server has no pg_dump; restore.ts reads this.
+ * which is lossless for every type. The embedded server has no pg_dump; restore.ts reads this.
  */
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -9,12 +9,12 @@ import { z } from 'zod';
 import { explainFileError } from '../lib/file-error.ts';
 import { writeLines } from '../lib/gzip-lines.ts';
 
-/** The first line. Migrations are the versions and digests of those that made the schema. */
+/** The first line, with the versions and digests of the migrations that made the schema. */
 export const backupHeader = z.object({
   tollgate_backup: z.literal(1),
   created_at: z.string(),
   migrations: z.array(z.object({ version: z.int(), digest: z.string() })).min(1),
-  /** The month of the oldest row of a table in months. */
+  /** The month of the oldest row of the partitioned tables. */
   first_month: z.string(),
   sequences: z.array(z.object({ name: z.string(), last_value: z.string(), is_called: z.boolean() })),
   /** Files of the data folder without which the rows are of little use, by name. */
@@ -22,7 +22,7 @@ export const backupHeader = z.object({
 });
 export type BackupHeader = z.infer<typeof backupHeader>;
 
-/** The lines after it. */
+/** The lines after the header. */
 export const backupLine = z.union([
   z.object({ table: z.string(), rows: z.array(z.string()) }),
   z.object({ counts: z.record(z.string(), z.int()) }),
@@ -82,7 +82,7 @@ async function makeHeader(transaction: TransactionSQL, dataFolder: string): Prom
   };
 }
 
-/** What strayed into a default partition has no month. */
+/** Rows in a default partition have no month. */
 async function findFirstMonth(transaction: TransactionSQL): Promise<string> {
   const [row] = await transaction<[{ month: string }]>`
     with firsts as (
@@ -134,7 +134,7 @@ async function copyTable(
   { name, has_bytes: hasBytes }: Table,
   write: (line: string) => void,
 ): Promise<number> {
-  // Names of our own schema, read from it.
+  // The name comes from our own schema.
   await transaction.unsafe(`declare backup_rows cursor for select one::text as row from "${name}" as one`);
   const fetchSome = `fetch ${hasBytes ? longRowsAtOnce : rowsAtOnce} from backup_rows`;
   let count = 0;

@@ -30,7 +30,7 @@ export type Cluster = Readonly<{
   connection: SocketConnection;
 }>;
 
-/** `onCreate` is called before a new one is created, which takes seconds, on a slow machine many. */
+/** `onCreate` is called before a new one is created, which takes seconds, or many on a slow machine. */
 export function openCluster(dataFolder: string, onCreate: () => void = () => undefined): Cluster {
   const programs = locatePrograms();
   const user = serverUser();
@@ -75,7 +75,7 @@ function locatePrograms(): string {
   }
 }
 
-/** Throws when something else has the place of the cluster. */
+/** Throws when something else is where the cluster belongs. */
 function requireRoom(folder: string): void {
   if (isCluster(folder) || !existsSync(folder) || isEmpty(folder)) return;
   throw new OperatorError(
@@ -87,7 +87,7 @@ function isEmpty(path: string): boolean {
   return statSync(path).isDirectory() && readdirSync(path).length === 0;
 }
 
-/** What cannot be looked at counts as one, so that opening it says what is wrong. */
+/** A folder that cannot be read counts as one, so that opening it says what is wrong. */
 export function hasCluster(dataFolder: string): boolean {
   try {
     return statSync(join(dataFolder, 'postgres/PG_VERSION'), { throwIfNoEntry: false }) !== undefined;

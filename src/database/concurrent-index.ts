@@ -1,7 +1,7 @@
 /**
- * Builds an index without keeping anyone from writing. PostgreSQL cannot do that for a partitioned table as a whole: the
- * index is declared on the table alone, built for each partition, and valid once each has been attached. Partitions that
- * are created meanwhile get theirs from the declaration.
+ * Builds an index without blocking writes. PostgreSQL cannot do that for a partitioned table as a whole: the index is
+ * declared on the table alone, built for each partition, and valid once each has been attached. Partitions that are
+ * created meanwhile get theirs from the declaration.
  *
  * Every step can be repeated. An index that was left invalid by an interruption is built again.
  */

@@ -1,16 +1,16 @@
 import { SQL } from 'bun';
-import { type Config, durabilitySettings } from '../config.ts';
+import type { Config } from '../config.ts';
 import { urlsOfHosts } from '../lib/database-url.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { checkPooling, checkServer } from './check-server.ts';
 import { hasCluster } from './cluster.ts';
 import { acquireEmbeddedServer } from './embedded.ts';
 import { explainDatabaseError, isStillAway, unreachable } from './explain.ts';
 import { Hosts } from './hosts.ts';
 import { keepConnected } from './keep-connected.ts';
 import { openListener } from './listener.ts';
-import { openPool } from './pool.ts';
-import { isTransactionPooled } from './pooler.ts';
+import { ReplaceableClient } from './replaceable-client.ts';
 import { openReplica, type Replica } from './replica.ts';
 
 export type Database = Readonly<{
@@ -28,11 +28,13 @@ export type Database = Readonly<{
   close: () => Promise<void>;
 }>;
 
-/** The driver retries until then when a proxy accepts connections and closes them. */
+/** How long the driver retries when a proxy accepts connections and closes them. */
 const connectTimeoutSeconds = 3;
-const minServerVersion = 150_000;
+/** For queries that are running when the pool is replaced, and when it is closed. */
+const finishMs = 60_000;
+const closeSeconds = 5;
 
-/** How long a database may be away before that counts as a failure, unless the signal says sooner that nobody waits. */
+/** How long a database may be away before that counts as a failure. The signal ends the wait earlier. */
 export type Wait = Readonly<{ patienceMs: number; signal?: AbortSignal }>;
 const retryMs = 250;
 
@@ -48,7 +50,7 @@ export async function openDatabase(
 ): Promise<Database> {
   if (config.databaseUrl === null && Bun.isStandaloneExecutable)
     throw new OperatorError(
-      'DATABASE_URL is not set, and this executable has no PostgreSQL of its own. Set it to a server of yours, as postgres://user:password@host:5432/database.',
+      'DATABASE_URL is not set, and this executable does not include PostgreSQL. Set it to your own server: postgres://user:password@host:5432/database',
     );
   return config.databaseUrl === null
     ? await openEmbedded(config, log, applicationName)
@@ -56,8 +58,8 @@ export async function openDatabase(
 }
 
 /**
- * The same, but creates no embedded database. What is run in the wrong folder, or without the DATABASE_URL of the gateway,
- * would otherwise write to a new one, where nobody looks for it.
+ * The same, but creates no embedded database. A command run in the wrong folder, or without the DATABASE_URL of the
+ * gateway, would otherwise write to a new one, where nobody looks.
  */
 export async function openExistingDatabase(config: Config, applicationName?: string): Promise<Database> {
   const { databaseUrl, dataFolder } = config;
@@ -88,7 +90,7 @@ async function openEmbedded(
     listen: listener.listen,
     close: async () => {
       await listener.close();
-      await sql.close({ timeout: 5 });
+      await sql.close({ timeout: closeSeconds });
       await server.release();
     },
   };
@@ -107,7 +109,10 @@ async function openNamed(
     config.databaseDirectUrl === null ? pooled : hostsOf(config.databaseDirectUrl, applicationName);
   await reach({ pooled, direct, urls: [url, config.databaseDirectUrl ?? url] }, log, wait);
   const prepare = direct === pooled;
-  const pool = openPool(() => new SQL({ ...pooled.current, prepare, max: config.databasePool }));
+  const pool = new ReplaceableClient(
+    () => new SQL({ ...pooled.current, prepare, max: config.databasePool }),
+    finishMs,
+  );
   const openDedicated = () => new SQL({ ...direct.current, max: 1 });
   const listener = openListener((onclose) => new SQL({ ...direct.current, max: 1, onclose }), log);
   const watch = keepConnected({ pooled, direct, pool, listener, log });
@@ -128,7 +133,7 @@ async function openNamed(
       watch.stop();
       await replica?.close();
       await listener.close();
-      await pool.close();
+      await pool.close(closeSeconds);
     },
   };
   await checked(database, config);
@@ -150,7 +155,7 @@ export function connectionOptions(url: string, applicationName: string): SQL.Opt
   return { url, connectionTimeout: connectTimeoutSeconds, ...poolOptions(applicationName) };
 }
 
-/** Where PostgreSQL starts together with the gateway, it may need some time before it can be reached. */
+/** If PostgreSQL starts together with the gateway, it may take some time before it can be reached. */
 async function reach(
   { pooled, direct, urls }: Readonly<{ pooled: Hosts; direct: Hosts; urls: readonly string[] }>,
   log: Log | undefined,
@@ -170,16 +175,6 @@ async function reach(
   }
 }
 
-/** A session that is lent to one client after the other has neither its settings nor its prepared statements. */
-async function checkPooling(pooled: SQL.Options, direct: SQL.Options): Promise<void> {
-  if (!(await isTransactionPooled(direct))) return;
-  throw new OperatorError(
-    direct === pooled
-      ? 'DATABASE_URL leads to a pooler in transaction mode, such as pgbouncer. Set DATABASE_DIRECT_URL too, to an address of PostgreSQL itself or of a pooler in session mode: the ledger, the lease, LISTEN and migrations need sessions that last.'
-      : 'DATABASE_DIRECT_URL leads to a pooler in transaction mode too. It must name PostgreSQL itself or a pooler in session mode.',
-  );
-}
-
 async function checked(database: Database, config: Config): Promise<Database> {
   try {
     await checkServer(database.sql, config);
@@ -196,32 +191,4 @@ function poolOptions(applicationName: string) {
     bigint: true,
     connection: { application_name: applicationName, timezone: 'UTC' },
   } as const;
-}
-
-type ServerFacts = { version: number; in_recovery: boolean } & Record<
-  (typeof durabilitySettings)[number],
-  string
->;
-
-async function checkServer(sql: SQL, config: Config): Promise<void> {
-  const [facts] = await sql<[ServerFacts]>`
-    select current_setting('server_version_num')::int as version,
-           pg_is_in_recovery() as in_recovery,
-           current_setting('fsync') as fsync,
-           current_setting('full_page_writes') as full_page_writes,
-           current_setting('synchronous_commit') as synchronous_commit`;
-  if (facts.version < minServerVersion) {
-    throw new OperatorError('The database is too old: Tollgate needs PostgreSQL 15 or later.');
-  }
-  if (facts.in_recovery)
-    throw new OperatorError('The database is a read-only standby: DATABASE_URL must name the primary.');
-  const unsafe = durabilitySettings.filter(
-    (name) => facts[name] === 'off' && !config.allowedUnsafeSettings.has(name),
-  );
-  if (unsafe.length > 0) {
-    throw new OperatorError(
-      `The database runs with ${unsafe.join(' and ')} off, so a crash could lose committed charges. ` +
-        `Turn it on, or accept the risk by name with TOLLGATE_ALLOW_UNSAFE=${unsafe.join(',')}.`,
-    );
-  }
 }

@@ -1,14 +1,14 @@
 /**
- * Keeps the PostgreSQL that comes with the checkout running while any process uses it. It outlives the process that started
- * it, so that a gateway that was killed finds it running. Each process that uses it holds a shared advisory lock on a
- * connection of its own. The last one to leave stops the server; one that loses its connection takes the lock again, and
- * restarts the server if it is gone.
+ * Keeps the PostgreSQL that comes with the checkout running while any process uses it. It outlives the process that
+ * started it, so that a gateway that was killed finds it running when it starts again. Each process that uses it holds a
+ * shared advisory lock on its own connection. The last one to leave stops the server; one that loses its connection takes
+ * the lock again, and restarts the server if it is gone.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { type Cluster, openCluster, type SocketConnection } from './cluster.ts';
-import { orphanEnder } from './orphans.ts';
+import { leftoverEnder } from './leftover-processes.ts';
 import { startServer, stopServer } from './postmaster.ts';
 
 type EmbeddedServer = Readonly<{
@@ -70,7 +70,7 @@ export async function acquireEmbeddedServer(dataFolder: string, log?: Log): Prom
 
 /** Starts the server unless it is running, and takes the shared lock. */
 async function arrive(cluster: Cluster, log?: Log): Promise<Presence> {
-  const endOrphans = orphanEnder(cluster.folder, log);
+  const endLeftover = leftoverEnder(cluster.folder, log);
   const startedAtMs = performance.now();
   let answeredAtMs = startedAtMs;
   let reason = 'it does not answer';
@@ -88,8 +88,8 @@ async function arrive(cluster: Cluster, log?: Log): Promise<Presence> {
         const failure = await startServer(cluster);
         if (failure !== null) {
           reason = failure;
-          // On a busy machine that alone may have taken all the time there was.
-          if (endOrphans()) answeredAtMs = performance.now();
+          // On a busy machine that alone may have used up the time.
+          if (endLeftover()) answeredAtMs = performance.now();
         }
       }
     }

@@ -1,4 +1,4 @@
-/** What is wrong with the database, as a sentence for the operator: what it says, and what to do about it. */
+/** Explains errors of the database to the operator: what it says, and what to do about it. */
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import type { Config } from '../config.ts';
@@ -9,21 +9,21 @@ import { LateError } from '../lib/within.ts';
 
 const tooManyConnections = '53300';
 const insufficientPrivilege = '42501';
-/** A transaction that stood still for too long, deadlocks, locks that others hold. */
+/** A transaction that was idle for too long, deadlocks, locks that others hold. */
 const interruptions = /^(25P0[34]|40|55P03)/;
-/** A full disk or memory, a damaged file, a defect: the server's own, whatever was asked of it. */
+/** A full disk or memory, a damaged file, a defect: problems of the server itself, whatever the query. */
 const ownTroubles = /^(53|58|XX|F0)/;
 
 /**
- * Whether a database that is only just starting, beside this gateway, would fail like this. Nothing listens there yet, or
- * its name is not known yet; or it answers that it is starting. A password or a limit does not change by waiting.
+ * Whether a database that is starting at the same time as this gateway could fail like this: nothing listens there yet,
+ * its name is not known yet, or it answers that it is starting. A password or a limit does not change by waiting.
  */
 export function isStillAway(error: unknown): boolean {
   if (error instanceof SQL.PostgresError && error.errno === tooManyConnections) return false;
   return isDatabaseUnavailable(error);
 }
 
-/** Whether the same thing, done again from its beginning, may well succeed. */
+/** Whether the same operation may well succeed when started over. */
 export function isPassing(error: unknown): boolean {
   const reason = error instanceof OperatorError ? error.cause : error;
   return (
@@ -70,7 +70,7 @@ export function explainDatabaseError(
   );
 }
 
-/** Why nothing could be asked of the database that these URLs name, of which no password is repeated. */
+/** Why the database at these URLs cannot be used. No password is repeated. */
 export function unreachable(error: unknown, urls: readonly string[]): OperatorError {
   if (error instanceof OperatorError) return error;
   if (error instanceof SQL.PostgresError && error.errno === tooManyConnections)
@@ -101,13 +101,13 @@ const defaultPort = 5432;
 const isRefused = (error: unknown) =>
   error instanceof SQL.PostgresError && error.code === 'ERR_POSTGRES_CONNECTION_REFUSED';
 
-/** The driver has one error for a port on which nothing listens and for a name that is not known. */
+/** The driver has the same error for a port on which nothing listens and for an unknown host. */
 function refusalAt(places: readonly string[]): string {
   const haveNames = places.some((place) => /^[^[/]*[a-z][^:]*:\d+$/i.test(place));
   return haveNames ? 'nothing listens there, or no host has this name' : 'nothing listens there';
 }
 
-/** Which limit is reached shows in the routine; the message may be in any language. */
+/** The routine shows which limit is reached; the message may be in any language. */
 function remedyOf({ routine }: SQL.PostgresError): string {
   if (routine === 'InitializeSessionUserId')
     return 'raise the limit of the user (ALTER ROLE name CONNECTION LIMIT number)';

@@ -1,4 +1,4 @@
-/** The hosts that a URL names, and which of them accepts writes at the moment. */
+/** The hosts that the database may be on, one of which is current, and how to follow it to another after a failover. */
 import { SQL } from 'bun';
 import { OperatorError } from '../lib/operator-error.ts';
 import { within } from '../lib/within.ts';
@@ -6,32 +6,37 @@ import { within } from '../lib/within.ts';
 const probePatienceMs = 4_000;
 
 export class Hosts {
-  readonly #options: readonly SQL.Options[];
+  readonly all: readonly SQL.Options[];
   #place = 0;
 
-  constructor(options: readonly SQL.Options[]) {
-    this.#options = options;
+  constructor(all: readonly SQL.Options[]) {
+    this.all = all;
   }
 
   get areSeveral(): boolean {
-    return this.#options.length > 1;
+    return this.all.length > 1;
   }
 
   get current(): SQL.Options {
-    return this.#options[this.#place] ?? {};
+    return this.all[this.#place] ?? {};
   }
 
   get others(): readonly SQL.Options[] {
-    return this.#options.filter((_, place) => place !== this.#place);
+    return this.all.filter((_, place) => place !== this.#place);
   }
 
-  /** Asks each in turn, the current one first; the first that accepts writes wins. True when it is another one. */
+  /** For callers that find out whether a host accepts writes by using it. */
+  moveOn(): void {
+    this.#place = (this.#place + 1) % this.all.length;
+  }
+
+  /** Asks each in turn, the current one first; the first that accepts writes wins. True when that is another one. */
   async findPrimary(): Promise<boolean> {
     let problem: unknown = null;
-    for (let step = 0; step < this.#options.length; step += 1) {
-      const place = (this.#place + step) % this.#options.length;
+    for (let step = 0; step < this.all.length; step += 1) {
+      const place = (this.#place + step) % this.all.length;
       try {
-        if (await acceptsWrites(this.#options[place] ?? {})) {
+        if (await acceptsWrites(this.all[place] ?? {})) {
           this.#place = place;
           return step > 0;
         }

@@ -8,17 +8,17 @@ import { repeat } from '../lib/repeat.ts';
 import { LateError, within } from '../lib/within.ts';
 import { acceptsWrites, type Hosts } from './hosts.ts';
 import type { Listener } from './listener.ts';
-import type { Pool } from './pool.ts';
+import type { ReplaceableClient } from './replaceable-client.ts';
 
 const everyMs = 1_000;
 const patienceMs = 4_000;
-/** Old connections get a minute to finish, so there are never more than twice as many as were asked for. */
+/** Old connections get a minute to finish, so there are never more than twice as many as configured. */
 const replaceEveryMs = 60_000;
 
 type Connections = Readonly<{
   pooled: Hosts;
   direct: Hosts;
-  pool: Pool;
+  pool: ReplaceableClient;
   listener: Listener;
   log?: Log | undefined;
 }>;
@@ -43,7 +43,7 @@ export function keepConnected({ pooled, direct, pool, listener, log }: Connectio
 
   async function follow(hosts: Hosts): Promise<void> {
     const isPrimary = await acceptsWrites(hosts.current).catch(() => false);
-    // No host may accept writes for a while, and the next look is a second away.
+    // For a while there may be no host that accepts writes. The next look is a second away.
     if (isPrimary || !(await hosts.findPrimary().catch(() => false))) return;
     log?.warn('the database is on another host now');
     if (hosts === pooled) pool.replace();

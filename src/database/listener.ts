@@ -1,9 +1,10 @@
 /**
- * LISTEN on a connection of its own. When it is lost or replaced, the subscriptions move to a new one. The driver would
+ * LISTEN on a dedicated connection. When it is lost or replaced, the subscriptions move to a new one. The driver would
  * subscribe again by itself, but it prints each failure in its own words instead of logging it.
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import { ReplaceableClient } from './replaceable-client.ts';
 
 type Listen = SQL['listen'];
 type Subscription = { args: Parameters<Listen>; current: Awaited<ReturnType<Listen>> | null };
@@ -13,19 +14,14 @@ export type Listener = Readonly<{ listen: Listen; replace: () => void; close: ()
 const retryMs = 1_000;
 
 export function openListener(open: (onclose: () => void) => SQL, log?: Log): Listener {
-  let sql: SQL | null = null;
+  const client = new ReplaceableClient(() => {
+    const opened: SQL = open(() => replace(opened));
+    return opened;
+  });
   const subscriptions = new Set<Subscription>();
 
-  function openClient(): SQL {
-    const client: SQL = open(() => {
-      if (client === sql) replace();
-    });
-    return client;
-  }
-
   async function listen(...args: Parameters<Listen>) {
-    sql ??= openClient();
-    const subscription: Subscription = { args, current: await sql.listen(...args) };
+    const subscription: Subscription = { args, current: await client.current.listen(...args) };
     subscriptions.add(subscription);
     return {
       unlisten: async () => {
@@ -35,25 +31,23 @@ export function openListener(open: (onclose: () => void) => SQL, log?: Log): Lis
     };
   }
 
-  function replace(): void {
-    if (sql === null) return;
-    sql.close({ timeout: 0 }).catch(() => undefined);
-    const client = openClient();
-    sql = client;
+  function replace(lost: SQL): void {
+    if (!client.replace(lost)) return;
     for (const subscription of subscriptions) {
       subscription.current = null;
-      subscribeAgain(client, subscription).catch(() => undefined);
+      subscribeAgain(client.current, subscription).catch(() => undefined);
     }
   }
 
-  /** The database may still be away, so this goes on until it is back or the client is replaced again. */
-  async function subscribeAgain(client: SQL, subscription: Subscription): Promise<void> {
-    for (let isFirst = true; client === sql && subscriptions.has(subscription); isFirst = false) {
+  /** The database may still be away, so this is repeated until it is back or the client is replaced again. */
+  async function subscribeAgain(current: SQL, subscription: Subscription): Promise<void> {
+    const isNeeded = () => client.isCurrent(current) && subscriptions.has(subscription);
+    for (let isFirst = true; isNeeded(); isFirst = false) {
       try {
-        subscription.current = await client.listen(...subscription.args);
+        subscription.current = await current.listen(...subscription.args);
         return;
       } catch (error) {
-        if (isFirst && client === sql)
+        if (isFirst && client.isCurrent(current))
           log?.warn('changes in the database are not announced here, subscribing again', { error });
         await Bun.sleep(retryMs);
       }
@@ -62,11 +56,7 @@ export function openListener(open: (onclose: () => void) => SQL, log?: Log): Lis
 
   return {
     listen: listen as Listen,
-    replace,
-    close: async () => {
-      const client = sql;
-      sql = null;
-      await client?.close({ timeout: 0 });
-    },
+    replace: () => replace(client.current),
+    close: () => client.close(0),
   };
 }

@@ -7,7 +7,7 @@
  */
 import { join } from 'node:path';
 import type { ReservedSQL, SQL, TransactionSQL } from 'bun';
-import { leaseMs } from '../lib/lease.ts';
+import { leaseMs } from '../lib/lease-duration.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { buildIndex, parseIndexStatement, withoutConcurrency } from './concurrent-index.ts';
@@ -25,7 +25,7 @@ import { requireNoneBroken } from './running-gateways.ts';
 
 type MigrateOptions = Readonly<{
   migrations?: readonly Migration[];
-  /** Also when gateways are running that cannot go on. */
+  /** Even if that breaks running gateways. */
   isForced?: boolean;
   leaseMs?: number;
   lockTimeoutMs?: number;
@@ -41,8 +41,8 @@ const lockPollMs = 100;
 const defaults = { isForced: false, leaseMs, lockTimeoutMs: 1_000, pauseMs: 2_000, maxTries: 100 };
 
 /**
- * Brings the schema up to date and returns the names of the migrations that were applied. Throws, unless it is forced, when
- * gateways are running that could not go on: under the lock, because one that starts waits for it.
+ * Brings the schema up to date and returns the names of the migrations that were applied. Throws, unless it is forced,
+ * when that would break running gateways. This is checked under the lock, because a gateway that starts waits for it.
  */
 export async function migrate(sql: SQL, options: MigrateOptions = {}): Promise<string[]> {
   const { migrations = knownMigrations, isForced, ...timings } = { ...defaults, ...options };
@@ -67,7 +67,7 @@ export async function migrate(sql: SQL, options: MigrateOptions = {}): Promise<s
 }
 
 /**
- * The same inside a transaction that does more, on a database that nobody else uses: without waiting for locks, and with
+ * The same as part of a larger transaction, on a database that nobody else uses: without waiting for locks, and with
  * indexes built in place.
  */
 export async function migrateWithin(
@@ -87,7 +87,7 @@ export async function migrateWithin(
   return pending.map((migration) => migration.name);
 }
 
-/** Asks again and again: a session that waits in the database would hold up an index that is built concurrently. */
+/** Polls, because a session that waits in the database would hold up an index that is built concurrently. */
 async function takeLock(connection: ReservedSQL): Promise<void> {
   for (;;) {
     const [row] = await connection<[{ is_mine: boolean }]>`
@@ -146,7 +146,7 @@ async function record(connection: SQL, migration: Migration): Promise<void> {
 
 type LockTimings = Readonly<{ lockTimeoutMs: number; pauseMs: number; maxTries: number }>;
 
-/** In a transaction that is tried again when it cannot get a lock. */
+/** Runs in a transaction that is retried when it cannot get a lock. */
 async function withLocks(
   connection: ReservedSQL,
   what: string,
@@ -165,7 +165,7 @@ async function withLocks(
       if (!isLockTimeout(error)) throw error;
       if (tries >= maxTries)
         throw new OperatorError(
-          `${what} could not be applied: other sessions hold locks that it needs, and ${maxTries} tries were in vain. pg_stat_activity shows which; end them, or run tollgate migrate when there is less traffic. What was applied before stays.`,
+          `${what} could not be applied: other sessions hold locks that it needs, and all ${maxTries} tries failed. pg_stat_activity shows which; end them, or run tollgate migrate when there is less traffic. What was applied before stays.`,
         );
     }
     await Bun.sleep(pauseMs);
@@ -186,14 +186,14 @@ export async function schemaState(sql: SQL): Promise<SchemaState> {
   return judgeSchema(knownMigrations, await readHistory(sql)).state;
 }
 
-/** Of a database that may never have been migrated. */
+/** For a database that may never have been migrated. */
 async function readHistory(sql: SQL): Promise<AppliedMigration[]> {
   const [{ exists }] = await sql<[{ exists: boolean }]>`
     select to_regclass('schema_migrations') is not null as exists`;
   return exists ? await readApplied(sql) : [];
 }
 
-/** Through JSON, because the column is missing before the first migration that has one. */
+/** Through JSON, because older databases do not have the column. */
 function readApplied(sql: SQL): Promise<AppliedMigration[]> {
   return sql<AppliedMigration[]>`
     select version, digest, (to_jsonb(history) ->> 'compatible_with')::integer as compatible_with

@@ -1,29 +1,28 @@
 /**
  * The numbered SQL files in migrations/ and their header lines:
  *
- *   -- compatible-with: 0011    Gateways whose newest migration is 0011 or later go on working once this one is applied.
+ *   -- compatible-with: 0011    Gateways whose newest migration is 0011 or later keep working once this one is applied.
  *   -- no transaction           Its statements run one by one, outside a transaction, and can each be repeated.
  *
- * Without the first, no older gateway can go on. Without the second, the file is applied in one transaction.
+ * Without the first, no older gateway keeps working. Without the second, the file is applied in one transaction.
  */
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { OperatorError } from '../lib/operator-error.ts';
+import { isMigration } from '../lib/software-version.ts';
 
 export type Migration = Readonly<{
   version: number;
   name: string;
   statements: string;
   digest: string;
-  /** The newest migration of the oldest gateways that can go on. */
+  /** The newest migration of the oldest gateways that keep working. */
   compatibleWith: number;
   isTransactional: boolean;
 }>;
 
 export function readMigrations(folder: string): Migration[] {
-  const names = readdirSync(folder)
-    .filter((name) => name.endsWith('.sql'))
-    .sort();
+  const names = readdirSync(folder).filter(isMigration).sort();
   return names.map((name) => parseMigration(name, readFileSync(join(folder, name), 'utf8')));
 }
 
@@ -41,7 +40,7 @@ export function parseMigration(name: string, statements: string): Migration {
   };
 }
 
-/** They end with a semicolon at the end of a line, outside of function bodies between `$$`. */
+/** Statements end with a semicolon at the end of a line, outside of function bodies between `$$`. */
 export function statementsOf({ statements }: Migration): string[] {
   const code = statements.replace(/^\s*--.*$/gm, '');
   const parts = code.match(/(?:\$\$.*?\$\$|;(?!\s*(?:\n|$))|[^;])+/gs) ?? [];

@@ -40,7 +40,7 @@ export async function stopServer({ folder, programs, user }: Cluster): Promise<v
 const stopDeadlineMs = 60_000;
 const stopPollMs = 20;
 
-/** The server removes the file when it has stopped, unless it was killed. One in single-user mode negates its ID there. */
+/** The server removes the file when it has stopped, unless it was killed. In single-user mode it negates its ID there. */
 export function processIdIn(folder: string): number | null {
   const processId = Number.parseInt(readFrom(join(folder, 'postmaster.pid'), 0), 10);
   return Number.isNaN(processId) ? null : Math.abs(processId);

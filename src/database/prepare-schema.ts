@@ -3,8 +3,8 @@ import type { Database } from './connection.ts';
 import { migrate, requireMigrated } from './migrate.ts';
 
 /**
- * Brings the schema up to date, or throws unless this code can work with the schema as it is. An operator who migrates in a
- * step of its own does not want a gateway to do it on the side.
+ * Brings the schema up to date, or throws unless this code can work with the schema as it is. An operator who migrates in
+ * a separate step does not want a gateway to do it on its own.
  */
 export async function prepareSchema(database: Database, mayMigrate: boolean, log: Log): Promise<void> {
   if (!mayMigrate) {

@@ -1,11 +1,12 @@
 /**
- * A replica for lists and reports, used while it is close behind the primary. A lookup of a single Generation does not come
- * here: a client may ask for one that it has just been given.
+ * A replica for lists and reports, used while it is close behind the primary. A single Generation is not looked up here:
+ * a client may ask for one right after its request.
  */
 import { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { repeat } from '../lib/repeat.ts';
 import { within } from '../lib/within.ts';
+import { ReplaceableClient } from './replaceable-client.ts';
 
 const maxLagSeconds = 5;
 const everyMs = 1_000;
@@ -18,29 +19,27 @@ export type Replica = Readonly<{
 }>;
 
 export async function openReplica(options: SQL.Options, primary: SQL, log?: Log): Promise<Replica> {
-  let sql = new SQL(options);
+  const client = new ReplaceableClient(() => new SQL(options), patienceMs);
   let isUsable = false;
 
   async function look(): Promise<void> {
     const wasUsable = isUsable;
-    isUsable = await isClose(sql, primary);
+    isUsable = await isClose(client.current, primary);
     if (isUsable === wasUsable) return;
     if (isUsable) log?.info('lists and reports come from the replica');
     else {
       log?.warn('the replica is away or too far behind, lists and reports come from the primary');
-      const old = sql;
-      sql = new SQL(options);
-      old.close({ timeout: patienceMs / 1000 }).catch(() => undefined);
+      client.replace();
     }
   }
 
   await look();
   const looking = repeat(everyMs, look);
   return {
-    current: () => (isUsable ? sql : null),
+    current: () => (isUsable ? client.current : null),
     close: async () => {
       looking.stop();
-      await sql.close({ timeout: 1 });
+      await client.close(1);
     },
   };
 }
@@ -54,9 +53,9 @@ async function isClose(replica: SQL, primary: SQL): Promise<boolean> {
 }
 
 /**
- * The time of the last transaction that was replayed says nothing while there are none, so a replica that has replayed
- * everything the primary had written when it was asked is close however long ago that was. The connection must be one to
- * a replica: a former replica that was promoted has a history of its own.
+ * The time of the last replayed transaction says nothing while there are no new ones, so a replica that has replayed
+ * everything the primary had written is close, however long ago that was. The connection must be to a replica: a former
+ * replica that was promoted has its own history.
  */
 export async function compareReplica(
   replica: SQL,

@@ -1,4 +1,4 @@
-/** Puts a backup into an empty database, in one transaction: it is restored whole, or nothing has changed. */
+/** Restores a backup into an empty database, in one transaction: completely or not at all. */
 import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { SQL, TransactionSQL } from 'bun';
@@ -14,7 +14,7 @@ export type CheckedBackup = Readonly<{
   counts: ReadonlyMap<string, number>;
 }>;
 
-/** Reads the whole file, so that nothing is begun with one that is damaged. */
+/** Reads the whole file, so that no restore begins with a damaged one. */
 export async function checkBackup(file: string): Promise<CheckedBackup> {
   try {
     let header: BackupHeader | null = null;
@@ -66,7 +66,7 @@ export async function restore(sql: SQL, backup: CheckedBackup, options: RestoreO
   });
 }
 
-/** A gateway would go on writing what the restored database knows nothing of. */
+/** A gateway would continue with rows that the restored database does not have. */
 async function requireAlone(transaction: TransactionSQL): Promise<void> {
   const others = await transaction`
     select 1 from pg_stat_activity where datname = current_database() and application_name = 'tollgate-presence' offset 1`;
@@ -107,7 +107,7 @@ async function prepareSchema(
     );
   if (!isSame)
     throw new OperatorError(
-      `The backup has the schema of migration ${version}, which this version of Tollgate does not have, or has otherwise. Restore it with the version that made it, or a later one.`,
+      `The backup has the schema of migration ${version}, which this version of Tollgate does not have, or has in another form. Restore it with the version that made it, or a later one.`,
     );
   await transaction`select create_partitions(${month}::text::date, current_date)`;
 }
@@ -133,7 +133,7 @@ async function loadRows(
     onRows(done, total, table);
     const columns = writable.get(table);
     if (columns === undefined)
-      throw new OperatorError(`The backup has rows of "${table}", which is no table.`);
+      throw new OperatorError(`The backup has rows of "${table}", which is not a table.`);
     await transaction.unsafe(
       `insert into "${table}" (${columns.join(', ')}) overriding system value
        select ${columns.map((column) => `(row).${column}`).join(', ')} from (
@@ -157,7 +157,7 @@ async function findColumns(transaction: TransactionSQL): Promise<Map<string, str
   return new Map(tables.map(({ name, columns }) => [name, columns]));
 }
 
-/** Files that are there already are kept under another name: they belong to what the backup replaces. */
+/** Existing files are kept under another name: they belong to what the backup replaces. */
 export function restoreFiles({ header }: CheckedBackup, dataFolder: string): void {
   for (const [name, content] of Object.entries(header.files)) {
     const file = join(dataFolder, name);

@@ -1,32 +1,32 @@
 /**
- * Which gateways are running, and whether they could go on after a migration. One that a migration breaks fails requests,
- * and goes on writing to the ledger by rules that no longer hold.
+ * Which gateways are running, and whether a migration would break them. A broken gateway fails requests, and keeps
+ * writing to the ledger by rules that no longer hold.
  */
 import { hostname } from 'node:os';
 import type { SQL } from 'bun';
-import { leaseMs as defaultLeaseMs } from '../lib/lease.ts';
+import { leaseMs as defaultLeaseMs } from '../lib/lease-duration.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import type { Migration } from './migration-files.ts';
 
 type RunningGateway = Readonly<{
   id: string;
   name: string;
-  /** Null for versions that do not say. */
+  /** Null for versions that do not report it. */
   version: string | null;
   newestMigration: number;
   heartbeatMs: number;
 }>;
 
 const pollMs = 200;
-/** For the time that the last question takes. */
+/** For the time that the last query takes. */
 const slackMs = 1_000;
 const maxShown = 10;
-/** Since 0020, nodes say what they know. */
+/** Since 0020, nodes report their newest migration. */
 const newestOfSilent = 19;
 
 /**
  * Waits for gateways that may be dead: one that was killed looks alive until its lease ends. Throws as soon as one that
- * would break is heard of again.
+ * would break sends another heartbeat.
  */
 export async function requireNoneBroken(
   sql: SQL,
@@ -47,7 +47,7 @@ export async function requireNoneBroken(
   }
 }
 
-/** Where those on this machine listen, from the names of their nodes, such as host:8080 or host:8080 worker 1. */
+/** The ports of gateways on this machine, from the names of their nodes, such as host:8080 or host:8080 worker 1. */
 export async function findLocalPorts(sql: SQL): Promise<ReadonlySet<number>> {
   const prefix = `${hostname()}:`;
   const ports = (await findRunning(sql, defaultLeaseMs))
@@ -56,7 +56,7 @@ export async function findLocalPorts(sql: SQL): Promise<ReadonlySet<number>> {
   return new Set(ports.filter((port) => port > 0));
 }
 
-/** The migrations after which this gateway could not go on. */
+/** The migrations that would break this gateway. */
 export function breaksOf(
   pending: readonly Migration[],
   { newestMigration }: Pick<RunningGateway, 'newestMigration'>,
@@ -65,8 +65,8 @@ export function breaksOf(
 }
 
 /**
- * Versions that do not say what they know had migrated the database when they started, so they are taken to know what was
- * applied by then. Through JSON, because columns are missing in older schemas.
+ * Versions that do not report their newest migration had migrated the database when they started, so they are assumed to
+ * know everything applied before. Through JSON, because columns are missing in older schemas.
  */
 async function findRunning(sql: SQL, leaseMs: number): Promise<RunningGateway[]> {
   const [{ exists }] = await sql<[{ exists: boolean }]>`select to_regclass('nodes') is not null as exists`;
@@ -94,12 +94,12 @@ function describe(broken: readonly RunningGateway[], pending: readonly Migration
     );
   const rest = broken.length - shown.length;
   return [
-    'Nothing was migrated, because these gateways are running and could not go on:',
+    'Nothing was migrated, because it would break these running gateways:',
     ...shown,
     ...(rest > 0 ? [`  and ${rest} more`] : []),
-    'What would break them:',
+    'These migrations would break them:',
     ...breaking.map(({ name }) => `  ${name}`),
-    'Stop these gateways, run tollgate migrate, and start the new version: see "Upgrades" in docs/operate.md.',
+    'Stop these gateways, run tollgate migrate, and start the new version: see "Upgrades" in docs/deployment.md.',
     'tollgate migrate --force does not wait for that. Their requests then fail, and tollgate ledger repair may be needed.',
   ].join('\n');
 }

@@ -1,4 +1,4 @@
-/** What the database is like at the moment, for /readyz. */
+/** The current state of the database, for /readyz. */
 import type { SQL } from 'bun';
 import { within } from '../lib/within.ts';
 import { schemaState } from './migrate.ts';

@@ -6,12 +6,12 @@ import type { ChatAnswer, ChatCall } from '../providers/chat.ts';
 import { codeOfStatus } from '../providers/transport.ts';
 import {
   type Candidate,
+  CandidatesInTurn,
   inOrder,
   type PermittedCandidate,
-  Rotation,
   upstreamOf,
 } from '../routing/candidates.ts';
-import type { CallFailure } from '../routing/findings.ts';
+import type { CallFailure } from '../routing/failures.ts';
 import { chatCallOf } from './chat-question.ts';
 import { readChatVerdict } from './chat-verdict.ts';
 import type { Asker, DecisionSource } from './decider.ts';
@@ -38,7 +38,8 @@ export function askChatModel(model: Model, candidates: readonly Candidate[]): De
         ({ connection: { chat, provider } }) => chat.unsupported(call, provider.dialect) === null,
       );
       // A user may have accounts with keys too, and must not count twice as a witness against a provider.
-      const turn = new Rotation(inOrder(able, Math.random), gateAccountOf(asker.userId), false).current;
+      const turn = new CandidatesInTurn(inOrder(able, Math.random), gateAccountOf(asker.userId), false)
+        .current;
       if (turn === null)
         throw new DecisionError('provider_error', {
           message: 'Every provider of the model behind decisions is unavailable at the moment.',

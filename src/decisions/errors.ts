@@ -1,4 +1,4 @@
-/** The errors of POST /api/decisions/run, which has an error body and statuses of its own. */
+/** The errors of POST /api/decisions/run, which has its own error body and statuses. */
 type DecisionErrorRow = Readonly<{ status: number; type: string; message: string }>;
 
 // biome-ignore format: one line per error makes this table readable.

@@ -1,18 +1,18 @@
 /**
- * POST /api/decisions/run: same origin → session → size → JSON → questions → configured → model → the provider. It has an
- * error body of its own, so it catches every error itself.
+ * POST /api/decisions/run: same origin → session → size → JSON → questions → configured → model → the provider. It has its
+ * own error body, so it catches every error itself.
  */
 import { ApiError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import { BodyError, type Payer, readBodyBytes } from '../http/body-bytes.ts';
 import type { RequestContext } from '../http/context.ts';
-import { maxDepth, parseJsonBody } from '../http/json-body.ts';
-import { formatPath } from '../http/json-path.ts';
 import { isSameOrigin } from '../http/origin.ts';
 import { readQuery } from '../http/query.ts';
+import { maxDepth, parseJsonBody } from '../json/body.ts';
+import { formatPath } from '../json/path.ts';
 import type { Log } from '../lib/log.ts';
 import { defaultPace } from '../lib/read-body.ts';
-import type { Sessions, SignedIn } from '../sessions/sessions.ts';
+import type { Sessions, SignedIn } from '../people/sessions.ts';
 import type { Decider, DecisionRequest } from './decider.ts';
 import { DecisionError, decisionErrorTable } from './errors.ts';
 import { DecisionFault, parseDecision } from './parse.ts';

@@ -75,7 +75,7 @@ function chooseChatModel(id: string, { catalog, candidates }: Catalogue): Choice
     problems: [`DECISIONS_CHAT_MODEL names ${JSON.stringify(id)}, ${why}.`],
   });
   if (model === undefined) return unusable('which is not in the catalogue');
-  if (!model.enabled || model.workload !== 'chat') return unusable('which is no enabled chat model');
+  if (!model.enabled || model.workload !== 'chat') return unusable('which is not an enabled chat model');
   if (!model.capabilities.structuredOutput || model.unsupportedParameters.has('response_format'))
     return unusable('which has no structured_output');
   const able = (candidates.get(id) ?? []).filter(

@@ -40,7 +40,7 @@ export type DecisionErrorBody = {
     status: number;
     message: string;
     request_id: string;
-    /** These three only when a provider was called, as far as it answered. */
+    /** These three only when a provider was called, as far as they are known. */
     provider?: string;
     upstream_status?: number;
     upstream_request_id?: string;

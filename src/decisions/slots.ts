@@ -1,6 +1,6 @@
 /**
- * Limits how many decisions of one user run at a time. The contract has no quota, so the rest wait, until the deadline of the
- * decision or until the client leaves.
+ * Limits how many decisions of one user run at a time. The contract has no quota, so the rest wait, until the decision's
+ * deadline or until the client leaves.
  */
 import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
 import { DecisionError } from './errors.ts';

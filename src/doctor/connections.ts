@@ -3,12 +3,12 @@ import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import { type Finding, good, warning } from './finding.ts';
 
-/** What the connections of this command are called, which end with it and do not count. */
+/** The name of this command's own connections, which end with it and do not count. */
 export const doctorName = 'tollgate-doctor';
 
 const busyShare = 0.8;
-/** Besides DATABASE_POOL: for the ledger, the heartbeat, dead nodes, announcements and maintenance. */
-const ownConnections = 5;
+/** Besides DATABASE_POOL: three for the ledger, and one each for the heartbeat, dead nodes, `LISTEN` and maintenance. */
+const ownConnections = 7;
 
 type Facts = {
   user: string;
@@ -26,7 +26,7 @@ export async function examineConnections(
   sql: SQL,
   { databasePool, workers }: Pick<Config, 'databasePool' | 'workers'>,
 ): Promise<Finding[]> {
-  // A user sees no more than the database and the user of sessions that belong to others.
+  // Of other users' sessions, a user sees only the database and the name of the user.
   const [facts] = await sql<[Facts]>`
     select rolname as user, datname as name, rolsuper as is_superuser,
            server_count, current_setting('max_connections')::int as server_max,
@@ -42,7 +42,7 @@ export async function examineConnections(
   return judgeConnections(facts, (databasePool + ownConnections) * workers);
 }
 
-/** A limit of -1 is none, and those of users and databases do not apply to superusers. */
+/** A limit of -1 means none, and those of users and databases do not apply to superusers. */
 export function judgeConnections(facts: Facts, gatewayCount: number): Finding[] {
   const { user, name, is_superuser: isSuperuser } = facts;
   const limits = [
@@ -50,7 +50,7 @@ export function judgeConnections(facts: Facts, gatewayCount: number): Finding[] 
       whose: '',
       count: facts.server_count,
       max: facts.server_max,
-      remedy: 'Raise max_connections of PostgreSQL, or find out who holds them in pg_stat_activity.',
+      remedy: 'Raise max_connections in PostgreSQL, or look in pg_stat_activity for what uses them.',
     },
     {
       whose: ` for user "${user}"`,

@@ -1,16 +1,20 @@
-/** Whether the database can be reached, is fit for money, belongs to us and has our schema, and whether the clocks agree. */
-import type { SQL } from 'bun';
+/**
+ * Whether the database can be reached, is fit for money, belongs to us and has our schema, whether the clocks agree, and
+ * whether its replica is close behind.
+ */
+import { SQL } from 'bun';
 import { type Config, durabilitySettings } from '../config.ts';
 import { hasCluster } from '../database/cluster.ts';
-import { openExistingDatabase } from '../database/connection.ts';
+import { connectionOptions, openExistingDatabase } from '../database/connection.ts';
 import { explainDatabaseError } from '../database/explain.ts';
 import { requireMigrated } from '../database/migrate.ts';
+import { compareReplica } from '../database/replica.ts';
 import { findLocalPorts } from '../database/running-gateways.ts';
-import { clockOffsetMs, judgeClock } from '../ledger/database-clock.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { within } from '../lib/within.ts';
+import { clockOffsetMs, judgeClock } from '../nodes/database-clock.ts';
 import { doctorName, examineConnections } from './connections.ts';
 import { type Finding, good, problem, warning } from './finding.ts';
-import { examineReplica } from './replica.ts';
 import { compareSecrets } from './secret.ts';
 
 /** Above this the gateway still works, but logs of several nodes no longer fit together. */
@@ -18,7 +22,7 @@ const noticeableOffsetMs = 1_000;
 
 type Examined = Readonly<{
   findings: Finding[];
-  /** Where gateways on this machine that use it listen; null when it could not be asked. */
+  /** The ports of the gateways on this machine that use it; null when it could not be asked. */
   localPorts: ReadonlySet<number> | null;
 }>;
 
@@ -30,7 +34,7 @@ export async function examineDatabase(config: Config, patienceMs: number): Promi
         warning(
           'database',
           `There is no embedded database in ${config.dataFolder} yet.`,
-          'The first tollgate serve creates it. For a PostgreSQL of your own set DATABASE_URL.',
+          'The first tollgate serve creates it. To use your own PostgreSQL, set DATABASE_URL.',
         ),
       ],
       localPorts: new Set(),
@@ -54,14 +58,14 @@ export async function examineDatabase(config: Config, patienceMs: number): Promi
       await database.close();
     }
   } catch (error) {
-    // What these errors say ends with what to do.
+    // These messages end with what to do.
     if (error instanceof OperatorError)
       return { findings: [problem('database', error.message, null)], localPorts: null };
     throw error;
   }
 }
 
-/** What PostgreSQL refuses in one place says nothing about the others. */
+/** A refusal in one check says nothing about the others. */
 async function explained(config: Config, about: string, look: () => Promise<Finding[]>): Promise<Finding[]> {
   try {
     return await look();
@@ -97,7 +101,7 @@ async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
       problem(
         'database',
         'Transactions are read-only.',
-        'Name the primary in DATABASE_URL, and set default_transaction_read_only off for it.',
+        'Point DATABASE_URL to the primary, and turn default_transaction_read_only off there.',
       ),
     );
   if (!facts.is_owner)
@@ -113,7 +117,7 @@ async function examineServer(sql: SQL, config: Config): Promise<Finding[]> {
       warning(
         'database',
         `${facts.off.join(' and ')} is off, as TOLLGATE_ALLOW_UNSAFE allows: a crash can lose committed charges.`,
-        'Turn it on wherever money is real.',
+        'Turn it on wherever real money is involved.',
       ),
     );
   return findings;
@@ -126,12 +130,12 @@ async function examineSchema(sql: SQL): Promise<Finding> {
     return warning(
       'schema',
       'The database is empty.',
-      'Run tollgate migrate. Without MIGRATE=off, tollgate serve does it, too.',
+      'Run tollgate migrate, or tollgate serve without MIGRATE=off.',
     );
   await requireMigrated(sql);
   const [{ version }] = await sql<[{ version: number }]>`
     select max(version)::int as version from schema_migrations`;
-  return good('schema', `version ${version}, the one of this program`);
+  return good('schema', `version ${version}, as this program expects`);
 }
 
 async function examineClock(sql: SQL): Promise<Finding> {
@@ -141,7 +145,7 @@ async function examineClock(sql: SQL): Promise<Finding> {
   return judgeOffset({ askedAtMs, answeredAtMs: Date.now(), databaseMs });
 }
 
-/** `judgeClock` is what the gateway goes by. */
+/** `judgeClock` is the gateway's own rule. */
 export function judgeOffset(reading: Parameters<typeof judgeClock>[0]): Finding {
   const offsetMs = clockOffsetMs(reading);
   const seconds = `${(Math.abs(offsetMs) / 1000).toFixed(1)} s`;
@@ -151,4 +155,33 @@ export function judgeOffset(reading: Parameters<typeof judgeClock>[0]): Finding 
   if (Math.abs(offsetMs) > noticeableOffsetMs)
     return warning('clock', text, 'Synchronise both machines with NTP.');
   return good('clock', `within ${seconds} of the database`);
+}
+
+/** Whether DATABASE_READ_URL leads to a replica that the gateway would use. Without one it reads from the primary. */
+async function examineReplica(url: string, primary: SQL, patienceMs: number): Promise<Finding> {
+  const replica = new SQL({ ...connectionOptions(url, doctorName), max: 1 });
+  try {
+    const state = await within(patienceMs, compareReplica(replica, primary));
+    if (state === 'close') return good('replica', 'DATABASE_READ_URL keeps up with the primary');
+    return state === 'behind'
+      ? warning(
+          'replica',
+          'DATABASE_READ_URL is too far behind: lists and reports come from the primary.',
+          'Check pg_stat_replication on the primary.',
+        )
+      : warning(
+          'replica',
+          'DATABASE_READ_URL points to a server that accepts writes: lists and reports come from the primary.',
+          'Point it to a standby of the primary, or leave it unset.',
+        );
+  } catch (error) {
+    const reason = error instanceof Error ? error.message : String(error);
+    return warning(
+      'replica',
+      `DATABASE_READ_URL cannot be reached: ${reason}. Lists and reports come from the primary.`,
+      'Check DATABASE_READ_URL and that the replica is running.',
+    );
+  } finally {
+    await replica.close({ timeout: 0 });
+  }
 }

@@ -27,7 +27,7 @@ export async function examine(
     isOffline ? null : examineMail(config.mail, patienceMs),
   ]);
   return [
-    // A secret that was not read is not to be compared with those of the gateways.
+    // A secret that was not read cannot be compared with those of the gateways.
     ...findings.filter(({ about }) => about !== 'secret' || secretProblem === null),
     secretProblem === null ? examineSecret(config) : problem('secret', secretProblem, null),
     examineDescriptors(),

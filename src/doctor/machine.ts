@@ -20,7 +20,7 @@ export function examineDescriptors(): Finding {
   const limit = findDescriptorLimit();
   if (limit === null) return good('descriptors', 'not known on this system');
   const inUse = countDescriptors();
-  const text = `${limit} may be open at a time, enough for about ${Math.floor(limit / descriptorsOfAStream)} streams${inUse === null ? '' : ` (this command has ${inUse})`}`;
+  const text = `limit of ${limit}, enough for about ${Math.floor(limit / descriptorsOfAStream)} streams${inUse === null ? '' : ` (this command uses ${inUse})`}`;
   return judgeDescriptors(limit, text);
 }
 
@@ -40,13 +40,14 @@ function findDescriptorLimit(): number | null {
 }
 
 export function examineDataFolder({ dataFolder }: Pick<Config, 'dataFolder'>): Finding[] {
-  const remedy = 'Make it writable for the user that runs the gateway, or name another one in TOLLGATE_DATA.';
+  const remedy =
+    'Make it writable for the user that runs the gateway, or set TOLLGATE_DATA to another folder.';
   if (!existsSync(dataFolder)) {
     const parent = firstExisting(dirname(dataFolder));
     return [
       isWritable(parent)
         ? judgeRoom(freeBytesAt(parent), `${dataFolder} does not exist yet and can be created`)
-        : problem('data folder', `${dataFolder} does not exist, and ${parent} cannot be written.`, remedy),
+        : problem('data folder', `${dataFolder} does not exist, and ${parent} is not writable.`, remedy),
     ];
   }
   const probe = join(dataFolder, `.doctor-${newId()}`);
@@ -64,8 +65,8 @@ export function examineDataFolder({ dataFolder }: Pick<Config, 'dataFolder'>): F
 }
 
 const fullDiskCodes: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG']);
-const roomRemedy = 'Make room: while the database is away, usage is kept there.';
-/** As the alert has it. */
+const roomRemedy = 'Free some space: usage is kept there while the database is away.';
+/** The same as in the alert. */
 const littleRoom = 64 * 1024 * 1024;
 
 /** Usage that the database does not take is written to this disk. */
@@ -104,7 +105,7 @@ function examineSpool(dataFolder: string): Finding {
     if (settlements.length > 0)
       return warning(
         'spool',
-        `${settlements.length} settlements of a gateway that is gone wait in ${join(dataFolder, 'spool')}.`,
+        `${settlements.length} settlements of a dead gateway are waiting in ${join(dataFolder, 'spool')}.`,
         'Start a gateway with this data folder: it settles them before anything else.',
       );
     return good('spool', 'nothing is waiting to be settled');
@@ -130,7 +131,7 @@ export async function examinePort(
   if (code === 'EADDRINUSE') {
     const isInUseByGateway = await isGateway(localOriginOf(config), patienceMs);
     if (isInUseByGateway && (portsOfDatabase?.has(port) ?? true))
-      return good('port', `${port} on ${host} is in use by a gateway that is running`);
+      return good('port', `${port} on ${host} is in use by a running gateway`);
     return problem(
       'port',
       `${port} on ${host} is in use by ${isInUseByGateway ? 'a gateway with another database' : 'another program'}.`,

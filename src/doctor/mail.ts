@@ -3,10 +3,9 @@ import type { MailSettings } from '../config.ts';
 import { within } from '../lib/within.ts';
 import { codeOf, type Finding, good, problem } from './finding.ts';
 
-/** Connects, greets and signs in as for a mail, but sends none. No address or password is part of what is found. */
+/** Connects, greets and signs in as for a mail, but sends none. The finding contains no address and no password. */
 export async function examineMail(mail: MailSettings | null, patienceMs: number): Promise<Finding> {
-  if (mail === null)
-    return good('mail', 'not set up: tollgate user reset-link makes links for new passwords');
+  if (mail === null) return good('mail', 'not set up; for forgotten passwords, use tollgate user reset-link');
   const { host } = new URL(mail.url);
   const transport = createTransport({
     url: mail.url,
@@ -20,11 +19,11 @@ export async function examineMail(mail: MailSettings | null, patienceMs: number)
   } catch (error) {
     const code = codeOf(error);
     return code === 'EAUTH'
-      ? problem('mail', `${host} refuses the login.`, 'Check the user and password in SMTP_URL.')
+      ? problem('mail', `${host} rejects the login.`, 'Check the user and password in SMTP_URL.')
       : problem(
           'mail',
           `${host} cannot be used (${code}).`,
-          'Check SMTP_URL, and that this machine may reach it.',
+          'Check SMTP_URL, and whether this machine can reach the server.',
         );
   } finally {
     transport.close();

@@ -1,4 +1,4 @@
-/** Whether the catalogue can be used, and whether each provider accepts its key: asked for its list of models, which costs nothing. */
+/** Whether the catalogue can be used, and whether each provider accepts its key: asking for its models costs nothing. */
 import type { Config } from '../config.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { callableModels, hasEndpoint } from '../models/access.ts';
@@ -53,7 +53,7 @@ export async function examineCatalog(
 }
 
 function judgeModels({ models, priceVersion }: Catalog, callable: number): Finding {
-  const text = `${callable} of ${models.size} models can be called, prices of ${priceVersion}`;
+  const text = `${callable} of ${models.size} models can be called, price version ${priceVersion}`;
   if (callable > 0) return good('catalogue', text);
   return problem(
     'catalogue',
@@ -62,7 +62,7 @@ function judgeModels({ models, priceVersion }: Catalog, callable: number): Findi
   );
 }
 
-/** A key whose file cannot be read, or that cannot be the provider's, is a problem of its own. */
+/** A key whose file cannot be read, or that cannot be the provider's, is a separate problem. */
 function readKeys(catalog: Catalog, secret: Settings['secret']) {
   const found = new Map<string, string>();
   const unusable = new Set<string>();
@@ -125,12 +125,12 @@ async function ask(callee: Callee, patienceMs: number): Promise<Finding> {
     const host = new URL(baseUrl).host;
     const text =
       error instanceof Error && error.name === 'TimeoutError'
-        ? `${host} does not answer within ${patienceMs / 1000} s.`
+        ? `${host} did not answer within ${patienceMs / 1000} s.`
         : `${host} cannot be reached (${codeOf(error)}).`;
     return problem(
       about,
       text,
-      'Check base_url in the catalogue, and that this machine may reach that address.',
+      'Check base_url in the catalogue, and whether this machine can reach that address.',
     );
   }
 }
@@ -154,22 +154,22 @@ export function judgeStatus(about: string, status: number, tookMs: number, keyNa
   if (status === 400 || status === 401 || status === 403)
     return problem(
       about,
-      `It refuses ${key} (${status}).`,
-      `Check ${key}, and at the provider what it may be used for.`,
+      `It rejects ${key} (${status}).`,
+      `Check ${key}, and its permissions at the provider.`,
     );
   if (status === 402)
-    return problem(about, 'It wants to be paid (402).', 'Add credit to your account there.');
+    return problem(about, 'It requires payment (402).', 'Add credit to your account there.');
   if (status === 429)
     return warning(
       about,
-      'It is called too often, or its quota is used up (429).',
-      'Look at your limits there.',
+      'It is limiting requests, or your quota is used up (429).',
+      'Check your limits there.',
     );
   if (status === 404 || status === 405)
     return warning(
       about,
       `It answers, but has no list of models to check ${key} with (${status}).`,
-      'Check base_url in the catalogue, or make a call with tollgate serve.',
+      'Check base_url in the catalogue, or try a call through tollgate serve.',
     );
-  return warning(about, `It answers with status ${status}.`, 'Try again later, or look at its status page.');
+  return warning(about, `It answers with status ${status}.`, 'Try again later, or check its status page.');
 }

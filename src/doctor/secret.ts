@@ -2,8 +2,8 @@
 import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import { countOtherSecrets, fingerprintOf, storedFingerprint } from '../database/node-secrets.ts';
-import { leaseSeconds } from '../ledger/node-lease.ts';
 import { deriveKeys } from '../lib/derived-keys.ts';
+import { leaseSeconds } from '../nodes/lease.ts';
 import { type Finding, good, warning } from './finding.ts';
 
 type Settings = Pick<Config, 'authSecret' | 'databaseUrl'>;
@@ -13,8 +13,8 @@ export function examineSecret({ authSecret, databaseUrl }: Settings): Finding {
   if (databaseUrl === null) return good('secret', 'kept in the data folder');
   return warning(
     'secret',
-    'AUTH_SECRET is not set: it is kept in the database, next to what it encrypts.',
-    'Set AUTH_SECRET to the same value on every gateway. Make one with: openssl rand -base64 32',
+    'AUTH_SECRET is not set: the secret is stored in the database, next to what it encrypts.',
+    'Set AUTH_SECRET to the same value on every gateway. Generate one with: openssl rand -base64 32',
   );
 }
 
@@ -27,13 +27,13 @@ export async function compareSecrets(sql: SQL, { authSecret, databaseUrl }: Sett
   return [
     warning(
       'secret',
-      `${count === 1 ? 'One running gateway has' : `${count} running gateways have`} another secret than this environment: people are signed out between them, and stored responses cannot be read.`,
+      `${count === 1 ? 'One running gateway has' : `${count} running gateways have`} a different secret than this environment: users are signed out when they move between gateways, and stored responses cannot be read.`,
       'Set AUTH_SECRET to the same value on every gateway.',
     ),
   ];
 }
 
-/** Not in a database that is still empty, or of the first versions. */
+/** A database that is still empty, or of one of the first versions, has none. */
 async function haveNodesReports(sql: SQL): Promise<boolean> {
   const found =
     await sql`select 1 from pg_attribute where attrelid = to_regclass('nodes') and attname = 'report'`;

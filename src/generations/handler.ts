@@ -15,7 +15,7 @@ import { presentGeneration, presentSummary } from './present.ts';
 
 const failure = 'generation_lookup_failed';
 
-/** From the primary: a client may ask for what it has just been given. */
+/** From the primary: a client may ask right after its request. */
 export function getGeneration({
   sql,
   authenticate,

@@ -60,7 +60,7 @@ export class BodyBudget {
   }
 }
 
-/** What has been taken for one body. */
+/** The room taken for one body. */
 class BodyRoom {
   readonly freeBytes = freeBodyBytes;
   readonly #check: (bytes: number) => void;
@@ -78,7 +78,7 @@ class BodyRoom {
     if (!this.#isClosed && bytes > this.#bytes) this.#check(bytes - this.#bytes);
   }
 
-  /** Takes more room. If there is none, the body is rejected and its room given back at once, for those growing meanwhile. */
+  /** Takes more room. If there is none, the body is rejected and its room given back at once, for bodies still growing. */
   growTo(bytes: number): void {
     if (this.#isClosed || bytes <= this.#bytes) return;
     try {

@@ -9,14 +9,14 @@ export type Payer = Readonly<{ budget: BodyBudget; accountId: string }>;
 
 export type BodyLimits = Readonly<{
   maxBytes: number;
-  /** Null for bodies that are small by their own limit. */
+  /** Null for bodies whose own limit is small. */
   payer: Payer | null;
   pace: Pace;
-  /** Is told how much has been read. */
+  /** Gets the number of bytes read so far. */
   onRead?: (sizeBytes: number) => void;
 }>;
 
-/** `reason` is for endpoints with error codes of their own. */
+/** `reason` is for endpoints with their own error codes. */
 export class BodyError extends ApiError {
   readonly reason: 'too_large' | 'too_slow' | 'incomplete';
 

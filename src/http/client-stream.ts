@@ -6,7 +6,7 @@ import { Deadlines } from '../lib/deadlines.ts';
 
 /** A client that reads nothing for this long counts as gone, whatever the state of its connection. */
 const stalledMs = 30_000;
-/** As much as a provider's whole answer may have. */
+/** As long as a provider's whole answer may be. */
 const maxTranscript = 33_554_432;
 const deadlines = new Deadlines();
 
@@ -80,7 +80,7 @@ export class ClientStream {
 /**
  * `produce` writes everything. When it resolves, the response ends; when it rejects, the connection is reset. It runs
  * exactly once, even when the client leaves before the response has begun: what it does besides writing must not depend
- * on the client. `opening` is for a response that starts while its request is still needed, and settles when it no longer is.
+ * on the client. `opening` is for a response that starts while its request is still needed; it settles when that is over.
  */
 export function streamResponse(
   headers: Headers,
@@ -94,13 +94,13 @@ export function streamResponse(
   return noteStream(new Response(new ReadableStream(source), { headers }), source.ended, opening);
 }
 
-/** An object with methods instead of functions, which would take memory of their own for each open stream. */
+/** An object with methods, because closures would take more memory for each open stream. */
 class ProducedSource {
   readonly type = 'direct';
-  /** Resolves when everything has been written, or will not be. */
+  /** Resolves when nothing more will be written. */
   readonly ended: Promise<void>;
   readonly #end: () => void;
-  /** Null once it runs: what it was made of is no longer needed then. */
+  /** Null once it runs, so that what it refers to can be freed. */
   #produce: ((client: ClientStream) => Promise<void>) | null;
   #client: ClientStream | null = null;
 
@@ -143,7 +143,7 @@ type NotedStream = Readonly<{ ended: Promise<void>; opening: Promise<unknown> | 
 /** Responses that are still being written when their handler returns them. */
 const streams = new WeakMap<Response, NotedStream>();
 
-/** `ended` resolves when everything has been written, or will not be. */
+/** `ended` resolves when nothing more will be written. */
 export function noteStream(
   response: Response,
   ended = Promise.resolve(),

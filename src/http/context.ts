@@ -52,9 +52,9 @@ export class RequestContext {
   /** How much of its body was read. */
   bodyBytes = 0;
   generation: Readonly<{ summary: () => GenerationSummary }> | null = null;
-  /** Is told when the request is refused with an error of the client; null when nobody counts that. */
+  /** Called when the request is refused because of a client error; null when nobody counts that. */
   onRefusal: ((code: ErrorCode) => void) | null = null;
-  /** The code of the error that the request was answered with. */
+  /** The code of the error in the response. */
   errorCode: string | null = null;
   /** Null unless traces are exported. */
   trace: TraceContext | null = null;
@@ -83,8 +83,8 @@ export class RequestContext {
   }
 
   /**
-   * Lets the connection be idle for as long as it takes. Call it only once nothing but a provider or the database is
-   * awaited: they have deadlines of their own, but nothing else ends the wait for a client that sends nothing.
+   * Lets the connection be idle for as long as it takes. Call it only once the request waits for nothing but a provider
+   * or the database: they have their own deadlines, but nothing else ends the wait for a client that sends nothing.
    */
   waitPatiently(): void {
     this.#isPatient = true;

@@ -3,10 +3,10 @@ import { isDatabaseUnavailable } from '../lib/database-unavailable.ts';
 import { reasonNotConnected, ShortageError } from '../lib/shortage.ts';
 import { within } from '../lib/within.ts';
 
-/** For the client. What is missing becomes free when another request ends. */
+/** For the client. The resource becomes free when another request ends. */
 const retryAfterSeconds = 1;
 
-/** The error for a lookup or a hold that failed. That this machine is short of something is no fault of the database. */
+/** The error for a lookup or a hold that failed. A shortage on this machine is not the database's fault. */
 export function lookupFailed(code: ErrorCode, cause: unknown): ApiError {
   if (cause instanceof ShortageError) return new ApiError('server_overloaded', { cause, retryAfterSeconds });
   return new ApiError(code, { cause });

@@ -41,7 +41,7 @@ const baseUrl = 'clients#base-url';
 
 function cureFor(method: string, path: string, known: readonly KnownRoute[]): Cure | null {
   const methods = methodsOf(path, known);
-  // The route may be there, and what it was asked for not.
+  // The route exists, but not what it was asked for.
   if (methods?.includes(method)) return null;
   if (methods !== null) return { text: `use ${methods.join(' or ')}.` };
   if (path.endsWith('/') && methodsOf(path.slice(0, -1), known) !== null)
@@ -70,7 +70,7 @@ function methodsOf(path: string, known: readonly KnownRoute[]): readonly string[
 
 const chatInstead = 'use POST /v1/chat/completions.';
 
-/** The beginnings of paths of APIs that clients may be set to. */
+/** How paths begin in other APIs that clients may be set to use. */
 const otherApis: readonly (readonly [start: string, text: string])[] = [
   ['responses', `the Responses API is not supported: ${chatInstead} Most clients have a setting for it.`],
   ['completions', `the Completions API is not supported: ${chatInstead}`],

@@ -1,7 +1,7 @@
 /** The headers that restrict what browsers do on the gateway's pages. */
 type Headers = Readonly<Record<string, string>>;
 
-/** The app loads its own scripts and styles and talks to its own server. Pictures that people choose are data. */
+/** The app loads its own scripts and styles and talks to its own server. Pictures that people choose are data URLs. */
 export const appPolicy = [
   "default-src 'none'",
   "script-src 'self'",

@@ -1,7 +1,7 @@
 /**
- * The W3C trace context of a request. A request that belongs to nobody's trace starts one, whose ID is the UUID of the
- * request: whoever has the one can look up the other. The spans of its attempts are numbered from it, so that nothing
- * has to be made or remembered for them.
+ * The W3C trace context of a request. A request without one starts a trace whose ID is the UUID of the request: whoever
+ * has the one can look up the other. The IDs of its attempts' spans follow from the UUID too, so that none has to be
+ * generated or stored.
  */
 export type TraceContext = Readonly<{
   /** 32 hexadecimal digits. */
@@ -15,7 +15,7 @@ const form =
   /^(?<version>[0-9a-f]{2})-(?<traceId>[0-9a-f]{32})-(?<parentId>[0-9a-f]{16})-(?<flags>[0-9a-f]{2})(?<rest>-.*)?$/;
 const maxLength = 512;
 
-/** Null for a header that says nothing valid. Later versions may add fields at the end. */
+/** Null for an invalid header. Later versions may add fields at the end. */
 export function readTraceparent(header: string | null): TraceContext | null {
   if (header === null || header.length > maxLength) return null;
   const { version, traceId = '', parentId = '', flags = '', rest } = form.exec(header)?.groups ?? {};

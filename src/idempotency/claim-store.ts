@@ -1,6 +1,7 @@
 /** Which request runs for which idempotency key, and the stored responses. */
 import type { SQL } from 'bun';
-import { leaseSeconds } from '../ledger/node-lease.ts';
+import { within } from '../lib/within.ts';
+import { leaseSeconds } from '../nodes/lease.ts';
 
 /** A request with an idempotency key. Hashes are hexadecimal. */
 export type IdempotentRequest = Readonly<{ keyId: string; idempotencyHash: string; bodyHash: string }>;
@@ -9,12 +10,14 @@ export type IdempotentRequest = Readonly<{ keyId: string; idempotencyHash: strin
 export type ClaimState = Readonly<{
   bodyHash: string;
   requestId: string;
-  isAnswered: boolean;
-  /** Its Generation is open, or its node is alive and may still finish it: it may yet be answered and charged. */
+  hasResponse: boolean;
+  /** Its Generation is open, or its node is alive and may still finish it: it may yet be charged and its response stored. */
   isInProgress: boolean;
 }>;
 
 const retentionHours = 24;
+/** A client waits for what is read here, and the driver may take much longer to report that the database is gone. */
+const readPatienceMs = 3_000;
 /** How long a node has to store or release a request after its Generation has ended. */
 const afterthoughtSeconds = 30;
 
@@ -44,7 +47,7 @@ export async function claim(
   return rows.length > 0;
 }
 
-/** Takes over a request that `former` abandoned. False when another node was faster, or it was answered after all. */
+/** Takes over a request that `former` abandoned. False when another node was faster, or its response was stored after all. */
 export async function takeOver(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -66,7 +69,7 @@ type StateRow = {
   name: string;
   body_hash: string;
   request_id: string;
-  is_answered: boolean;
+  has_response: boolean;
   is_in_progress: boolean;
 };
 
@@ -78,9 +81,9 @@ export async function readStates(
   const wanted = JSON.stringify(
     requests.map(({ keyId, idempotencyHash }) => ({ key_id: keyId, name: idempotencyHash })),
   );
-  const rows = await sql<StateRow[]>`
+  const reading = sql<StateRow[]>`
     select request.key_id, encode(name_hash, 'hex') as name, encode(body_hash, 'hex') as body_hash, request_id,
-           answer is not null or chosen is not null as is_answered,
+           answer is not null or chosen is not null as has_response,
            exists (select 1 from open_generations where open_generations.id = request_id)
              or (nodes.id is not null and stopped_at is null
                  and heartbeat_at >= now() - make_interval(secs => ${leaseSeconds})
@@ -91,13 +94,14 @@ export async function readStates(
     join idempotent_requests as request
       on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex') and expires_at > now()
     left join nodes on nodes.id = node_id`;
+  const rows = await within(readPatienceMs, reading);
   return new Map(
     rows.map((row) => [
       identityOf({ keyId: row.key_id, idempotencyHash: row.name }),
       {
         bodyHash: row.body_hash,
         requestId: row.request_id,
-        isAnswered: row.is_answered,
+        hasResponse: row.has_response,
         isInProgress: row.is_in_progress,
       },
     ]),
@@ -120,11 +124,12 @@ export async function readStoredBytes(
   start: number,
   length: number,
 ): Promise<Readonly<{ bytes: Uint8Array; totalBytes: number }> | null> {
-  const [row] = await sql<{ bytes: Uint8Array; total: number }[]>`
+  const reading = sql<{ bytes: Uint8Array; total: number }[]>`
     select substring(stored from ${start + 1} for ${length}) as bytes, octet_length(stored) as total
     from idempotent_requests,
          lateral (select case chosen when 'whole' then staged when 'short' then staged_when_short else answer end) as of_request (stored)
     where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and stored is not null`;
+  const [row] = await within(readPatienceMs, reading);
   return row === undefined ? null : { bytes: row.bytes, totalBytes: row.total };
 }
 
@@ -138,7 +143,7 @@ export async function countStored(sql: SQL, keyId: string, max: number): Promise
   return row;
 }
 
-/** Stores responses of which the ledger then chooses one. False when the request was taken over or answered meanwhile. */
+/** Stores responses of which the ledger then chooses one. False when the request has been taken over, or its response stored. */
 export async function stageResponses(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,
@@ -154,7 +159,7 @@ export async function stageResponses(
   return rows.length > 0;
 }
 
-/** Lets the request run again, unless it has been answered meanwhile. */
+/** Lets the request run again, unless its response has been stored meanwhile. */
 export async function releaseClaim(
   sql: SQL,
   { keyId, idempotencyHash }: IdempotentRequest,

@@ -7,7 +7,7 @@ import { encrypt, type ResponseHead } from './encryption.ts';
 
 export type ClaimKeeper = Readonly<{
   key: Buffer;
-  /** Whether the responses are in the database now, for the ledger to store one of them. */
+  /** Whether the responses are in the database now, for the ledger to choose from. */
   stage: (claim: Claim, response: Buffer, insufficientBalanceResponse: Buffer | null) => Promise<boolean>;
   release: (claim: Claim) => Promise<void>;
   /** How much is about to be stored. */
@@ -21,21 +21,21 @@ export class Claim {
   /** The UUID of the request that runs. */
   readonly requestId: string;
   /** False when the key has stored as much as it may: then the request runs, but its response is not stored. */
-  readonly isStored: boolean;
+  readonly mayBeStored: boolean;
   readonly #keeper: ClaimKeeper;
   #isOpen = true;
   #isLost = false;
 
-  constructor(request: IdempotentRequest, requestId: string, isStored: boolean, keeper: ClaimKeeper) {
+  constructor(request: IdempotentRequest, requestId: string, mayBeStored: boolean, keeper: ClaimKeeper) {
     this.request = request;
     this.requestId = requestId;
-    this.isStored = isStored;
+    this.mayBeStored = mayBeStored;
     this.#keeper = keeper;
   }
 
   /** Whether retries will get the response, as far as is known now: one that turns out too large is lost. */
   get isReplayable(): boolean {
-    return this.isStored && !this.#isLost;
+    return this.mayBeStored && !this.#isLost;
   }
 
   /**
@@ -48,7 +48,7 @@ export class Claim {
     headers: ResponseHead['headers'],
     insufficientBalanceBody: string | null,
   ): Promise<StoredResponse | null> {
-    if (!this.isStored) return null;
+    if (!this.mayBeStored) return null;
     const { idempotencyHash } = this.request;
     if (body === null) return { idempotencyHash, ...(await this.#lost()) };
     const encrypted = (text: string) => this.#encrypt({ status: 200, headers }, text);

@@ -26,7 +26,7 @@ const pieceBytes = 65_536;
 const encryptedPieceBytes = pieceBytes + tagBytes;
 /** Other requests get their turn after this many: encrypting them takes a few milliseconds. */
 const piecesPerTurn = 32;
-/** JSON has no line breaks of its own, so the first one ends the head. */
+/** The JSON contains no line breaks, so the first one ends the head. */
 const endOfHead = 0x0a;
 
 /** The first bytes of an encrypted response, enough to start with: its salt and its first piece. */
@@ -90,7 +90,7 @@ export class EncryptedResponse {
   }
 }
 
-/** Each response has a key of its own, so the nonces of its pieces can be numbers instead of random. */
+/** Each response has its own key, so the nonces of its pieces can be counted instead of random. */
 function keyOf(key: Buffer, salt: Uint8Array, identity: string): Buffer {
   return Buffer.from(hkdfSync('sha256', key, salt, identity, key.length));
 }

@@ -62,7 +62,7 @@ export function replay(
   return streamResponse(headers, signal, (client) => writeLong(sql, stored, client, log).finally(leave));
 }
 
-/** When the response breaks off, this rejects without a reason, which is in the log. */
+/** When the response breaks off, this rejects without a reason: that is in the log. */
 async function writeLong(sql: SQL, stored: OpenedResponse, client: Client, log: Log): Promise<void> {
   // A character may begin in one piece and end in the next.
   const decoder = new TextDecoder('utf-8', { ignoreBOM: true });

@@ -1,8 +1,8 @@
 /** The hash of a request: the same for the same JSON, whatever the order of its fields. */
 import { createHash, type Hash } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
+import { CanonicalJson } from '../json/canonical.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
-import { CanonicalJson } from './canonical-json.ts';
 
 /** Hashed without a break: half a megabyte takes about five milliseconds. */
 const slicesAtOnce = 8;

@@ -88,11 +88,11 @@ export class WaitingRoom {
     this.#isLooking = false;
   }
 
-  /** Should the one that is offered the key not claim it, say because its client has gone, the next look offers it again. */
+  /** If the one that is offered the key does not claim it, say because its client left, the next look offers it again. */
   #offer(identity: string, queue: Queue, state: ClaimState | null): void {
-    const isAnswered = state?.isAnswered === true;
-    if (state?.isInProgress === true && !isAnswered) return;
-    this.#wake(identity, queue, isAnswered ? queue.waiting.size : 1, ({ resolve }) => resolve(state));
+    const hasResponse = state?.hasResponse === true;
+    if (state?.isInProgress === true && !hasResponse) return;
+    this.#wake(identity, queue, hasResponse ? queue.waiting.size : 1, ({ resolve }) => resolve(state));
   }
 
   /** Ends the wait of the first `count` in a queue. */

@@ -1,4 +1,4 @@
-/** Which images to make, and which candidates can make them. What is not offered is rejected by name, before any hold. */
+/** Which images to make, and which candidates can make them. Anything not offered is rejected by name, before any hold. */
 import { ApiError } from '../errors.ts';
 import { notConfigured } from '../models/access.ts';
 import type { Model } from '../models/model.ts';
@@ -35,7 +35,7 @@ export type ImageOrder = Readonly<{
   call: ImageCall;
   /** The rate that the size is charged at; null for the plain unit price. */
   tier: string | null;
-  /** Those that can make all of it. */
+  /** Those that can make the whole order. */
   makers: readonly ImageMaker[];
 }>;
 

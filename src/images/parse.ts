@@ -1,8 +1,8 @@
 /** Turns unknown JSON into an ImageRequest, or an error that names the parameter. Nothing is clamped, nothing ignored. */
 import { z } from 'zod';
 import { ApiError, type ErrorCode } from '../errors.ts';
-import { valueAt } from '../http/json-path.ts';
-import { firstProblem, type Problem, toApiError } from '../http/problem.ts';
+import { valueAt } from '../json/path.ts';
+import { firstProblem, type Problem, toApiError } from '../json/problem.ts';
 import { imageRequestSchema } from './schema.ts';
 
 /** `size` is null when the client leaves it to the model. */
@@ -21,7 +21,7 @@ export function parseImages(body: unknown): ImageRequest {
 /** Where the parameters are explained. */
 export const docs = 'images#parameters';
 
-/** Parameters whose invalid values have a code of their own. */
+/** Parameters whose invalid values have their own error code. */
 const ownCodes: ReadonlyMap<unknown, ErrorCode> = new Map([
   ['n', 'invalid_n'],
   ['size', 'invalid_size'],

@@ -1,6 +1,6 @@
 /**
- * The body of POST /v1/images/generations on the wire. Each message in here completes the sentence "expected …". What
- * depends on the model, such as its sizes, is checked in order.ts.
+ * The body of POST /v1/images/generations on the wire. Each message in here completes the sentence "expected …". Limits
+ * of the model, such as its sizes, are checked in order.ts.
  */
 import { z } from 'zod';
 

@@ -1,4 +1,4 @@
-/** POST /v1/images/generations as a workload of inference/answer.ts. */
+/** POST /v1/images/generations as a workload of inference/request.ts. */
 import { ApiError } from '../errors.ts';
 import { checkDirectives } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
@@ -35,7 +35,7 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
   advice: ({ order, price }, available) => {
     const unitCost = costOfImages(price, 1, order.tier);
     const count = unitCost > 0n ? available / unitCost : 0n;
-    return count < 1n ? null : `With n ${count} or less it fits.`;
+    return count < 1n ? null : `Set n to ${count} or less.`;
   },
   accept: ({ order, price }) => ({ order, price }),
   call: async ({ order }, candidate, origin) => {

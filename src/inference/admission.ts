@@ -1,4 +1,4 @@
-/** Admits requests: checks limits and balance and holds the money, in one transaction of the ledger. */
+/** Admits requests: the ledger checks limits and balance and holds the money, in one transaction. */
 import { ApiError } from '../errors.ts';
 import { lookupFailed } from '../http/lookup.ts';
 import type { ApiKey } from '../keys/key-store.ts';
@@ -17,7 +17,7 @@ export class Admission {
   readonly #clock: { isOff: () => boolean };
   /**
    * Keys that must wait, and until when, so that a flood from one key costs the database nothing. A key is read again
-   * every few seconds and whenever it changes, as a new object, so its entry here goes with the old object.
+   * every few seconds and whenever it changes, as a new object, so its entry here disappears with the old object.
    */
   readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; concurrencyLimit: number | null }>>();
   readonly #rates: KnownRates;
@@ -137,7 +137,7 @@ function rateLimited(retryAfterMs: number, concurrencyLimit: number | null): Api
   const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
   const message =
     concurrencyLimit === null
-      ? 'This API key has exceeded its requests per minute.'
+      ? 'This API key has exceeded its limit of requests per minute.'
       : `This API key already has ${concurrencyLimit} requests in progress, the most it may have at once.`;
   return new ApiError('rate_limit_exceeded', { message, retryAfterSeconds });
 }

@@ -1,14 +1,14 @@
 /**
- * Tries the candidates of a request in turn. Every failure of a provider ends here, as a settled Generation and an
- * ApiError.
+ * Tries the candidates of a request in turn. Every failure of a provider before its first event ends here, as a settled
+ * Generation and an ApiError.
  */
 import type { SQL } from 'bun';
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { failure } from '../ledger/settlement.ts';
 import { within } from '../lib/within.ts';
 import { EndedByShutdown, ProviderError } from '../providers/upstream.ts';
-import type { Candidate, PermittedCandidate, Rotation } from '../routing/candidates.ts';
-import { rejectsRequest } from '../routing/findings.ts';
+import type { Candidate, CandidatesInTurn, PermittedCandidate } from '../routing/candidates.ts';
+import { rejectsRequest } from '../routing/failures.ts';
 import type { OpenGeneration } from './generation.ts';
 
 /** The client is waiting. */
@@ -34,7 +34,7 @@ async function storeAttempts(
     update open_generations set provider = ${provider}, attempts = ${JSON.stringify(attempts)}::text::jsonb
     where id = ${facts.id} returning id`;
   if (open.length > 0) return 'open';
-  // Only what is open can be closed by others, so what is not there now will not be there later.
+  // Others close only open Generations, so a record that is not there now will not be there later.
   const ended = await sql`select id from generations where id = ${facts.id}`;
   return ended.length > 0 ? 'ended' : 'lost';
 }
@@ -45,13 +45,13 @@ async function storeAttempts(
  */
 export async function attemptInTurn<Result>(
   generation: OpenGeneration,
-  rotation: Rotation,
+  candidates: CandidatesInTurn,
   client: AbortSignal,
   recordAttempts: RecordAttempts,
   attempt: (candidate: Candidate) => Promise<Result>,
 ): Promise<Result> {
-  let current = rotation.current;
-  if (current === null) throw await settleUntried(generation, rotation);
+  let current = candidates.current;
+  if (current === null) throw await settleUntried(generation, candidates);
   for (;;) {
     try {
       return await attempt(current.candidate);
@@ -59,8 +59,8 @@ export async function attemptInTurn<Result>(
       const problem = await asProviderError(generation, thrown);
       if (problem instanceof EndedByShutdown) throw await settleShutdown(generation, problem);
       generation.attemptFailed(problem);
-      // A request that one provider rejects would be rejected by the others too, and a client that has left waits for none.
-      const next = rejectsRequest(problem) || client.aborted ? null : rotation.next();
+      // A request that one provider rejects, the others would reject too, and a client that has left is not waiting.
+      const next = rejectsRequest(problem) || client.aborted ? null : candidates.next();
       if (next === null) throw await settleFailure(generation, problem);
       await startNext(generation, next, recordAttempts);
       if (client.aborted) {
@@ -95,14 +95,14 @@ async function asProviderError(generation: OpenGeneration, thrown: unknown): Pro
   throw thrown;
 }
 
-async function settleUntried(generation: OpenGeneration, rotation: Rotation): Promise<ApiError> {
-  rotation.turnAway();
-  const retryAfterSeconds = rotation.waitSeconds();
+async function settleUntried(generation: OpenGeneration, candidates: CandidatesInTurn): Promise<ApiError> {
+  candidates.turnAway();
+  const retryAfterSeconds = candidates.waitSeconds();
   await generation.settle(failure('all_providers_unavailable'));
   return failedAttempts('all_providers_unavailable', generation, retryAfterSeconds);
 }
 
-/** A provider that responded with success, in any attempt, has most likely charged for what could not be used. */
+/** A provider that answered with success, in any attempt, has most likely charged for an answer that could not be used. */
 async function settleFailure(generation: OpenGeneration, problem: ProviderError): Promise<ApiError> {
   const { code, retryAfterSeconds } = problem;
   const wasAnswered = generation.attempts.some(

@@ -10,7 +10,7 @@ import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
-import type { Permit } from '../routing/permit.ts';
+import type { Permit } from '../routing/gate.ts';
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;
@@ -111,7 +111,7 @@ export class OpenGeneration {
     this.#permit?.answered();
   }
 
-  /** `late` means that the database is unreachable; the settlement goes on, with the ending `onTimeout`. */
+  /** `late` means that the database is unreachable; the settlement continues, with the ending `onTimeout`. */
   settle(ending: Ending, onTimeout: Ending = ending): Promise<SettlementResult | 'late'> {
     if (ending.loss !== null && ending.loss.reported !== null)
       this.#log.warn('implausible usage reported', {
@@ -208,6 +208,7 @@ function openAttempt(index: number, { candidate }: PermittedCandidate, startedAt
     errorCode: null,
   };
 }
+
 /**
  * Settles a response that has not been delivered yet. It may be delivered only when this returns: otherwise the hold is
  * released, nothing is charged, and the error is thrown.

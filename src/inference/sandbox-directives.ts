@@ -11,7 +11,7 @@ import type { Candidate } from '../routing/candidates.ts';
 /** A longer text could hold a million of them, and everyone would wait until they are read. */
 const maxChecked = 100_000;
 
-/** `hasTools` is whether a model could call any; what cannot call tools ignores the directives for them. */
+/** `hasTools` is whether the model could call any. Workloads without tools ignore the directives for them. */
 export function checkDirectives(
   candidates: readonly Candidate[],
   textOf: () => string,

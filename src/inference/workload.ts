@@ -1,13 +1,15 @@
-/** What one kind of inference contributes to the life of a request in answer.ts: everything but billing and failures. */
+/** What one kind of inference contributes to the life of a request in request.ts: everything but holds, settlements and failures. */
 import type { Claim } from '../idempotency/claim.ts';
 import type { Charge } from '../ledger/settlement.ts';
+import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import type { Workload as WorkloadName } from '../models/model.ts';
 import type { CallOrigin } from '../providers/upstream.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import type { Candidate, Rotation } from '../routing/candidates.ts';
-import type { StreamServices } from './answer.ts';
+import type { Candidate, CandidatesInTurn } from '../routing/candidates.ts';
+import type { RecordAttempts } from './attempts.ts';
 import type { OpenGeneration } from './generation.ts';
+import type { ReadOnStreams } from './read-on-streams.ts';
 
 /** What a request may cost, and which candidates can serve it. */
 export type Plan = Readonly<{
@@ -22,11 +24,18 @@ export type Run<Job> = Readonly<{
   requestId: string;
   job: Job;
   generation: OpenGeneration;
-  rotation: Rotation;
+  candidates: CandidatesInTurn;
   /** The right to store the response, when the request has an idempotency key. */
   claim: Claim | null;
   /** Aborted when the client disconnects. */
   client: AbortSignal;
+}>;
+
+/** What streaming needs beyond the run itself. */
+export type StreamServices = Readonly<{
+  log: Log;
+  readOn: ReadOnStreams;
+  recordAttempts: RecordAttempts;
 }>;
 
 export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{

@@ -1,8 +1,8 @@
 /**
  * Caches keys for a few seconds, and separately which ones do not exist, so that made-up keys cannot evict real ones. The
- * database announces every change, so a revoked key is rejected on all nodes at once; the short life covers a lost
- * announcement. While the database is unreachable, a cached key stays valid for a while: whatever costs money checks it
- * again in its own transaction.
+ * database announces every change, so a revoked key is rejected on all nodes at once; the short lifetime covers a lost
+ * announcement. While the database is unreachable, a cached key stays valid for a while: every operation that costs money
+ * checks it again in its own transaction.
  */
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
@@ -12,13 +12,7 @@ import { LookupSlots } from './lookup-slots.ts';
 
 type Known = Readonly<{ key: ApiKey; staleAtMs: number }>;
 
-export type KeyCache = Readonly<{
-  /** Without a query: null for a key that has to be looked up. */
-  known: (hash: Buffer) => ApiKey | null;
-  /** `clientAddress` is called only for a key that has not been seen yet; without it lookups are not limited. */
-  find: (hash: Buffer, clientAddress?: () => string | null) => Promise<ApiKey | null>;
-  close: () => Promise<void>;
-}>;
+type Lane = GroupCommit<Buffer, ApiKey | null>;
 
 type CacheSize = Readonly<{
   maxKnown: number;
@@ -34,117 +28,142 @@ const graceMs = 60_000;
 const refreshPatienceMs = 750;
 const defaultSize = { maxKnown: 50_000, maxUnknown: 50_000, lookupPatienceMs: 3_000 };
 
+/** Follows the announcements of the database that `listen` brings. */
 export async function openKeyCache(
   sql: SQL,
   nowMs: () => number = Date.now,
   size: Partial<CacheSize> = {},
   listen: SQL['listen'] = sql.listen,
 ): Promise<KeyCache> {
-  const { maxKnown, maxUnknown, slots = new LookupSlots(), lookupPatienceMs } = { ...defaultSize, ...size };
-  const known = new Map<string, Known>();
+  const cache = new KeyCache(sql, nowMs, { slots: new LookupSlots(), ...defaultSize, ...size });
+  await cache.follow(listen);
+  return cache;
+}
+
+export class KeyCache {
+  readonly #nowMs: () => number;
+  readonly #size: CacheSize;
+  readonly #known = new Map<string, Known>();
   /** Until when each of them need not be looked up again. */
-  const unknown = new Map<string, number>();
+  readonly #unknown = new Map<string, number>();
   /** The lookups in flight, shared by all requests with the same key. */
-  const lookups = new Map<string, Promise<ApiKey | null>>();
+  readonly #lookups = new Map<string, Promise<ApiKey | null>>();
   // Two connections at most, and known keys never wait behind ones that may be made up.
-  const ask = (hashes: readonly Buffer[]) => within(lookupPatienceMs, findKeysByHash(sql, hashes));
-  const refreshes = new GroupCommit(ask);
-  const firstLookups = new GroupCommit(ask);
-  // Announcements are missed while the connection is down, so each new connection starts over.
-  const subscription = await listen('tollgate_keys', forget, forgetAll);
+  readonly #refreshes: Lane;
+  readonly #firstLookups: Lane;
+  #subscription: Awaited<ReturnType<SQL['listen']>> | null = null;
 
-  /** A lookup in flight is forgotten too: it may have read the row before the change. */
-  function forget(announced: string): void {
-    if (announced === '*') forgetAll();
-    outdate(announced);
-    unknown.delete(announced);
-    lookups.delete(announced);
+  constructor(sql: SQL, nowMs: () => number, size: CacheSize) {
+    const ask = (hashes: readonly Buffer[]) => within(size.lookupPatienceMs, findKeysByHash(sql, hashes));
+    this.#nowMs = nowMs;
+    this.#size = size;
+    this.#refreshes = new GroupCommit(ask);
+    this.#firstLookups = new GroupCommit(ask);
   }
 
-  function forgetAll(): void {
-    for (const name of known.keys()) outdate(name);
-    unknown.clear();
-    lookups.clear();
+  async follow(listen: SQL['listen']): Promise<void> {
+    // Announcements are missed while the connection is down, so each new connection starts over.
+    this.#subscription = await listen(
+      'tollgate_keys',
+      (announced) => this.#forget(announced),
+      () => this.#forgetAll(),
+    );
   }
 
-  /** It has to be looked up again, but still counts as a known key. */
-  function outdate(name: string): void {
-    const entry = known.get(name);
-    if (entry) known.set(name, { key: entry.key, staleAtMs: Number.NEGATIVE_INFINITY });
+  readonly close = async (): Promise<void> => {
+    await this.#subscription?.unlisten();
+  };
+
+  /** Without a query: null for a key that has to be looked up. */
+  known(hash: Buffer): ApiKey | null {
+    return this.#freshKey(hash.toString('hex'));
   }
 
-  function freshKey(name: string): ApiKey | null {
-    const entry = known.get(name);
-    return entry !== undefined && entry.staleAtMs > nowMs() ? entry.key : null;
-  }
-
-  const isInGrace = (entry: Known) => entry.staleAtMs + graceMs > nowMs();
-
-  async function find(hash: Buffer, clientAddress?: () => string | null): Promise<ApiKey | null> {
+  /** `clientAddress` is called only for a key that has not been seen yet; without it lookups are not limited. */
+  async find(hash: Buffer, clientAddress?: () => string | null): Promise<ApiKey | null> {
     const name = hash.toString('hex');
-    const fresh = freshKey(name);
+    const fresh = this.#freshKey(name);
     if (fresh !== null) return fresh;
-    const entry = known.get(name);
-    if (entry === undefined) return await findFirst(name, hash, clientAddress);
+    const entry = this.#known.get(name);
+    if (entry === undefined) return await this.#findFirst(name, hash, clientAddress);
     try {
-      const refresh = lookups.get(name) ?? lookUp(name, hash, refreshes);
-      return await (isInGrace(entry) ? within(refreshPatienceMs, refresh) : refresh);
+      const refresh = this.#lookups.get(name) ?? this.#lookUp(name, hash, this.#refreshes);
+      return await (this.#isInGrace(entry) ? within(refreshPatienceMs, refresh) : refresh);
     } catch (error) {
-      if (isInGrace(entry)) return entry.key;
+      if (this.#isInGrace(entry)) return entry.key;
       throw error;
     }
   }
 
-  async function findFirst(
+  #freshKey(name: string): ApiKey | null {
+    const entry = this.#known.get(name);
+    return entry !== undefined && entry.staleAtMs > this.#nowMs() ? entry.key : null;
+  }
+
+  #isInGrace({ staleAtMs }: Known): boolean {
+    return staleAtMs + graceMs > this.#nowMs();
+  }
+
+  async #findFirst(
     name: string,
     hash: Buffer,
     clientAddress: (() => string | null) | undefined,
   ): Promise<ApiKey | null> {
-    if ((unknown.get(name) ?? 0) > nowMs()) return null;
+    if ((this.#unknown.get(name) ?? 0) > this.#nowMs()) return null;
     // Joining a lookup in flight costs the database nothing, and so needs no slot.
-    const inFlight = lookups.get(name);
+    const inFlight = this.#lookups.get(name);
     if (inFlight !== undefined) return await inFlight;
-    const lookup = () => lookUp(name, hash, firstLookups);
-    return await (clientAddress === undefined ? lookup() : slots.within(clientAddress(), lookup));
+    const lookup = () => this.#lookUp(name, hash, this.#firstLookups);
+    return await (clientAddress === undefined ? lookup() : this.#size.slots.within(clientAddress(), lookup));
   }
 
-  async function lookUp(
-    name: string,
-    hash: Buffer,
-    lane: GroupCommit<Buffer, ApiKey | null>,
-  ): Promise<ApiKey | null> {
+  async #lookUp(name: string, hash: Buffer, lane: Lane): Promise<ApiKey | null> {
     // The lifetime starts before the query, so a change during it is not hidden for longer than the limit.
-    const staleAtMs = nowMs() + lifeMs;
+    const staleAtMs = this.#nowMs() + lifeMs;
     const lookup = lane.submit(hash);
-    lookups.set(name, lookup);
-    const isCurrent = () => lookups.get(name) === lookup;
+    this.#lookups.set(name, lookup);
+    const isCurrent = () => this.#lookups.get(name) === lookup;
     try {
       const key = await lookup;
-      if (isCurrent()) remember(name, key, staleAtMs);
+      if (isCurrent()) this.#remember(name, key, staleAtMs);
       return key;
     } finally {
-      if (isCurrent()) lookups.delete(name);
+      if (isCurrent()) this.#lookups.delete(name);
     }
   }
 
-  function remember(name: string, key: ApiKey | null, staleAtMs: number): void {
+  #remember(name: string, key: ApiKey | null, staleAtMs: number): void {
     // Removed first, so that the maps stay in the order of the lookups and the first entry is the oldest.
-    known.delete(name);
-    unknown.delete(name);
+    this.#known.delete(name);
+    this.#unknown.delete(name);
     if (key === null) {
-      unknown.set(name, staleAtMs);
-      removeOldest(unknown, maxUnknown);
+      this.#unknown.set(name, staleAtMs);
+      removeOldest(this.#unknown, this.#size.maxUnknown);
     } else {
-      known.set(name, { key, staleAtMs });
-      removeOldest(known, maxKnown);
+      this.#known.set(name, { key, staleAtMs });
+      removeOldest(this.#known, this.#size.maxKnown);
     }
   }
 
-  return {
-    known: (hash) => freshKey(hash.toString('hex')),
-    find,
-    close: () => subscription.unlisten(),
-  };
+  /** A lookup in flight is forgotten too: it may have read the row before the change. */
+  #forget(announced: string): void {
+    if (announced === '*') this.#forgetAll();
+    this.#outdate(announced);
+    this.#unknown.delete(announced);
+    this.#lookups.delete(announced);
+  }
+
+  #forgetAll(): void {
+    for (const name of this.#known.keys()) this.#outdate(name);
+    this.#unknown.clear();
+    this.#lookups.clear();
+  }
+
+  /** It has to be looked up again, but still counts as a known key. */
+  #outdate(name: string): void {
+    const entry = this.#known.get(name);
+    if (entry) this.#known.set(name, { key: entry.key, staleAtMs: Number.NEGATIVE_INFINITY });
+  }
 }
 
 function removeOldest(map: Map<string, unknown>, max: number): void {

@@ -9,9 +9,9 @@ import { minuteMs, rateAt } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
 import type { ApiKey } from './key-store.ts';
 
-/** Ten times what a key may send by default: tests of a client's errors stay below. A key that may send more may have more. */
+/** Ten times what a key may send by default: tests of a client's errors stay below. A higher rate allows for more. */
 const refusedPerMinute = 6_000;
-/** A refused body counts once more for each of these, because reading and checking it takes that much longer. */
+/** A refused body counts once more per this many bytes, because reading and checking it takes that much longer. */
 const weighedBytes = 16_384;
 const maxSubjects = 10_000;
 

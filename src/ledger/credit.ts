@@ -27,7 +27,7 @@ type ShellCredit = Readonly<{
   accountId: string;
   amount: Money;
   memo: string | null;
-  /** With one, a credit that is repeated is given once. */
+  /** With one, a repeated credit is booked once. */
   reference: string | null;
 }>;
 

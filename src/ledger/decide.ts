@@ -1,6 +1,6 @@
 /**
  * The decisions of the ledger as pure functions over rows that are remembered or locked. Nothing here waits, reads a
- * clock or writes; `commit.ts` does.
+ * clock or writes; its callers do.
  */
 import type { Money } from '../lib/money.ts';
 import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';
@@ -38,7 +38,7 @@ type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result:
 
 /** One of the key's requests may end at any moment. */
 const concurrencyRetryMs = 100;
-/** A request that does not limit its output may hold one part in so many of what is spendable. */
+/** A request that does not limit its output may hold the spendable amount divided by this. */
 const holdDivisor = 4n;
 
 /** A denial leaves everything as it was: it costs the key neither money nor part of its rate. */
@@ -105,7 +105,7 @@ function decideArrival(account: AccountState, meter: MeterState, nowMs: number):
   const rate = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, nowMs);
   const nextArrivalMs = Math.max(meter.theoreticalArrivalMs, nowMs) + intervalMs;
   const tooEarlyMs = nextArrivalMs - nowMs - minuteMs;
-  // The database stores microseconds, so a smaller difference is none.
+  // The database stores microseconds, so a smaller difference does not count.
   if (tooEarlyMs > 0.001) return deny('rate_limit_exceeded', rate, { retryAfterMs: tooEarlyMs });
   return { outcome: 'arrived', nextArrivalMs, rate };
 }
@@ -204,7 +204,7 @@ export function decideLate(
   { onAlreadyCharged, errorCode, isHeld }: Pick<Settlement, 'onAlreadyCharged' | 'errorCode' | 'isHeld'>,
 ): LateDecision {
   if (ended.isLost) return isHeld && ended.isClaimed ? 'record' : 'interrupted';
-  // The response was stored with the charge if there was a claim to store it with. Once it is stored, nobody releases that.
+  // The response was stored with the charge if there was a claim to store it with, which nobody releases afterwards.
   const isRefunded =
     onAlreadyCharged === 'refund_unless_stored' ? !ended.isClaimed : onAlreadyCharged === 'refund';
   if (ended.charged !== null && isRefunded) return 'refund';
@@ -216,7 +216,7 @@ export function decideLate(
   return ended.errorCode === 'insufficient_balance' ? 'short' : 'settled';
 }
 
-/** A refund is an entry of its own. The month gets back what had counted towards it. */
+/** A refund is a separate entry. The month gets back what had counted towards it. */
 export function decideRefund(
   account: AccountState,
   meter: MeterState,

@@ -1,9 +1,8 @@
 /** Collects what a batch changes, and writes it in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
-import type { BatchRows } from './commit.ts';
 import type { SettlementDecision } from './decide.ts';
-import type { KnownRows } from './known-rows.ts';
+import type { BatchRows, KnownRows } from './known-rows.ts';
 import type { Attempt, GenerationFacts, Hold, SetAside, Settlement } from './operations.ts';
 import {
   accountChanges,
@@ -181,12 +180,12 @@ export class Effects {
         ${writeOffRows.literal(this.#writeOffs)}::text::ledger_write_off_row[],
         ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
         ${isDurable}::boolean) as at`;
-    // At once, because whatever is decided next is sent next.
+    // Sent at once, so that batches are sent in the order in which they are decided.
     const [{ at }] = await query.execute();
     return at;
   }
 
-  /** What the rows are once they are written. */
+  /** Remembers the rows as they are once they are written. */
   remember(known: KnownRows, { accounts, meters }: BatchRows): void {
     const version = this.#version;
     for (const id of this.#accountIds) known.accounts.set(id, { ...found(accounts, id), version });
@@ -207,7 +206,7 @@ function sorted(ids: ReadonlySet<string>): string[] {
   return ids.size === 1 ? [...ids] : [...ids].sort();
 }
 
-/** What the decisions relied on without changing it. */
+/** Rows that the decisions relied on without changing them. */
 function unchanged(
   rows: ReadonlyMap<string, { version: bigint }>,
   changedIds: ReadonlySet<string>,

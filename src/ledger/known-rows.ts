@@ -1,10 +1,11 @@
 /**
  * The accounts and meters as this process last read or wrote them, so that a batch can be decided without asking for them
- * first. Others may have changed them since: what relies on them names their versions, and the database checks those.
+ * first. Others may have changed them since: a batch names the versions that it relies on, and the database checks them.
  */
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import type { AccountState, MeterState } from './decide.ts';
+import type { AccountState, Ended, MeterState } from './decide.ts';
+import type { SettlementResult } from './operations.ts';
 
 export type KnownAccount = Readonly<{ version: bigint; state: AccountState }>;
 
@@ -23,6 +24,37 @@ export const maxRows = 20_000;
 export class KnownRows {
   readonly accounts = new RecentMap<KnownAccount>(maxRows);
   readonly meters = new RecentMap<KnownMeter>(maxRows);
+}
+
+/** What a batch is decided on, updated as its operations are applied. */
+export type BatchRows = Readonly<{
+  accounts: Map<string, KnownAccount>;
+  meters: Map<string, KnownMeter>;
+  /** The holds of open Generations. */
+  openHolds: Map<string, Money>;
+  /** How Generations ended that this batch is to settle, but that are no longer open. */
+  ended: Map<string, Ended>;
+  /** What this batch has settled so far. */
+  settled: Map<string, SettlementResult>;
+  nowMs: number;
+  month: string;
+}>;
+
+export function rowsAt(nowMs: number): BatchRows {
+  return {
+    accounts: new Map(),
+    meters: new Map(),
+    openHolds: new Map(),
+    ended: new Map(),
+    settled: new Map(),
+    nowMs,
+    month: monthOf(nowMs),
+  };
+}
+
+/** Its first day, as the database writes it. */
+function monthOf(timeMs: number): string {
+  return `${new Date(timeMs).toISOString().slice(0, 7)}-01`;
 }
 
 /** What `ledger_read` returns. Big integers and amounts are strings. */

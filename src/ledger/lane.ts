@@ -5,20 +5,36 @@
  * waits here for long for a row that others have locked: such operations go to `locked-lane.ts`.
  */
 import type { SQL } from 'bun';
+import { backOffMs } from '../lib/back-off.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
-import { type CommittedLocked, commitLocked, decideBatch, type OperationResult, readRows } from './commit.ts';
-import { type CommittedFree, commitFree } from './commit-free.ts';
-import { type Committed, type Outcome, outcomesOf } from './committed.ts';
+import { decideBatch } from './batch.ts';
 import { isConflict, isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
-import { commitOrIsolate } from './isolation.ts';
+import {
+  type Committed,
+  type CommittedFree,
+  type CommittedLocked,
+  commitFree,
+  commitLocked,
+  commitOrIsolate,
+  type Outcome,
+  outcomesOf,
+  readRows,
+} from './locked-commit.ts';
 import { LockedLane } from './locked-lane.ts';
 import { Memory } from './memory.ts';
-import type { Operation } from './operations.ts';
+import type { Operation, OperationResult } from './operations.ts';
 import type { Writer } from './writer.ts';
 
 /** Another batch is decided and sent while one is being executed. */
 const batchesAtOnce = 2;
+const minPauseMs = 20;
+const maxPauseMs = 1_000;
+
+/** For callers that resubmit an operation that was not committed. */
+export async function pauseBeforeRetry(attempt: number): Promise<void> {
+  await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
+}
 
 export class Lane {
   readonly #writer: Writer;
@@ -114,7 +130,7 @@ export class Lane {
     } catch (error) {
       this.#memory.failed(batch, error, failedBefore);
       isLockedOut = isLocked(error);
-      // What is out of date may also violate a constraint, before the database notices the rest.
+      // A batch decided on outdated rows may violate a constraint before the database compares their versions.
       if (!isLockedOut && !isConflict(error) && !isIntegrityError(error)) throw error;
     } finally {
       this.#sent.delete(committed);
@@ -130,7 +146,7 @@ export class Lane {
     return operation.kind === 'hold' && this.#isWanted.get(operation)?.() === false;
   }
 
-  /** Null when it cannot be done: another batch failed meanwhile, or what was read took the place of something else. */
+  /** Null when it cannot be done: another batch failed meanwhile, or the rows that were read evicted others of the batch. */
   async #commitRemembered(
     connection: SQL,
     batch: readonly Operation[],
@@ -151,7 +167,7 @@ export class Lane {
     return results;
   }
 
-  /** Waits until the connection is free, and keeps it. What is locked is left out if `isLockedOut`. */
+  /** Waits until the connection is free, and keeps it. If `isLockedOut`, operations on locked rows are left out. */
   async #commitExclusively(
     batch: readonly Operation[],
     isDurable: boolean,

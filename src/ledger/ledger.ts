@@ -3,29 +3,17 @@
  * commits. A hold soon gives up when the database is unavailable; a settlement never does while the process lives.
  */
 import type { SQL } from 'bun';
-import { backOffMs } from '../lib/back-off.ts';
-import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
-import { logSparingly } from '../lib/log-sparingly.ts';
 import { startWallDeadline } from '../lib/wall-deadline.ts';
 import { LateError, within } from '../lib/within.ts';
-import type { OperationResult } from './commit.ts';
-import { isIntegrityError, isLocked, summarizeError } from './database-error.ts';
-import { Durability } from './durability.ts';
-import { Lane } from './lane.ts';
-import type {
-  Count,
-  CountResult,
-  Hold,
-  HoldResult,
-  Operation,
-  Settlement,
-  SettlementResult,
-} from './operations.ts';
-import { flushSettings, laneSettings, lockedLaneSettings } from './session-settings.ts';
+import { isIntegrityError, isLocked } from './database-error.ts';
+import { Durability, DurableLane } from './durability.ts';
+import { Lane, pauseBeforeRetry } from './lane.ts';
+import type { Count, CountResult, Hold, HoldResult, Settlement, SettlementResult } from './operations.ts';
 import { failure, settlementOf } from './settlement.ts';
+import { minPatienceMs, Settling } from './settling.ts';
 import type { Spool } from './spool.ts';
-import { Writer } from './writer.ts';
+import { flushSettings, laneSettings, lockedLaneSettings, Writer } from './writer.ts';
 
 export type Ledger = Readonly<{
   /** `waitedMs` is how long the client has waited for the database already. */
@@ -33,7 +21,7 @@ export type Ledger = Readonly<{
   /** Tried once, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
-   * Returns `late` when it takes longer than a caller should wait, who has waited for `waitedMs` already. From then on the
+   * Returns `late` when it takes longer than a caller should wait who has already waited for `waitedMs`. From then on the
    * settlement that `onTimeout` returns is retried for as long as it takes.
    */
   settle: (
@@ -51,15 +39,9 @@ export type Ledger = Readonly<{
   close: () => Promise<void>;
 }>;
 
-const patienceMs = 5_000;
 /** A client gets its response within five seconds, whatever else it had to wait for. */
 const holdPatienceMs = 4_000;
-const minPatienceMs = 1_000;
-const lockPatienceMs = 500;
-const minPauseMs = 20;
-const maxPauseMs = 1_000;
 const defaultSilenceMs = 10_000;
-const deadlines = new Deadlines();
 
 /**
  * `openWriter` opens a database client for the ledger alone. One that has not answered for `silenceMs` is replaced.
@@ -73,42 +55,47 @@ export function openLedger(
 ): Ledger {
   const writer = new Writer(openWriter, laneSettings, silenceMs, log);
   const lockedWriter = new Writer(openWriter, lockedLaneSettings, silenceMs, log);
-  const lane = new Lane(writer, lockedWriter, log, onCommit);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
-  const durability = new Durability(flusher, writer, lockedWriter);
-  /** What this process has held and not settled, and how many settlements are in progress. */
+  const lane = new Lane(writer, lockedWriter, log, onCommit);
+  const durableLane = new DurableLane(lane, new Durability(flusher, writer, lockedWriter));
+  /** What this process has held and not settled. */
   const held = new Set<string>();
-  let unsettledCount = 0;
-  let isClosed = false;
-  const logUnsettled = logSparingly((fields) => log.error('not settled yet, trying again', fields));
-  const logNotSpooled = logSparingly((fields) => log.error('not written to the spool', fields));
+  const settling = new Settling(durableLane, spool, log, (generationId) => held.delete(generationId));
+  const holding = new Holding(lane, settling, held);
+  return {
+    hold: (operation, waitedMs) => holding.hold(operation, waitedMs),
+    count: (count) => within(holdPatienceMs, durableLane.submitWhenFree<CountResult>(count)),
+    settle: (settlement, onTimeout, waitedMs) => settling.settle(settlement, onTimeout, waitedMs),
+    settleOnce: (settlement) => settling.settleOnce(settlement),
+    isBusy: () => held.size + settling.unsettledCount > 0,
+    counts: () => ({ waiting: lane.waitingCount, unsettled: settling.unsettledCount }),
+    close: async () => {
+      settling.close();
+      await Promise.all([writer.close(), lockedWriter.close(), flusher.close()]);
+    },
+  };
+}
 
-  async function submitDurably<Result extends OperationResult>(operation: Operation): Promise<Result> {
-    const known = durability.session();
-    const session = known instanceof Promise ? await known : known;
-    const { result, isDurable, server } = await lane.submit<Result>(operation);
-    if (!isDurable) await durability.confirm(session, server);
-    return result;
-  }
+/** Whether a hold has been answered, whether it may be in the database, and why the last attempt failed. */
+type Effort = { isOver: boolean; isSent: boolean; failure: unknown };
 
-  /** For what is tried only once: a row that is locked may be free again in a moment. */
-  async function submitWhenFree<Result extends OperationResult>(operation: Operation): Promise<Result> {
-    const deadlineMs = performance.now() + lockPatienceMs;
-    for (let attempt = 0; ; attempt++) {
-      try {
-        return await submitDurably<Result>(operation);
-      } catch (error) {
-        if (!isLocked(error) || performance.now() > deadlineMs) throw error;
-        await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
-      }
-    }
+class Holding {
+  readonly #lane: Lane;
+  readonly #settling: Settling;
+  readonly #held: Set<string>;
+
+  /** `held` gets the Generations that hold something. */
+  constructor(lane: Lane, settling: Settling, held: Set<string>) {
+    this.#lane = lane;
+    this.#settling = settling;
+    this.#held = held;
   }
 
   /**
-   * The deadline is the hold's own, because the driver may take much longer to report that the database is gone, and so
-   * may the batch in front.
+   * A hold has its own deadline, because the driver may take much longer to report that the database is gone, and so may
+   * the batch in front.
    */
-  function hold(operation: Hold, waitedMs = 0): Promise<HoldResult> {
+  hold(operation: Hold, waitedMs = 0): Promise<HoldResult> {
     const holdMs = Math.max(holdPatienceMs - waitedMs, minPatienceMs);
     return new Promise((resolve, reject) => {
       const effort: Effort = { isOver: false, isSent: false, failure: null };
@@ -119,23 +106,23 @@ export function openLedger(
       const giveUp = (error: unknown) => {
         if (effort.isOver) return;
         end();
-        if (effort.isSent && !isIntegrityError(error)) release(operation);
+        if (effort.isSent && !isIntegrityError(error)) this.#release(operation);
         reject(error);
       };
       const deadline = startWallDeadline(holdMs, () =>
         giveUp(effort.failure ?? new LateError('The database did not answer in time.')),
       );
-      tryToHold(operation, effort, holdMs).then((result) => {
+      this.#tryToHold(operation, effort, holdMs).then((result) => {
         // The client has its response already, and the release follows in a later batch.
         if (effort.isOver) return;
         end();
-        if (result.outcome === 'held') held.add(operation.generation.id);
+        if (result.outcome === 'held') this.#held.add(operation.generation.id);
         resolve(result);
       }, giveUp);
     });
   }
 
-  async function tryToHold(operation: Hold, effort: Effort, holdMs: number): Promise<HoldResult> {
+  async #tryToHold(operation: Hold, effort: Effort, holdMs: number): Promise<HoldResult> {
     const deadlineMs = performance.now() + holdMs;
     const isWanted = () => {
       effort.isSent ||= !effort.isOver;
@@ -144,13 +131,13 @@ export function openLedger(
     for (let attempt = 0; ; attempt++) {
       const { isSent } = effort;
       try {
-        const { result } = await lane.submit<HoldResult>(operation, isWanted);
+        const { result } = await this.#lane.submit<HoldResult>(operation, isWanted);
         return result;
       } catch (error) {
         if (effort.isOver || isIntegrityError(error)) throw error;
         if (isLocked(error)) effort.isSent = isSent;
         effort.failure = error;
-        await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
+        await pauseBeforeRetry(attempt);
         // If this process was suspended meanwhile, other nodes may have closed its Generations.
         if (performance.now() > deadlineMs) throw error;
       }
@@ -158,135 +145,8 @@ export function openLedger(
   }
 
   /** For a hold whose outcome is unknown: what it may have held is released as soon as the database is back. */
-  function release(operation: Hold): void {
+  #release(operation: Hold): void {
     const settlement = settlementOf({ ...operation, isHeld: false }, failure('balance_lookup_failed'));
-    settle(settlement).catch(() => undefined);
+    this.#settling.settle(settlement).catch(() => undefined);
   }
-
-  function settle(
-    settlement: Settlement,
-    onTimeout = () => settlement,
-    waitedMs = 0,
-  ): Promise<SettlementResult | 'late'> {
-    return new Promise((resolve, reject) => {
-      unsettledCount += 1;
-      const end = () => {
-        unsettledCount -= 1;
-        held.delete(settlement.generation.id);
-      };
-      const becomeLate = () => {
-        const late = onTimeout();
-        // In the spool before the caller learns of it: from now on this is what happened.
-        inSpool('keep', late);
-        resolve('late');
-        return late;
-      };
-      settleUntilDone(settlement, Math.max(patienceMs - waitedMs, minPatienceMs), becomeLate).then(
-        (result) => {
-          end();
-          resolve(result);
-        },
-        (error: unknown) => {
-          end();
-          reject(error);
-        },
-      );
-    });
-  }
-
-  /**
-   * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. The attempt in
-   * progress may still succeed; what `becomeLate` returned follows all the same, and refunds a charge that must not stand.
-   */
-  async function settleUntilDone(
-    first: Settlement,
-    lateAfterMs: number,
-    becomeLate: () => Settlement,
-  ): Promise<SettlementResult> {
-    let settlement = first;
-    const deadline = deadlines.start(lateAfterMs, () => {
-      // It may be committed although nobody knows: without it, the spool would leave what follows to other nodes.
-      inSpool('keep', first);
-      settlement = becomeLate();
-    });
-    try {
-      for (let attempt = 0; ; attempt++) {
-        const sent = settlement;
-        const result = await trySettling(sent, submitDurably);
-        if (sent !== settlement) continue;
-        if (!(result instanceof Error)) {
-          inSpool('forget', sent);
-          return result;
-        }
-        inSpool('keep', sent);
-        if (isClosed) throw result;
-        logUnsettled({ generationId: sent.generation.id, error: result });
-        await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
-      }
-    } finally {
-      deadline.clear();
-    }
-  }
-
-  async function settleOnce(settlement: Settlement): Promise<SettlementResult> {
-    const result = await trySettling(settlement, submitWhenFree);
-    if (result instanceof Error) throw result;
-    return result;
-  }
-
-  /** Returns the error of an attempt that may be repeated. What the database rejects for good is set aside. */
-  async function trySettling(
-    settlement: Settlement,
-    submit: typeof submitDurably,
-  ): Promise<SettlementResult | Error> {
-    try {
-      return await submit<SettlementResult>(settlement);
-    } catch (error) {
-      if (isIntegrityError(error) && (await setAside(settlement, error))) return 'set_aside';
-      return error as Error;
-    }
-  }
-
-  /**
-   * A retry would fail again, so the hold is released and the settlement stored for the operator. False when even that
-   * failed.
-   */
-  async function setAside(settlement: Settlement, error: unknown): Promise<boolean> {
-    const { generation } = settlement;
-    try {
-      await submitDurably({ kind: 'set_aside', generation, settlement, error: summarizeError(error) });
-    } catch {
-      return false;
-    }
-    log.error('settlement rejected and set aside', { generationId: generation.id, error });
-    return true;
-  }
-
-  /** A disk that is full or broken must not end a settlement that may still succeed. */
-  function inSpool(change: 'keep' | 'forget', settlement: Settlement): void {
-    try {
-      spool[change](settlement);
-    } catch (error) {
-      logNotSpooled({ generationId: settlement.generation.id, error });
-    }
-  }
-
-  return {
-    hold,
-    count: (count) => within(holdPatienceMs, submitWhenFree<CountResult>(count)),
-    settle,
-    settleOnce,
-    isBusy: () => held.size + unsettledCount > 0,
-    counts: () => ({
-      waiting: lane.waitingCount,
-      unsettled: unsettledCount,
-    }),
-    close: async () => {
-      isClosed = true;
-      await Promise.all([writer.close(), lockedWriter.close(), flusher.close()]);
-    },
-  };
 }
-
-/** Whether a hold has been answered, whether it may be in the database, and why the last attempt failed. */
-type Effort = { isOver: boolean; isSent: boolean; failure: unknown };

@@ -1,16 +1,20 @@
 /**
- * Operations on accounts and keys that another transaction keeps locked. They have a connection of their own, which commits
- * what is free and waits for one locked row at a time, and not for long. Whoever submitted the rest tries again, so nothing
- * is held up by a row that it does not need.
+ * Operations on accounts and keys that another transaction keeps locked. They have their own connection, which commits
+ * those whose rows are free and waits, briefly, for one locked row at a time. The rest are submitted again, so no
+ * operation is held up by a row that it does not need.
  */
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import type { CommittedLocked } from './commit.ts';
-import { commitFree } from './commit-free.ts';
-import { type Committed, type Outcome, outcomesOf } from './committed.ts';
 import { isLocked, RowLockedError } from './database-error.ts';
-import { commitOrIsolate } from './isolation.ts';
+import {
+  type Committed,
+  type CommittedLocked,
+  commitFree,
+  commitOrIsolate,
+  type Outcome,
+  outcomesOf,
+} from './locked-commit.ts';
 import type { Memory } from './memory.ts';
 import type { Operation } from './operations.ts';
 import type { Writer } from './writer.ts';
@@ -56,7 +60,7 @@ export class LockedLane {
     return this.#batches.submit(operation);
   }
 
-  /** Other nodes lock rows all the time, for milliseconds. Without any wait, a busy one would hardly ever be found free. */
+  /** Other nodes lock rows all the time, for milliseconds. Without any wait, a busy row would hardly ever be found free. */
   async #commit(batch: readonly Operation[]): Promise<readonly Outcome[]> {
     const outcomes = await commitOrIsolate(batch, (part) => this.#commitFree(part, null), this.#log);
     const rowIds = outcomes.map((outcome) => (outcome instanceof RowLockedError ? outcome.rowId : null));
@@ -102,7 +106,7 @@ export class LockedLane {
     this.#memory.resolve(wanted);
   }
 
-  /** After a lock on any other row, or on a table. If the batch has one account, the row is one of that. */
+  /** After a lock on any other row, or on a table. If the batch has one account, the row belongs to it. */
   #noteAccountLocked(batch: readonly Operation[]): void {
     const [accountId = '', ...others] = new Set(batch.map(({ generation }) => generation.accountId));
     if (others.length === 0) this.noteLocked(accountId);

@@ -1,21 +1,29 @@
 /**
  * What a process remembers of the ledger, so that it can decide a batch without asking the database first: accounts and
- * meters, its own holds, and what it had better not rely on.
+ * meters, its own holds, and what it must not rely on.
  */
 import type { Money } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import { type BatchRows, type OperationResult, rowsAt } from './commit.ts';
 import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
-import { DatabaseTime } from './database-time.ts';
 import type { Effects } from './effects.ts';
-import { KnownRows, knownAccount, knownMeter, meterAt, type ReadRows } from './known-rows.ts';
-import type { Operation } from './operations.ts';
+import {
+  type BatchRows,
+  KnownRows,
+  knownAccount,
+  knownMeter,
+  meterAt,
+  type ReadRows,
+  rowsAt,
+} from './known-rows.ts';
+import type { Operation, OperationResult } from './operations.ts';
 
-/** An account that another node has just used is probably used by it again. */
+/** Another node that has just used an account will probably use it again. */
 const contendedMs = 1_000;
 const maxContended = 1_000;
 /** Far more than a node has in flight. */
 const maxDoubtful = 100_000;
+/** Clocks drift apart by less than a millisecond in this time. */
+const renewClockMs = 10_000;
 
 export class Memory {
   readonly #known = new KnownRows();
@@ -75,7 +83,7 @@ export class Memory {
     for (const row of meterRows ?? []) if (!meters.get(row.keyId)) meters.set(row.keyId, knownMeter(row));
   }
 
-  /** The rows of a batch that are complete. */
+  /** The rows of a batch that is complete. */
   rowsOf(batch: readonly Operation[]): BatchRows {
     const rows = rowsAt(this.#time.nowMs());
     for (const { kind, generation } of batch) {
@@ -105,7 +113,7 @@ export class Memory {
     }
   }
 
-  /** An earlier attempt of these may have had an outcome that was never learned. Now there is one. */
+  /** The outcome of an earlier attempt of these may have been unknown. Now it is known. */
   resolve(batch: readonly Operation[]): void {
     for (const { generation } of batch) this.#doubtful.delete(generation.id);
   }
@@ -118,7 +126,7 @@ export class Memory {
     }
   }
 
-  /** How many batches have failed. One that was decided before the last of them may have relied on what was never written. */
+  /** How many batches have failed. One decided before the last failure may have relied on rows that were never written. */
   get failedCount(): number {
     return this.#failedCount;
   }
@@ -136,7 +144,30 @@ export class Memory {
       return;
     }
     if (isIntegrityError(error) || isLocked(error)) return;
-    // An operation that is tried only once leaves no doubt behind that anyone would resolve.
+    // A count is tried only once, so nobody would resolve a doubt about it.
     for (const { kind, generation } of batch) if (kind !== 'count') this.#doubtful.set(generation.id, true);
+  }
+}
+
+/** The database's clock, as far as its last answers tell. Decisions that many nodes make on one row need one clock. */
+class DatabaseTime {
+  /** The database's time minus this process's. An answer takes time to arrive, so the largest difference is the best. */
+  #offsetMs = Number.NEGATIVE_INFINITY;
+  #renewAtMs = 0;
+
+  get isKnown(): boolean {
+    return this.#offsetMs !== Number.NEGATIVE_INFINITY;
+  }
+
+  note(databaseMs: number): void {
+    const nowMs = performance.now();
+    const offsetMs = databaseMs - nowMs;
+    if (offsetMs <= this.#offsetMs && nowMs < this.#renewAtMs) return;
+    this.#offsetMs = offsetMs;
+    this.#renewAtMs = nowMs + renewClockMs;
+  }
+
+  nowMs(): number {
+    return performance.now() + this.#offsetMs;
   }
 }

@@ -90,7 +90,7 @@ export type Settlement = Readonly<{
   onInsufficientBalance: 'withhold' | 'write_off';
   /**
    * What to do with a charge that was committed before without this process knowing. It is refunded when the response was
-   * withheld, unless that was stored together with the charge for the retries of an idempotent request.
+   * withheld, unless the response was stored together with the charge for the retries of an idempotent request.
    */
   onAlreadyCharged: 'stands' | 'refund' | 'refund_unless_stored';
   loss: Loss | null;
@@ -122,7 +122,7 @@ export type DenialCode =
   | 'monthly_spend_limit_exceeded'
   | 'insufficient_balance';
 
-/** `available` is what was left of the balance or of the month, whichever was short; `spendable` is the lower of both. */
+/** `available` is what was left of the balance or of the month, whichever was short; `spendable` is the lower of the two. */
 export type Shortage = Readonly<{ needed: Money; available: Money; spendable: Money }>;
 
 export type Denial = Readonly<{
@@ -144,3 +144,5 @@ export type CountResult = Readonly<{ outcome: 'counted'; rate: RateLimit }> | De
  * stays closed. `set_aside`: the database will never accept it.
  */
 export type SettlementResult = 'settled' | 'short' | 'interrupted' | 'set_aside';
+
+export type OperationResult = HoldResult | CountResult | SettlementResult;

@@ -11,7 +11,7 @@ type Column<Value> = (value: Value) => string;
 const number: Column<number> = (value) => `${value}`;
 const bigint: Column<bigint> = (value) => `${value}`;
 const boolean: Column<boolean> = (value) => `${value}`;
-/** An ID or a keyword of our own, which needs no quotes. */
+/** An ID or one of our own keywords, which need no quotes. */
 const word: Column<string> = (value) => value;
 const text: Column<string> = quote;
 const json: Column<unknown> = (value) => quote(JSON.stringify(value));

@@ -1,6 +1,6 @@
 /**
- * A file for settlements that could not be stored yet, which survives this process. It is written only while the database is
- * unavailable, and read when a gateway starts on the same folder.
+ * A file for settlements that could not be stored yet, which survives this process. It is written only after an attempt has
+ * failed, because the database is away or a row stays locked, and read when a gateway starts on the same folder.
  */
 import { readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
@@ -14,21 +14,21 @@ export type Spool = Readonly<{
   /** Throws when it cannot be written. */
   keep: (settlement: Settlement) => void;
   forget: (settlement: Settlement) => void;
-  /** How many settlements of this process are only there. */
+  /** How many settlements of this process are only in the spool. */
   count: () => number;
-  /** How many could not even be written there, so that they exist in memory only. */
+  /** How many could not even be written to it, so that they exist in memory only. */
   unstoredCount: () => number;
-  /** Sets room aside on the disk if that has not been done, and says in words what is wrong; null when nothing is. */
+  /** Reserves room on the disk if that has not been done, and says in words what is wrong; null when nothing is. */
   problem: () => string | null;
-  /** What can still be written: the room that is set aside, and what is free on the disk. Null when that is not known. */
+  /** How much can still be written: the reserved room, and what is free on the disk. Null when that is not known. */
   freeBytes: () => number | null;
   /** Settlements of processes that have ended. Malformed lines do not keep a gateway from starting. */
   leftBehind: () => LeftBehind;
-  /** The same, for this process alone: of several that start at the same time, each gets other files. */
+  /** The same, for this process alone: of several that start at the same time, each gets different files. */
   takeLeftBehind: () => LeftBehind;
-  /** Once all that were taken have been settled. Malformed lines go to a file of their own for inspection. */
+  /** For when all that were taken have been settled. Malformed lines go to a separate file for inspection. */
   clearTaken: () => void;
-  /** Gives the room back. What has not been settled stays. */
+  /** Gives the room back. Settlements that have not been made stay. */
   close: () => void;
 }>;
 
@@ -38,7 +38,7 @@ type LeftBehind = Readonly<{ settlements: readonly Settlement[]; malformedCount:
 export const reserveBytes = 4 * 1024 * 1024;
 
 const linesEnding = '.jsonl';
-/** Room that is set aside. It is read at the next start, too: a crash of the machine may undo that it became the file. */
+/** The reserved room. It is read at the next start, too: a crash of the machine may undo its renaming to the file. */
 const reserveEnding = '.reserve';
 /** Named differently from the others, so it is not read at the next start. */
 const malformedFile = 'malformed.txt';
@@ -52,8 +52,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
   const written = new Map<string, Settlement>();
   /** Generations whose last settlement could not be written. */
   const unstored = new Set<string>();
-  let takenFiles: string[] = [];
-  let malformed: string[] = [];
+  const others = new FilesLeftBehind(folder, owner, processId);
 
   function keep(settlement: Settlement): void {
     const { id } = settlement.generation;
@@ -67,7 +66,7 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     written.set(id, settlement);
   }
 
-  /** A client may learn of the settlement next, so the file must not be taken to say that it is still to be made. */
+  /** A client may learn of the settlement next, so the file must no longer say that it is still to be made. */
   function forget({ generation: { id } }: Settlement): void {
     unstored.delete(id);
     const wasWritten = written.delete(id);
@@ -90,27 +89,6 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     return free === null ? null : ownFile.reservedBytes + free;
   }
 
-  function findLeftBehind(): string[] {
-    return filesIn(folder)
-      .filter((name) => !isProcessRunning(name.split('.', 1)[0] ?? '', processId))
-      .map((name) => join(folder, name));
-  }
-
-  function readFiles(files: readonly string[]): LeftBehind {
-    const lines = files.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
-    // The last line of a Generation is what its client was told.
-    const settlements = new Map<string, Settlement>();
-    malformed = [];
-    for (const line of lines.filter((text) => text.trim() !== '')) {
-      const settlement = parseSettlement(line);
-      const settledId = settlement === null ? parseSettled(line) : null;
-      if (settlement !== null) settlements.set(settlement.generation.id, settlement);
-      else if (settledId !== null) settlements.delete(settledId);
-      else malformed.push(line);
-    }
-    return { settlements: [...settlements.values()], malformedCount: malformed.length };
-  }
-
   return {
     keep,
     forget,
@@ -118,21 +96,66 @@ export function openSpool(dataFolder: string, processId: number, nodeId: string)
     unstoredCount: () => unstored.size,
     problem,
     freeBytes,
-    leftBehind: () => readFiles(findLeftBehind()),
-    takeLeftBehind: () => {
-      takenFiles = findLeftBehind().flatMap((file) => {
-        const taken = join(folder, `${owner}.${newId()}${linesEnding}`);
-        return wasRenamed(file, taken) ? [taken] : [];
-      });
-      return readFiles(takenFiles);
-    },
-    clearTaken: () => {
-      if (malformed.length > 0)
-        writeDurably(join(folder, malformedFile), Buffer.from(`${malformed.join('\n')}\n`), 'a');
-      for (const file of takenFiles) rmSync(file, { force: true });
-    },
+    leftBehind: () => others.read(),
+    takeLeftBehind: () => others.take(),
+    clearTaken: () => others.clearTaken(),
     close: () => ownFile.close(),
   };
+}
+
+/** The files of processes that have ended. */
+class FilesLeftBehind {
+  readonly #folder: string;
+  readonly #owner: string;
+  readonly #processId: number;
+  #taken: string[] = [];
+  #malformed: string[] = [];
+
+  /** `owner` is the name of this process, under which it takes files. */
+  constructor(folder: string, owner: string, processId: number) {
+    this.#folder = folder;
+    this.#owner = owner;
+    this.#processId = processId;
+  }
+
+  read(): LeftBehind {
+    return this.#readFiles(this.#find());
+  }
+
+  take(): LeftBehind {
+    this.#taken = this.#find().flatMap((file) => {
+      const taken = join(this.#folder, `${this.#owner}.${newId()}${linesEnding}`);
+      return wasRenamed(file, taken) ? [taken] : [];
+    });
+    return this.#readFiles(this.#taken);
+  }
+
+  clearTaken(): void {
+    if (this.#malformed.length > 0)
+      writeDurably(join(this.#folder, malformedFile), Buffer.from(`${this.#malformed.join('\n')}\n`), 'a');
+    for (const file of this.#taken) rmSync(file, { force: true });
+  }
+
+  #find(): string[] {
+    return filesIn(this.#folder)
+      .filter((name) => !isProcessRunning(name.split('.', 1)[0] ?? '', this.#processId))
+      .map((name) => join(this.#folder, name));
+  }
+
+  #readFiles(files: readonly string[]): LeftBehind {
+    const lines = files.flatMap((file) => readFileSync(file, 'utf8').split('\n'));
+    // The last line of a Generation is what its client was told.
+    const settlements = new Map<string, Settlement>();
+    this.#malformed = [];
+    for (const line of lines.filter((text) => text.trim() !== '')) {
+      const settlement = parseSettlement(line);
+      const settledId = settlement === null ? parseSettled(line) : null;
+      if (settlement !== null) settlements.set(settlement.generation.id, settlement);
+      else if (settledId !== null) settlements.delete(settledId);
+      else this.#malformed.push(line);
+    }
+    return { settlements: [...settlements.values()], malformedCount: this.#malformed.length };
+  }
 }
 
 /** A line that says that the settlement of a Generation, written before, has been made. */

@@ -1,5 +1,6 @@
 /** A connection to the database for the ledger alone. One that is lost or silent is replaced. */
 import type { ReservedSQL, SQL } from 'bun';
+import { ReplaceableClient } from '../database/replaceable-client.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { reasonNotConnected } from '../lib/shortage.ts';
@@ -7,27 +8,43 @@ import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
 
 const deadlines = new Deadlines();
 
+/**
+ * The ledger's functions look up single rows by ID, so their plans are made once and always use the indexes, in the order
+ * of the rows that they are given. Statistics do not help with tables whose rows come and go within seconds. A node that
+ * freezes in the middle of a transaction must not block accounts for the others. Other nodes lock a row for milliseconds;
+ * a row that stays locked for longer must not hold up the operations on all others.
+ */
+export const laneSettings = `
+  set synchronous_commit = off;
+  set plan_cache_mode = force_generic_plan;
+  set enable_seqscan = off;
+  set enable_hashjoin = off;
+  set enable_mergejoin = off;
+  set idle_in_transaction_session_timeout = '5s';
+  set lock_timeout = '100ms'`;
+/** On that lane nobody else waits, and a row that busy nodes share may take longer when the machine is busy, too. */
+export const lockedLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
+export const flushSettings = `set lock_timeout = '5s'`;
+
 /** `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. */
 export type Session = Readonly<{ connection: SQL; server: string }>;
 
 export class Writer {
-  readonly #open: () => SQL;
+  readonly #client: ReplaceableClient;
   readonly #settings: string;
   readonly #silenceMs: number;
   readonly #log: Log;
-  #client: SQL;
   #session: Promise<ReservedSession> | null = null;
-  /** The same, once it is there. */
+  /** The same, once it is open. */
   #current: Session | null = null;
   #isClosed = false;
 
   /** `settings` are those of the session. The database must not be silent for longer than `silenceMs`. */
   constructor(open: () => SQL, settings: string, silenceMs: number, log: Log) {
-    this.#open = open;
+    this.#client = new ReplaceableClient(open);
     this.#settings = settings;
     this.#silenceMs = silenceMs;
     this.#log = log;
-    this.#client = open();
   }
 
   /** Null when there is none at the moment. */
@@ -44,7 +61,7 @@ export class Writer {
       const session = await reserved;
       return await work(session.connection, session);
     } catch (error) {
-      // Only these leave the session as it was. Whatever else it is, the session may have ended with it.
+      // Only these leave the session as it was. Any other error may have ended it.
       if (!isIntegrityError(error) && !isConflict(error) && !isLocked(error)) this.#replace(reserved);
       throw error;
     } finally {
@@ -61,11 +78,11 @@ export class Writer {
     this.#isClosed = true;
     const session = await this.#session?.catch(() => null);
     await session?.connection.release();
-    await this.#client.close({ timeout: 5 });
+    await this.#client.close(5);
   }
 
   async #reserve(): Promise<ReservedSession> {
-    const client = this.#client;
+    const client = this.#client.current;
     const connection = await client.reserve().catch((error: unknown) => {
       throw reasonNotConnected(error);
     });
@@ -73,7 +90,7 @@ export class Writer {
     const [{ server }] = await connection<[{ server: string }]>`
       select concat(pg_postmaster_start_time(), ' ', current_database()) as server`;
     const session = { connection, server };
-    if (client === this.#client) this.#current = session;
+    if (this.#client.isCurrent(client)) this.#current = session;
     return session;
   }
 
@@ -86,8 +103,7 @@ export class Writer {
   /** The database may be on another host by now. Others that used the same session may have replaced it already. */
   #replace(broken: Promise<ReservedSession> | null): void {
     if (this.#isClosed || this.#session !== broken) return;
-    this.#client.close({ timeout: 0 }).catch(() => undefined);
-    this.#client = this.#open();
+    this.#client.replace();
     this.#session = null;
     this.#current = null;
   }

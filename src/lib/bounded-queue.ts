@@ -41,14 +41,14 @@ export class BoundedQueue {
     };
   }
 
-  /** Throws an OverloadError when there is no room to wait, and the signal's reason when it is aborted before the task starts. */
+  /** Throws an OverloadError when the queue is full, and the signal's reason when it is aborted before the task starts. */
   async run<Result>(ticket: Ticket, task: () => Promise<Result>): Promise<Result> {
     const { origin, signal } = ticket;
     signal?.throwIfAborted();
     if (this.#canStart(origin)) {
       this.#start(origin);
     } else {
-      if (!this.#hasRoomFor(ticket)) throw new OverloadError('Too much is waiting already.');
+      if (!this.#hasRoomFor(ticket)) throw new OverloadError('Too many tasks are waiting already.');
       await this.#wait(origin, signal);
     }
     try {
@@ -96,7 +96,7 @@ export class BoundedQueue {
     this.#waiting.set(origin, tasks);
     this.#waitingCount += 1;
     const leave = () => {
-      // A task that has been started already goes on, and finds out for itself.
+      // A task that has already started goes on, and notices the signal itself.
       if (this.#remove(origin, resolve)) reject(signal?.reason);
     };
     signal?.addEventListener('abort', leave);

@@ -1,5 +1,5 @@
 /**
- * Many deadlines on one timer. A stream moves its deadline with every chunk; doing that with a timer of its own would
+ * Many deadlines on one timer. A stream moves its deadline with every chunk; doing that with its own timer would
  * cost more than the chunk. Time that this process itself lost counts against none of them.
  */
 import { RunningClock } from './running-clock.ts';
@@ -33,7 +33,7 @@ export class Deadlines {
   readonly #clock = new RunningClock(tickMs);
   #timer: ReturnType<typeof setInterval> | null = null;
 
-  /** The time of these deadlines. It is kept only while there are any. */
+  /** The clock of these deadlines. It notices lost time only while there are any. */
   nowMs(): number {
     const realMs = performance.now();
     if (this.#timer === null) this.#clock.start(realMs);

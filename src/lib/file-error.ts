@@ -3,7 +3,7 @@ import { OperatorError } from './operator-error.ts';
 
 const reasons: ReadonlyMap<string, string> = new Map([
   ['ENOENT', 'its folder does not exist'],
-  ['ENOTDIR', 'a part of its path is no folder'],
+  ['ENOTDIR', 'a part of its path is not a folder'],
   ['EISDIR', 'it is a folder'],
   ['EACCES', 'this user may not do that'],
   ['EPERM', 'this user may not do that'],
@@ -12,7 +12,7 @@ const reasons: ReadonlyMap<string, string> = new Map([
   ['EDQUOT', 'the disk quota is used up'],
 ]);
 
-/** An OperatorError for an error of the file system, which may be about another file; anything else as it is. */
+/** An OperatorError for a file-system error, which may be about another file; any other error is returned as it is. */
 export function explainFileError(error: unknown, file: string, what: 'read' | 'written'): unknown {
   if (!(error instanceof Error) || !('syscall' in error) || !('code' in error)) return error;
   const path = 'path' in error && typeof error.path === 'string' ? error.path : file;

@@ -1,4 +1,4 @@
-/** Whether a gateway of Tollgate is what answers at an address. */
+/** Whether a Tollgate gateway answers at an address. */
 export async function isGateway(origin: string, patienceMs: number): Promise<boolean> {
   try {
     const response = await fetch(`${origin}/healthz`, {

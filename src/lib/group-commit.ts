@@ -1,6 +1,6 @@
 /**
- * Gathers what arrives while commits are in progress and commits it together. There is no timer: one operation alone is
- * committed as soon as the event loop has handled what has arrived by then, and under load the batches grow by themselves.
+ * Gathers what arrives while commits are in progress and commits it together. There is no timer: a single
+ * operation waits only for the current turn of the event loop, and under load the batches grow by themselves.
  */
 export class GroupCommit<Operation, Result> {
   readonly #commit: Commit<Operation, Result>;

@@ -1,6 +1,6 @@
 /**
- * Files of compressed lines, which any gzip can read. A file appears under its name when all of it is on disk. Its last
- * line has the digest of the lines before it, so that one that was cut short or changed is not taken for whole.
+ * Files of compressed lines, which any gzip can read. A file appears under its name only when all of it is on disk. Its
+ * last line has the digest of the lines before it, so that a truncated or changed file is noticed.
  */
 import {
   closeSync,
@@ -91,7 +91,7 @@ const endSchema = z.object({ end: z.object({ lines: z.int(), sha256: z.string() 
 
 /**
  * The lines of a file, without its last one. When there is something wrong with the file, this throws, at the latest after
- * the last line: who must not act on half a file reads it twice.
+ * the last line: a caller that must not act on half a file reads it twice.
  */
 export async function* readLines(file: string): AsyncGenerator<string> {
   const digest = new Bun.CryptoHasher('sha256');
@@ -142,7 +142,7 @@ async function* splitLines(file: string): AsyncGenerator<string> {
 
 export type FileFacts = Readonly<{ sizeBytes: number; sha256: string }>;
 
-/** Of the file as it is on disk, so that `sha256sum` says the same. */
+/** Of the file as it is on disk, so that `sha256sum` gives the same digest. */
 export async function describeFile(file: string): Promise<FileFacts> {
   const digest = new Bun.CryptoHasher('sha256');
   for await (const bytes of createReadStream(file)) digest.update(bytes as Uint8Array);

@@ -5,9 +5,9 @@ export type IpAddress = Readonly<{ version: 4 | 6; value: bigint }>;
 export type IpNetwork = IpAddress & Readonly<{ prefixBits: number }>;
 
 const bitsOf = { 4: 32, 6: 128 } as const;
-/** What one household or rented server gets, so that a client cannot hide behind its many addresses. */
+/** The network that one household or rented server gets, so that a client cannot hide behind its many addresses. */
 const clientPrefixBits = { 4: 32, 6: 64 } as const;
-/** What one site gets, which has many of the above: from a frugal provider and from a generous one. */
+/** The network that one site gets, from a frugal provider and from a generous one. It contains many of the above. */
 const sitePrefixBits = { 4: [], 6: [56, 48] } as const;
 /** ::ffff:0:0/96 */
 const mappedPrefix = 0xffffn;

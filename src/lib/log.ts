@@ -13,7 +13,7 @@ const textFields = [
   'method',
   'route',
   'code',
-  // The system's name for an error of a connection.
+  // The system's name for a connection error.
   'reason',
   'keyId',
   'accountId',
@@ -78,7 +78,7 @@ export function createLog(
   return { debug: at('debug'), info: at('info'), warn: at('warn'), error: at('error') };
 }
 
-/** A person at a terminal sees what happens before the next thing, which may keep the process busy for seconds. */
+/** A person at a terminal sees each line before the next step, which may keep the process busy for seconds. */
 function writeNow(line: string): void {
   process.stdout.write(line);
 }
@@ -123,7 +123,7 @@ const colors: Readonly<Record<LogLevel, string>> = {
   error: '\u001b[31m',
 };
 
-/** The time, and what happened on one line; of an error only its message. */
+/** One line: the time and what happened, and only the message of an error. */
 export function formatForTerminal(level: LogLevel, event: string, fields: LogFields): string | null {
   if (isOfBrowser(fields)) return null;
   const time = new Date().toTimeString().slice(0, 8);

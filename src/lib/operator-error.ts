@@ -6,7 +6,7 @@ export class OperatorError extends Error {
   override readonly name: string = 'OperatorError';
 }
 
-/** What is printed of a failure that ends the program. One of the file system names the file, and needs no trace either. */
+/** How a failure that ends the program is printed. A file-system error names its file, and needs no trace either. */
 export function describeFailure(error: unknown): string {
   const isPlain =
     error instanceof OperatorError || (error instanceof Error && 'syscall' in error && 'path' in error);

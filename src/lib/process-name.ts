@@ -1,4 +1,4 @@
-/** A name for a process that no other one has. Its ID alone would not do, because another process may get it later. */
+/** A unique name for a process. Its ID alone is not enough, because another process may get it later. */
 import { readFileSync } from 'node:fs';
 
 /** The ID and the start of the process, or the ID alone when there is no such process. */
@@ -7,14 +7,14 @@ export function nameProcess(processId: number): string {
   return start === null ? `${processId}` : `${processId}-${start}`;
 }
 
-/** Names that older versions gave had no start. Our own ID in one was an earlier process's, as in a restarted container. */
+/** Names from older versions have no start. One with our own ID was an earlier process, as in a restarted container. */
 export function isProcessRunning(name: string, ownProcessId: number): boolean {
   const [id, start] = name.split('-');
   const found = startOf(Number(id));
   return start === undefined ? found !== null && Number(id) !== ownProcessId : found === start;
 }
 
-/** In whatever unit the system has; null when there is no such process. */
+/** In whatever unit the system uses; null when there is no such process. */
 function startOf(processId: number): string | null {
   return process.platform === 'linux' ? startInProc(processId) : startFromPs(processId);
 }

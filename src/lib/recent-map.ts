@@ -1,4 +1,4 @@
-/** Remembers a value for each of the names that were set last, and forgets the one that was set longest ago. */
+/** Remembers the values of the most recently set names, and forgets the name that was set longest ago. */
 export class RecentMap<Value> {
   readonly #maxSize: number;
   readonly #values = new Map<string, Value>();

@@ -1,7 +1,7 @@
 /**
- * A file of lines for which room on the disk is set aside beforehand, so that they fit whatever has filled the disk by then.
- * The room is a file of blank lines. When it is needed, it is renamed and overwritten, which takes no new space, except on
- * file systems that copy on write.
+ * A file of lines for which room on the disk is set aside beforehand, so that they fit even when the disk is full. The
+ * room is a file of blank lines. When it is needed, it is renamed and overwritten, which takes no new space, except on file
+ * systems that copy on write.
  */
 import {
   closeSync,
@@ -19,7 +19,7 @@ import {
 } from 'node:fs';
 import { dirname } from 'node:path';
 
-/** Readers skip them. They are not too short, so that there are few. */
+/** Readers skip them. They are long, so that there are few. */
 function blankLines(bytes: number): Buffer {
   return Buffer.alloc(bytes, `${' '.repeat(4095)}\n`);
 }
@@ -49,7 +49,7 @@ export class ReservedFile {
     if (this.#isInUse || (this.#isReserved && existsSync(this.#reservePath))) return;
     this.#isReserved = false;
     makeFolderOf(this.#reservePath);
-    // Not tried in vain: for a moment, there would be nothing left for others.
+    // Checked first, because a failed attempt would leave nothing for others for a moment.
     const freeBytes = freeBytesAt(dirname(this.#reservePath));
     if (freeBytes !== null && freeBytes < this.#reserveBytes)
       throw Object.assign(new Error('The disk is full.'), { code: 'ENOSPC' });
@@ -62,7 +62,7 @@ export class ReservedFile {
     this.#isReserved = true;
   }
 
-  /** Without `isDurable` it survives this process, but perhaps not the machine. */
+  /** Without `isDurable` the text survives a crash of this process, but perhaps not of the machine. */
   append(text: string, { isDurable = false } = {}): void {
     makeFolderOf(this.#path);
     if (!this.#isInUse && this.#isReserved) this.#isReserved = wasRenamed(this.#reservePath, this.#path);
@@ -83,7 +83,7 @@ export class ReservedFile {
     }
   }
 
-  /** Once nothing in it is needed any more. */
+  /** To be called once nothing in it is needed any more. */
   clear(): void {
     if (!this.#isInUse) return;
     this.#isInUse = false;
@@ -115,18 +115,18 @@ export class ReservedFile {
   }
 }
 
-/** What is free on the disk of a folder; null when that is not known. */
+/** The free space on a folder's disk; null when it is unknown. */
 export function freeBytesAt(folder: string): number | null {
   try {
     const { blocks, bavail, bsize } = statfsSync(folder);
-    // Some network file systems tell nothing.
+    // Some network file systems report nothing.
     return blocks === 0 ? null : bavail * bsize;
   } catch {
     return null;
   }
 }
 
-/** False when it is not there, for instance because another process has done it before. */
+/** False when the file is not there, for instance because another process has already renamed it. */
 export function wasRenamed(from: string, to: string): boolean {
   try {
     renameSync(from, to);
@@ -153,8 +153,8 @@ export function writeDurably(path: string, bytes: Buffer, mode: 'w' | 'a'): void
 }
 
 /**
- * A disk that is nearly full takes a part of it, and reports that it is full the next time. Without a `start` the system
- * decides where it is written: a file that is added to must not be overwritten.
+ * A disk that is nearly full takes a part of the bytes, and reports that it is full at the next write. Without a `start`
+ * the system decides where they are written: appending must not overwrite anything.
  */
 function writeAll(file: number, bytes: Buffer, start: number | null): number {
   let done = 0;

@@ -37,7 +37,7 @@ function readDate(text: string, nowMs: number): number | null {
     const { year = '', month: name = '', day, hour, minute, second } = parts;
     const fullYear = year.length === 4 ? Number(year) : nearestYear(Number(year), nowMs);
     const date = [fullYear, months.indexOf(name), Number(day), Number(hour), Number(minute)] as const;
-    // A leap second is a moment too.
+    // A leap second is valid too.
     const atMs = Date.UTC(...date, Math.min(Number(second), 59));
     return isSameDate(new Date(atMs), date) && Number(second) <= 60 ? atMs : null;
   }

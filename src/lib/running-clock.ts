@@ -5,9 +5,9 @@
 
 /** Work alone never delays a tick by this much. */
 const standstillMs = 1_000;
-/** After a standstill nothing is late until what had arrived could be read. */
+/** After a standstill nothing is late for this long, so that what has arrived can be read. */
 const readingMs = 2_000;
-/** A process that stands still again and again gets no more time to read than this many times in a row. */
+/** A process that stands still again and again gets that time at most this many times in a row. */
 const maxInARow = 3;
 
 export class RunningClock {
@@ -17,7 +17,7 @@ export class RunningClock {
   #readingUntilMs = Number.NEGATIVE_INFINITY;
   #inARow = 0;
 
-  /** It has to hear `tick` about every `tickMs` from `start` on. */
+  /** From `start` on, `tick` has to be called about every `tickMs`. */
   constructor(tickMs: number) {
     this.#tickMs = tickMs;
   }

@@ -1,4 +1,4 @@
-/** What this machine itself has run out of. Whoever was to be reached is not to blame. */
+/** Failures because this machine ran out of something. The other side is not to blame. */
 import { closeSync, openSync } from 'node:fs';
 import { devNull } from 'node:os';
 
@@ -24,11 +24,11 @@ export class ShortageError extends Error {
 }
 
 /**
- * What really kept a connection to the database from being opened: the driver always says that it was refused. To be asked
- * at once, before what is missing becomes free again.
+ * Why a connection to the database really could not be opened: the driver always says that it was refused. Call it at
+ * once, before the missing resource becomes free again.
  */
 export function reasonNotConnected(error: unknown): unknown {
   const shortage = shortOfDescriptors();
   if (shortage === null) return error;
-  return new ShortageError(`This machine is short of something: ${shortage}.`, { cause: error });
+  return new ShortageError(`This machine is out of resources (${shortage}).`, { cause: error });
 }

@@ -8,6 +8,11 @@ const packageFile = JSON.parse(readFileSync(join(rootFolder, 'package.json'), 'u
 export const softwareVersion = packageFile.version;
 export const newestMigration = Math.max(
   ...readdirSync(join(rootFolder, 'migrations'))
-    .filter((name) => name.endsWith('.sql'))
+    .filter(isMigration)
     .map((name) => Number.parseInt(name, 10)),
 );
+
+/** schema.sql, beside them, is only for readers. */
+export function isMigration(fileName: string): boolean {
+  return /^\d{4}_.+\.sql$/.test(fileName);
+}

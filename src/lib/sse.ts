@@ -29,7 +29,7 @@ export class SseParser {
       this.#isFirst = false;
       if (text.charCodeAt(0) === 0xfeff) text = text.slice(1);
     }
-    // A carriage return at the very end may be half of a line end; the next piece tells.
+    // A carriage return at the very end may be half of a line end; the next piece decides.
     const half = text.endsWith('\r') ? '\r' : '';
     if (text.includes('\r')) text = text.slice(0, text.length - half.length).replace(/\r\n?/g, '\n');
     let start = 0;
@@ -59,7 +59,7 @@ export class SseParser {
     if (this.#isSkipping || !text.startsWith('data', start)) return;
     const colon = start + 4;
     if (colon < end && text.charCodeAt(colon) !== 58) return;
-    // One blank after the colon belongs to the format, further ones to the data.
+    // One space after the colon belongs to the format, further ones to the data.
     const from = text.charCodeAt(colon + 1) === 32 ? colon + 2 : colon + 1;
     const value = from < end ? text.slice(from, end) : '';
     this.#data = this.#data === null ? value : `${this.#data}\n${value}`;

@@ -1,6 +1,6 @@
 /**
- * Which models a key may call. The list of models and the check before a call use the same rules, so that what is
- * listed can be called, if it has an endpoint.
+ * Which models a key may call. The list of models and the check before a call use the same rules, so that every listed
+ * model with an endpoint can be called.
  */
 import { ApiError } from '../errors.ts';
 import { nearest, suggestion } from '../lib/nearest.ts';
@@ -21,7 +21,7 @@ export function callableModels(catalog: Catalog, access: ModelAccess): CallableM
   return [...catalog.models.values()].filter((model) => isCallable(catalog, model, access));
 }
 
-/** The model with this ID if it is one of those, else null. */
+/** The model with this ID, or null if it is not callable. */
 export function callableModel(catalog: Catalog, id: string, access: ModelAccess): CallableModel | null {
   const model = catalog.models.get(id);
   return model !== undefined && isCallable(catalog, model, access) ? model : null;

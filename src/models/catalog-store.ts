@@ -113,7 +113,7 @@ export class CatalogStore<Active> {
       // The file is valid and the failure may be temporary, so the same content is tried again.
       this.#readDigest = 'not in use';
       this.#reloadAfter(retryMs);
-      return this.#reject([`${this.#fileName}: could not be taken into use: ${messageOf(error)}`]);
+      return this.#reject([`${this.#fileName}: could not be activated: ${messageOf(error)}`]);
     }
     this.#status = { loadedAt: this.#now(), lastError: null };
     this.#options.onReloaded?.(this.#current);

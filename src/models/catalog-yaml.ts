@@ -1,5 +1,14 @@
 /** Turns YAML into plain values and remembers the line of each, so that a problem can be located. */
-import { isMap, isScalar, isSeq, LineCounter, type Pair, parseDocument, type YAMLError } from 'yaml';
+import {
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Pair,
+  parseDocument,
+  type Scalar,
+  type YAMLError,
+} from 'yaml';
 
 export type Path = readonly (string | number)[];
 /** `line` is 1-based. */
@@ -33,7 +42,7 @@ export function readYaml(text: string): Source {
     problems.push({ line: lineAt(fault.pos[0]), path: [], text: `not valid YAML: ${reasonOf(fault)}` });
   }
 
-  // What the parser made of a broken text would only lead to false problems.
+  // The parser's guess at a broken text would only lead to false problems.
   const isReadable = problems.length === 0;
   const value = isReadable ? convert(document.contents, []) : undefined;
   return { isReadable, value, lineOf, problems };
@@ -65,8 +74,7 @@ export function readYaml(text: string): Source {
         problems.push({ line, path, text: 'expected every key to be a plain name' });
         continue;
       }
-      // A name is taken as it is written: a tier called 010 or a model called true stays exactly that.
-      const name = key.type === 'PLAIN' && key.source !== undefined ? key.source : String(key.value);
+      const name = nameOf(key);
       const childPath = [...path, name];
       const first = lines.get(keyOf(childPath));
       if (entries.has(name)) {
@@ -76,11 +84,7 @@ export function readYaml(text: string): Source {
       lines.set(keyOf(childPath), line);
       entries.set(name, convert(child, childPath));
     }
-    if (isMappingOfData(path)) return entries;
-    // Without a prototype, so that no key can reach one.
-    const object: Record<string, unknown> = Object.create(null);
-    for (const [name, child] of entries) object[name] = child;
-    return object;
+    return isMappingOfData(path) ? entries : objectOf(entries);
   }
 
   /** The line of a value, or of its nearest parent when it is missing. */
@@ -96,6 +100,18 @@ export function readYaml(text: string): Source {
 function reasonOf(fault: YAMLError): string {
   // The library's own message addresses a programmer here.
   return fault.code === 'MULTIPLE_DOCS' ? 'expected a single document, without ---' : fault.message;
+}
+
+/** As it is written: a tier called 010 or a model called true stays exactly that. */
+function nameOf({ type, source, value }: Scalar): string {
+  return type === 'PLAIN' && source !== undefined ? source : String(value);
+}
+
+/** Without a prototype, so that no key can reach one. */
+function objectOf(entries: ReadonlyMap<string, unknown>): Record<string, unknown> {
+  const object: Record<string, unknown> = Object.create(null);
+  for (const [name, value] of entries) object[name] = value;
+  return object;
 }
 
 function isMappingOfData(path: Path): boolean {

@@ -88,7 +88,7 @@ const limit = field<number | null>((input) => {
   return tokens.success ? { value: tokens.data } : { expected: 'a whole number of at least 1, or null' };
 });
 
-/** More than an image costs by nearly every vendor's documented rule; the exceptions are in the catalogue. */
+/** More than an image costs under nearly every vendor's documented rule; the exceptions are in the catalogue. */
 const defaultImageTokens = 16_000;
 const imageTokenCount = wholeNumber(1, 1_000_000);
 const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCount }).transform(

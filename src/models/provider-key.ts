@@ -1,4 +1,4 @@
-/** The keys of providers. One that cannot be a provider's counts as not set: it is reported, and never sent. */
+/** The keys of providers. A value that cannot be a provider's key counts as not set: it is reported, and never sent. */
 import { isForThisGateway } from '../keys/key-format.ts';
 import type { Catalog } from './model.ts';
 
@@ -24,10 +24,10 @@ export function keyProblems({ providers }: Catalog, secret: Secret): KeyProblems
   return problems;
 }
 
-/** The SDKs read a key of this gateway from here, and a gateway may start in the same terminal. */
+/** Clients' SDKs read their key for this gateway from here, and the gateway may be started in the same terminal. */
 const clientsVariable = 'OPENAI_API_KEY';
 
-/** Under another name such a key is meant: the provider may be another gateway of this kind. */
+/** Under another name such a key is intended: the provider may be another Tollgate. */
 function problemOf(key: string, name: string, owner: string): KeyProblem | null {
   if (name === clientsVariable && isForThisGateway(key))
     return {

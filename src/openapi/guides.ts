@@ -23,7 +23,7 @@ const sections = [
       'sandbox',
     ],
   },
-  { title: 'For operators', names: ['operate', 'operator', 'catalog', 'sign-in', 'alerts'] },
+  { title: 'For operators', names: ['deployment', 'operator-pages', 'catalog', 'sign-in', 'alerts'] },
 ] as const;
 
 export const guideNames: readonly string[] = sections.flatMap(({ names }) => names);
@@ -105,7 +105,7 @@ export function renderMarkdown(text: string, titleOfPage: (name: string) => stri
     });
 }
 
-/** Where a link leads on this gateway; null for what it does not serve, and for anything that is no page. */
+/** Where a link leads on this gateway; null for pages that it does not serve, and for anything that is not a page. */
 function addressOf(target: string): string | null {
   if (/^(?:#|\/docs(?:[#/]|$)|https:\/\/)/.test(target)) return target;
   const [, name = '', anchor = ''] = /^([\w-]+)\.md(#[\w-]+)?$/.exec(target) ?? [];

@@ -33,7 +33,7 @@ function convert(schema: z.core.$ZodType) {
 
 /**
  * How generated clients tell the alternatives of a union apart, which some cannot do by the constants of a field. OpenAPI
- * has it for named alternatives only.
+ * allows it for named alternatives only.
  */
 function discriminatorOf(schema: z.core.$ZodType) {
   if (!(schema instanceof z.ZodDiscriminatedUnion)) return null;

@@ -33,7 +33,7 @@ export const requestNotes: Readonly<
       tool_choice: '`auto`, `none`, or one of the declared functions; `required` is not supported.',
       parallel_tool_calls: '`false` asks for one call at a time. `true` needs `tools`.',
       response_format: 'Free text, any JSON, or JSON of a given shape.',
-      seed: 'The same seed asks for the same answer, as far as the provider can.',
+      seed: 'The same seed asks for the same answer, as far as the provider supports it.',
       stream_options: 'Only with `"stream": true`.',
     },
   },
@@ -62,7 +62,7 @@ export const requestNotes: Readonly<
     fields: {
       role: 'Always `assistant`.',
       content: 'Its text. May be null or missing only when there are `tool_calls`.',
-      tool_calls: 'The calls it asked for, each with an ID of its own. Null means none.',
+      tool_calls: 'The calls it asked for, each with its own ID. Null means none.',
       name: nullNote,
       ...sdkNotes,
     },
@@ -90,10 +90,10 @@ export const requestNotes: Readonly<
   ToolCallMade: {
     about: 'A call as the model asked for it.',
     fields: {
-      id: 'The ID as it came.',
+      id: 'The ID, unchanged.',
       type: functionTypeNote,
       index: 'Its place in the stream that it came from. It is dropped.',
-      function: 'Its name and arguments as they came. `parsed_arguments`, which SDKs add, is dropped.',
+      function: 'Its name and arguments, unchanged. `parsed_arguments`, which SDKs add, is dropped.',
     },
   },
   Tool: {

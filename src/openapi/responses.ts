@@ -64,7 +64,7 @@ const rates: readonly HeaderName[] = [
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',
 ];
-/** Statuses of responses that a key's limits were checked for. */
+/** Statuses of responses for which a key's limits were checked. */
 const ratedStatuses: readonly number[] = [200, 402, 403, 429];
 const pausedStatuses: readonly number[] = [429, 502];
 
@@ -88,7 +88,7 @@ export function responsesOf(endpoint: Endpoint): Readonly<Record<string, OpenApi
 }
 
 /**
- * One content type, so that generated clients have one type for the body: two would make it a union that says nothing of
+ * One content type, so that generated clients have one type for the body: two would make it a union that says nothing about
  * `stream`. The events of a stream are described in an extension.
  */
 function success(endpoint: Endpoint): OpenApiResponse {

@@ -1,12 +1,12 @@
 import type { Handler } from '../http/context.ts';
-import { descriptorProblem } from './descriptors.ts';
+import { countDescriptors, readDescriptorLimit } from '../lib/descriptors.ts';
 
 /** The process is alive. Dependencies are not checked: a restart would not bring back a lost database. */
 export function reportHealth(): Response {
   return Response.json({ status: 'ok' });
 }
 
-/** What the database is like at the moment. The schema is unknown while the database is away. */
+/** The state of the database at the moment. The schema is unknown while the database is away. */
 export type DatabaseState = Readonly<{
   database: 'ok' | 'away' | 'read-only' | 'in recovery';
   schema: 'ok' | 'older' | 'newer' | 'different' | 'unknown';
@@ -49,7 +49,7 @@ export async function checkReadiness(checks: Checks) {
     clock: checks.clockProblem() ?? 'right',
     lease: checks.leaseProblem() ?? 'in force',
     catalogue: checks.catalogProblem() ?? 'ok',
-    // Usage would be lost if the database went away now. A disk that becomes full later is no reason: there is room set aside.
+    // Usage would be lost if the database went away now. A disk that fills up later is no reason: room is set aside.
     spool: checks.spoolProblem() ?? 'ok',
     descriptors: descriptorProblem() ?? 'ok',
   };
@@ -57,4 +57,20 @@ export async function checkReadiness(checks: Checks) {
     goodStates.has(state) ? [] : [`${name}: ${state}`],
   );
   return { reasons, found };
+}
+
+const minFreeShare = 0.05;
+const minFree = 32;
+/** Read once at the start. */
+const softLimit = readDescriptorLimit();
+
+/**
+ * How many files and sockets this process may still open. When there are none left, new connections are not even
+ * accepted, so a balancer has to know before that. In words; null while there are enough, and where the number is unknown.
+ */
+function descriptorProblem(): string | null {
+  const used = softLimit === null ? null : countDescriptors();
+  if (softLimit === null || used === null) return null;
+  const isScarce = softLimit - used < Math.max(minFree, softLimit * minFreeShare);
+  return isScarce ? `${used} of ${softLimit} in use` : null;
 }

@@ -17,7 +17,7 @@ export type Listening = Readonly<{
   address: string;
   /** An address that a browser on this machine can open, also when the gateway listens on all interfaces. */
   localOrigin: string;
-  /** Accepts no connections any more and closes those that are idle. Open requests go on, and then their connection closes. */
+  /** Accepts no more connections and closes those that are idle. Open requests go on, and then their connection closes. */
   stopAccepting: () => void;
   pendingCount: () => number;
   /** Closes every connection. */
@@ -51,7 +51,7 @@ export async function checkPlace(place: Place): Promise<void> {
   }
 }
 
-/** Whoever starts a gateway again that was killed may be quicker than its workers, which leave the port when they notice. */
+/** A killed gateway may be started again before its workers have noticed and left the port. */
 const maxWaitMs = 1_000;
 const retryMs = 50;
 const answerMs = 2_000;

@@ -1,6 +1,6 @@
 /**
- * The life of a gateway's process: start, wait for a signal, drain, close everything, end. However far a start came, the
- * process never stays behind half started: it says why, closes what was open, and ends.
+ * The life of a gateway's process: start, wait for a signal, drain, close everything, end. However far a start got, the
+ * process never remains half started: it says why, closes what was open, and ends.
  */
 import { isPassing } from '../database/explain.ts';
 import type { Log } from '../lib/log.ts';
@@ -12,12 +12,12 @@ type Started = Readonly<{ drain: () => Promise<void> }>;
 type Life = Readonly<{
   log: Log;
   signals: Signals & SignalControl;
-  /** Whether the log says that it stops. The parent of a worker says so for all of them. */
+  /** Whether it logs that it stops. The parent of workers does so for all of them. */
   isReported: boolean;
   start: (closers: Closers) => Promise<Started>;
   /** A failure in words that the operator can act on. */
   explain: (error: unknown) => unknown;
-  /** How often the log says that the start is not over. */
+  /** How often to log that the start is not over yet. */
   noticeMs?: number;
   maxClosingMs?: number;
 }>;
@@ -54,7 +54,7 @@ export async function runToEnd(life: Life): Promise<never> {
   return await endProcess(0);
 }
 
-/** What the database interrupted is done again from the beginning, with nothing left of the first time. */
+/** A start that the database interrupted is repeated from the beginning, with nothing left of the first one. */
 async function startPatiently(life: Life, closers: Closers): Promise<Started> {
   const { start, log, noticeMs = defaultNoticeMs } = life;
   // A lock or a migration may take any time, and so may a database that no longer answers. Nobody should have to guess.

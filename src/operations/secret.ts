@@ -1,7 +1,7 @@
 /**
- * The secret that signs and encrypts what leaves the gateway or is stored in the database. Every node needs the same one. The
- * operator sets it, or it is generated once: in the data folder next to the embedded database, or in the shared database,
- * where it protects less because it is next to what it encrypts.
+ * The secret that signs and encrypts what leaves the gateway or is stored in the database. Every node needs the same one.
+ * The operator sets it, or it is generated once: in the data folder next to the embedded database, or in the shared
+ * database, where it protects less because it is next to what it encrypts.
  */
 import { randomBytes } from 'node:crypto';
 import { readFileSync, renameSync, writeFileSync } from 'node:fs';
@@ -9,10 +9,10 @@ import { join } from 'node:path';
 import type { SQL } from 'bun';
 import type { Config } from '../config.ts';
 import { countOtherSecrets, fingerprintOf } from '../database/node-secrets.ts';
-import { leaseSeconds } from '../ledger/node-lease.ts';
 import { type DerivedKeys, deriveKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { leaseSeconds } from '../nodes/lease.ts';
 
 const minSecret = 32;
 
@@ -35,7 +35,7 @@ async function reportProblems(config: Config, sql: SQL, deriveKey: DerivedKeys, 
   // Not an error, because this is how a secret is changed without stopping all gateways at once.
   if (count > 0)
     log.warn(
-      'running gateways have another AUTH_SECRET: people are signed out between them, and stored responses cannot be read',
+      'running gateways have another AUTH_SECRET: people are signed out when they move between them, and stored responses cannot be read',
       { count },
     );
 }

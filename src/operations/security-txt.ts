@@ -1,4 +1,4 @@
-/** Where to report a weakness, at the address that RFC 9116 sets down for it. */
+/** Where to report a vulnerability, at the address that RFC 9116 prescribes. */
 import type { Handler } from '../http/context.ts';
 
 /** The RFC asks for less than a year, so that a forgotten file does not mislead. */

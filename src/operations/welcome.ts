@@ -33,7 +33,7 @@ function describeSignIn({ email, password }: DemoSignIn): string[] {
       '  The password from the first start still works, unless you have changed it.',
       `  For a new one: npx tollgate user reset-link ${email}`,
     ];
-  return [`  E-mail:   ${email}`, `  Password: ${password}   (shown this once)`];
+  return [`  E-mail:   ${email}`, `  Password: ${password}   (shown only once)`];
 }
 
 /** The model of the shipped catalogue that works without a provider key. */
@@ -73,7 +73,7 @@ function describeTricks(): string[] {
   ];
   return [
     '',
-    'The sandbox model does what [[…]] asks for. Each request is listed in the dashboard under Generations; open it for details.',
+    'The sandbox model obeys directives in [[…]]. Every request is listed in the dashboard, under Generations; open it for details.',
     ...trick('a tool call', 'What is the weather? [[tool get_weather]]', { tools: [tool] }),
     ...trick('a failure: every provider answers 503, and the gateway returns 502', 'Fail. [[status 503]]'),
     ...trick('a fallback: one provider fails, the next one answers', 'Fail over. [[fail-first 503]]'),

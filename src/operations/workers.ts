@@ -32,97 +32,27 @@ type Options = Readonly<{
 
 const firstPauseMs = 100;
 const maxPauseMs = 10_000;
-/** A worker that ran for this long had not just failed to start. */
+/** A worker that ran for this long did not fail at its start. */
 const soundMs = 10_000;
 
-type Worker = { readonly number: number; child: Subprocess | null; isListening: boolean; failures: number };
-
-export function startWorkers({ config, port, sandboxUrl, log }: Options): Workers {
+export function startWorkers(options: Options): Workers {
   const workers = Array.from(
-    { length: config.workers },
-    (_, index): Worker => ({ number: index + 1, child: null, isListening: false, failures: 0 }),
+    { length: options.config.workers },
+    (_, index) => new Worker(index + 1, options),
   );
-  const endings = new Set<Promise<unknown>>();
-  let isStopping = false;
-
-  /** Resolves with whether it listened before it ended. */
-  function launch(worker: Worker): Promise<boolean> {
-    if (isStopping) return Promise.resolve(false);
-    const listening = Promise.withResolvers<boolean>();
-    const startedAtMs = performance.now();
-    const child = Bun.spawn([...thisProgram(), ...process.argv.slice(2)], {
-      env: workerEnvironment(config, worker.number, port),
-      stdio: ['ignore', 'inherit', 'inherit'],
-      // In a session of its own: Ctrl-C in the terminal reaches the parent alone, which passes it on.
-      detached: true,
-      ipc: (message: WorkerMessage) => {
-        if (message.kind === 'listening') {
-          worker.isListening = true;
-          listening.resolve(true);
-        } else answerSandbox(child).catch(() => undefined);
-      },
-    });
-    worker.child = child;
-    const ended = child.exited.then((status) => {
-      worker.child = null;
-      worker.isListening = false;
-      listening.resolve(false);
-      if (performance.now() - startedAtMs > soundMs) worker.failures = 0;
-      if (!isStopping) log.error('a worker ended', { worker: worker.number, status });
-    });
-    endings.add(ended);
-    ended.finally(() => endings.delete(ended)).catch(() => undefined);
-    return listening.promise;
-  }
-
-  async function answerSandbox(child: Subprocess): Promise<void> {
-    const url = await sandboxUrl().catch(() => null);
-    send(child, { kind: 'sandbox', url });
-  }
-
-  async function keepRunning(worker: Worker): Promise<void> {
-    for (;;) {
-      await worker.child?.exited;
-      if (isStopping) return;
-      await Bun.sleep(backOffMs(worker.failures, firstPauseMs, maxPauseMs));
-      worker.failures += 1;
-      if (await launch(worker)) log.info('a worker was replaced', { worker: worker.number });
-    }
-  }
-
-  function sendAll(message: ParentMessage): void {
-    for (const { child } of workers) send(child, message);
-  }
-
-  async function stop(): Promise<void> {
-    isStopping = true;
-    for (const { child, isListening } of workers) {
-      // One that is still starting may not listen to messages yet, and has nothing to lose.
-      if (isListening) send(child, { kind: 'stop' });
-      else child?.kill('SIGTERM');
-    }
-    await Promise.all(endings);
-  }
-
-  /** The first one starts alone: what keeps it from starting keeps the others too. */
-  async function startAll(): Promise<void> {
-    const [first, ...rest] = workers;
-    const areListening =
-      first !== undefined && (await launch(first)) && (await Promise.all(rest.map(launch))).every(Boolean);
-    if (!areListening) throw new OperatorError('A worker did not start, for the reason that it printed.');
-    for (const worker of workers)
-      keepRunning(worker).catch((error: unknown) =>
-        log.error('a worker is no longer watched', { worker: worker.number, error }),
-      );
-  }
-
+  const sendAll = (message: ParentMessage) => {
+    for (const worker of workers) worker.send(message);
+  };
   const hurry = () => sendAll({ kind: 'hurry' });
-  // The parent leaves last, also when it is made to leave at once.
+  const stop = async () => {
+    await Promise.all(workers.map((worker) => worker.stop()));
+  };
+  // The parent leaves last, even when it has to leave at once.
   process.on('exit', () => {
-    for (const { child } of workers) child?.kill('SIGKILL');
+    for (const worker of workers) worker.kill();
   });
   return {
-    listening: startAll(),
+    listening: startAll(workers),
     reload: () => sendAll({ kind: 'reload' }),
     hurry,
     stop,
@@ -131,6 +61,102 @@ export function startWorkers({ config, port, sandboxUrl, log }: Options): Worker
       await stop();
     },
   };
+}
+
+/** The first one starts alone: whatever keeps it from starting would stop the others too. */
+async function startAll(workers: readonly Worker[]): Promise<void> {
+  const [first, ...rest] = workers;
+  const areListening =
+    first !== undefined &&
+    (await first.launch()) &&
+    (await Promise.all(rest.map((worker) => worker.launch()))).every(Boolean);
+  if (!areListening) throw new OperatorError('A worker did not start; it printed why.');
+  for (const worker of workers) worker.keepRunning();
+}
+
+/** One worker, whichever process is at its place at the moment. */
+class Worker {
+  readonly #number: number;
+  readonly #options: Options;
+  #child: Subprocess | null = null;
+  #ended = Promise.resolve();
+  #isListening = false;
+  #isStopping = false;
+  #failures = 0;
+
+  /** They are numbered from 1. */
+  constructor(number: number, options: Options) {
+    this.#number = number;
+    this.#options = options;
+  }
+
+  /** Resolves with whether it listened before it ended. */
+  launch(): Promise<boolean> {
+    if (this.#isStopping) return Promise.resolve(false);
+    const listening = Promise.withResolvers<boolean>();
+    const startedAtMs = performance.now();
+    const { config, port, log } = this.#options;
+    const child = Bun.spawn([...thisProgram(), ...process.argv.slice(2)], {
+      env: workerEnvironment(config, this.#number, port),
+      stdio: ['ignore', 'inherit', 'inherit'],
+      // In its own session: Ctrl-C in the terminal reaches the parent alone, which passes it on.
+      detached: true,
+      ipc: (message: WorkerMessage) => {
+        if (message.kind === 'listening') {
+          this.#isListening = true;
+          listening.resolve(true);
+        } else this.#answerSandbox(child).catch(() => undefined);
+      },
+    });
+    this.#child = child;
+    this.#ended = child.exited.then((status) => {
+      this.#child = null;
+      this.#isListening = false;
+      listening.resolve(false);
+      if (performance.now() - startedAtMs > soundMs) this.#failures = 0;
+      if (!this.#isStopping) log.error('a worker ended', { worker: this.#number, status });
+    });
+    return listening.promise;
+  }
+
+  async #answerSandbox(child: Subprocess): Promise<void> {
+    const url = await this.#options.sandboxUrl().catch(() => null);
+    send(child, { kind: 'sandbox', url });
+  }
+
+  /** Replaces it whenever it has ended without being asked. */
+  keepRunning(): void {
+    this.#replaceForever().catch((error: unknown) =>
+      this.#options.log.error('a worker is no longer watched', { worker: this.#number, error }),
+    );
+  }
+
+  async #replaceForever(): Promise<void> {
+    for (;;) {
+      await this.#ended;
+      if (this.#isStopping) return;
+      await Bun.sleep(backOffMs(this.#failures, firstPauseMs, maxPauseMs));
+      this.#failures += 1;
+      if (await this.launch()) this.#options.log.info('a worker was replaced', { worker: this.#number });
+    }
+  }
+
+  send(message: ParentMessage): void {
+    send(this.#child, message);
+  }
+
+  /** It drains. Resolves when it has ended. */
+  async stop(): Promise<void> {
+    this.#isStopping = true;
+    // One that is still starting may not listen to messages yet, and has nothing to lose.
+    if (this.#isListening) this.send({ kind: 'stop' });
+    else this.#child?.kill('SIGTERM');
+    await this.#ended;
+  }
+
+  kill(): void {
+    this.#child?.kill('SIGKILL');
+  }
 }
 
 /** A single executable has its script inside. */

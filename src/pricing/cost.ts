@@ -88,7 +88,7 @@ function isOffPeak(bands: TimeBands, at: Date): boolean {
   return start < end ? start <= time && time < end : start <= time || time < end;
 }
 
-// Constructing a formatter costs far more than using one; there are only as many as the catalogue names timezones.
+// Constructing a formatter costs far more than using one; there are only as many as the catalogue has timezones.
 const clocks = new Map<string, Intl.DateTimeFormat>();
 
 function clockIn(timezone: string): Intl.DateTimeFormat {

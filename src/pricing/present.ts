@@ -1,6 +1,7 @@
 /** A price as the contract's `pricing` object, its fields in the contract's order. */
+
+import { type RawJson, rawJson } from '../json/raw.ts';
 import { formatMoneyShort, type Money } from '../lib/money.ts';
-import { type RawJson, rawJson } from '../lib/raw-json.ts';
 import type { Price, PriceBasis, TimeBands, TokenPrice, TokenRates } from './price.ts';
 
 type PublicRates<Decimal> = { input: Decimal; output: Decimal };

@@ -7,7 +7,7 @@ const patienceMs = 4_000;
 
 export type PriceList = Readonly<{ version: string; digest: string; content: unknown }>;
 
-/** Stores a price list for ever, once per content, and returns the ID by which Generations refer to it. */
+/** Stores a price list permanently, once per content, and returns the ID by which Generations refer to it. */
 export async function storePriceList(sql: SQL, { version, digest, content }: PriceList): Promise<number> {
   const digestBytes = Buffer.from(digest, 'hex');
   await sql`

@@ -1,6 +1,6 @@
 /**
  * A chat call as a request of Anthropic's Messages API, documented at platform.claude.com/docs/en/api/messages.
- * What the format does not support has been rejected before, in anthropic-unsupported.ts.
+ * anthropic-unsupported.ts has already rejected whatever the format does not support.
  */
 import type {
   ChatCall,
@@ -109,8 +109,8 @@ function wireToolUse({ id, name, arguments: text }: ToolCall, uses: Map<string, 
 const ownPrefix = 'recoded-';
 
 /**
- * The format allows few characters in IDs and wants them unique in the conversation. Others, and repeated ones, are
- * encoded: the same way in the call and its result, and differently for different IDs.
+ * The format allows few characters in IDs and wants them unique in the conversation. Any other ID is encoded: the same
+ * way in the call and its result, and differently for different IDs.
  */
 function wireId(id: string, use: number): string {
   if (use === 1 && /^[a-zA-Z0-9_-]+$/.test(id) && !id.startsWith(ownPrefix)) return id;

@@ -1,6 +1,6 @@
 /**
  * What Anthropic's Messages API does not support, or rejects with an error that would not help the client. Checked in
- * the order of the contract's parameters. What only some of its models reject belongs in the catalogue.
+ * the order of the contract's parameters. Whatever only some of its models reject belongs in the catalogue.
  */
 import { inputSchema, isBlank, sentMediaType } from './anthropic-request.ts';
 import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
@@ -91,7 +91,7 @@ function answersProblem(turns: readonly ChatMessage[]): string | null {
     : 'This model needs one tool message for each tool call, right after the assistant message that holds it.';
 }
 
-/** Some models would continue the assistant's own text and the newer ones reject it; the contract asks for neither. */
+/** Older models would continue a last assistant message, and newer ones reject it; the contract asks for neither. */
 function endProblem(last: ChatMessage | undefined): string | null {
   return last === undefined || last.role === 'assistant'
     ? 'This model answers a user or tool message: end the conversation with one.'
@@ -114,7 +114,7 @@ function stopProblem({ stop }: ChatCall): string | null {
     : null;
 }
 
-/** Zero is what happens without it. */
+/** Zero is the default. */
 function presencePenaltyProblem({ presencePenalty }: ChatCall): string | null {
   return presencePenalty === null || presencePenalty === 0
     ? null
@@ -135,7 +135,8 @@ function toolProblem(tool: Tool): string | null {
     return 'The parameters of a tool must be a JSON Schema of the type "object".';
   if (['oneOf', 'anyOf', 'allOf'].some((keyword) => Object.hasOwn(parameters, keyword)))
     return 'This model takes no oneOf, anyOf or allOf at the top of the parameters of a tool: use them inside properties.';
-  // A strict tool is held to the same subset as a response format: platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
+  // A strict tool is held to the same subset as a response format, as documented at
+  // platform.claude.com/docs/en/agents-and-tools/tool-use/strict-tool-use.
   return strict === true ? schemaProblem(inputSchema(tool)) : null;
 }
 
@@ -214,7 +215,7 @@ function mayBeObject(type: unknown): boolean {
   return Array.isArray(type) ? type.includes('object') : type === 'object';
 }
 
-/** Goes into the keywords that hold schemas; what stands in enum, const or default is data. */
+/** Descends into the keywords that hold schemas; the contents of enum, const and default are data. */
 function firstInnerProblem(schema: Fields, problemIn: (inner: unknown) => string | null): string | null {
   let problem = problemIn(schema.items);
   for (const name of listsOfSchemas)

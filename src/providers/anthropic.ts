@@ -66,7 +66,7 @@ function textOf(value: unknown, code: ReadingError): string {
 /** A call whose block is still open. `rest` is what still has to be sent when the block ends. */
 type OpenCall = { readonly index: number; rest: string };
 
-/** What later events of a stream build on. */
+/** The state that later events of a stream build on. */
 type Progress = {
   /** By the index of their blocks, which also counts text blocks. */
   readonly openCalls: Map<number, OpenCall>;
@@ -163,7 +163,7 @@ function readMessageDelta(event: Fields, progress: Progress): readonly ChatEvent
   return events;
 }
 
-/** Counts cover the whole answer so far: a new one replaces what was known. */
+/** Counts cover the whole answer so far: a new one replaces the last. */
 function noteInput(reported: Fields | null, { input }: Progress): void {
   for (const field of inputFields) input[field] = reported?.[field] ?? input[field];
 }

@@ -46,7 +46,7 @@ export class Call {
   endedBy: EarlyEnd | null = null;
   readonly #link: Link;
   readonly #deadline: Deadline;
-  /** What is left of the whole call's time, as of `#waitingSinceMs`. */
+  /** The time left for the whole call, as of `#waitingSinceMs`. */
   #leftMs: number;
   #waitingSinceMs: number | null;
   /** Whether the deadline is the end of that time, and not of the wait for a chunk. */
@@ -93,7 +93,7 @@ export class Call {
     this.controller.abort();
   }
 
-  /** The failure that this is for the client; null when nothing ended the call early. */
+  /** The failure as the client sees it; null when nothing ended the call early. */
   earlyEnd(status: number | null, isStream: boolean): ProviderError | null {
     switch (this.endedBy) {
       case null:
@@ -119,7 +119,7 @@ export class Call {
     this.controller.abort();
   }
 
-  /** Time that this process itself lost is none of the provider's. */
+  /** Time that this process itself lost does not count against the provider. */
   #nowMs(): number {
     return this.#link.calls.deadlines.nowMs();
   }

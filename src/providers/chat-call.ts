@@ -54,7 +54,7 @@ export class ChatReader implements EventReader<ChatEvent> {
 
   read(data: string): readonly ChatEvent[] {
     const events = this.#read(data);
-    // Samples are no part of the stream, so they are read by a reader of their own.
+    // Samples are not part of the stream, so they get their own reader.
     this.#template?.learn(data, events, () => this.#adapter.openReader(this.#upstream));
     return events;
   }

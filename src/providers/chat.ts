@@ -76,14 +76,14 @@ export type ChatEvent =
 
 /** A wire format, both ways. */
 export type ChatAdapter = Readonly<{
-  /** What of this call the format does not support; null when it supports all of it. Nothing is ever dropped silently. */
+  /** The first thing in this call that the format does not support, or null. Nothing is ever dropped silently. */
   unsupported: (call: ChatCall, dialect: Dialect) => Unsupported | null;
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
-  /** Reads the JSON body of a non-streamed response; throws a ProviderError when it is not one. */
+  /** Reads the JSON body of a non-streamed answer; throws a ProviderError when it is not one. */
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;
   /**
    * Makes a reader for one stream: it gets the data of each event in turn and returns what it means, or throws a
-   * ProviderError. It also gets what follows data that it could not read.
+   * ProviderError. After data that it could not read, it still gets the rest.
    */
   openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
   /** Whether chunks of text mean the same wherever they are in a stream, as text-template.ts requires. */

@@ -18,7 +18,7 @@ const nothingToStop = () => undefined;
 export class ConnectWatchdog {
   readonly #host: string;
   readonly #port: number;
-  /** False where calls go through a proxy: the provider's own address may not be reachable from here then. */
+  /** False where calls go through a proxy: then the provider's own address may not be reachable from here. */
   readonly #isDirect: boolean;
   #heardAtMs = Number.NEGATIVE_INFINITY;
   #watching = 0;

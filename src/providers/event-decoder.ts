@@ -7,7 +7,7 @@ import { ProviderError } from './upstream.ts';
 export type EventReader<Event> = Readonly<{
   /** Throws a ProviderError when the data cannot be read. */
   read: (data: string) => readonly Event[];
-  /** Stands for data that could not be read. What follows it is still read, because usage may be a part of it. */
+  /** Stands for data that could not be read. The rest is still read, because it may include the usage. */
   unreadable: (error: ProviderError) => Event;
   /** Stands for data that was too long and was skipped. */
   tooLong: () => Event;
@@ -21,7 +21,7 @@ export type EventReader<Event> = Readonly<{
 const lineFeed = 10;
 const nothing = new Uint8Array(0);
 
-// Stateless between complete characters, so they serve every stream. The parser knows what to do with a byte order mark.
+// Stateless between complete characters, so they serve every stream. The parser handles a byte order mark.
 const strictDecoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 const lenientDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
@@ -75,7 +75,7 @@ export class EventDecoder<Event> {
     }
   }
 
-  /** Once is enough: a stream may go on with nothing else. */
+  /** Only the first is reported: the rest of a stream may be just as unreadable. */
   #fail(error: ProviderError, events: Event[]): void {
     if (!this.#isUnreadable) events.push(this.#reader.unreadable(error));
     this.#isUnreadable = true;
@@ -91,7 +91,7 @@ function decode(bytes: Uint8Array): string | null {
   }
 }
 
-/** Where the first line begins that is not UTF-8. Searched by halves: there may be nothing but short lines. */
+/** Where the first line that is not UTF-8 begins. A binary search, because there may be very many short lines. */
 function firstBadLine(bytes: Uint8Array): number {
   let from = 0;
   let to = bytes.length;

@@ -4,10 +4,10 @@ import { EventDecoder, type EventReader } from './event-decoder.ts';
 import { EndedByGateway, ProviderError } from './upstream.ts';
 
 const lineFeed = 10;
-/** Several times the longest answer of any model, in the most verbose format. Nothing else ends a stream that never pauses. */
+/** Several times the longest answer of any model in the wordiest format. Nothing else ends a stream that never pauses. */
 export const maxStreamBytes = 268_435_456;
 
-/** What is used of a body's reader: Bun and Node.js describe the rest of it differently. */
+/** The part of a body's reader that is used: Bun and Node.js type the rest of it differently. */
 type ByteReader = Readonly<{
   read: () => Promise<Readonly<{ done: boolean; value?: Uint8Array | undefined }>>;
 }>;
@@ -58,7 +58,7 @@ export class EventStream<Event> {
     }
   }
 
-  /** Stops the provider if it still sends. Always to be called. */
+  /** Stops the provider if it is still sending. Must always be called. */
   close(): void {
     this.#call.end();
   }

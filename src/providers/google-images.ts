@@ -28,7 +28,7 @@ function imageRequest({ prompt, size, count }: ImageCall, upstream: Upstream): U
   });
 }
 
-/** What the vendor's filters blocked comes without an image, or not at all. */
+/** A prediction that the vendor's filters blocked has no image, or is missing. */
 function readImages(body: unknown): ImageAnswer {
   const urls = arrayAt(body, 'predictions').flatMap((prediction) => {
     const url = readImage(prediction);

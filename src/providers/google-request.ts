@@ -2,7 +2,7 @@
  * What is sent to Google's Gemini API: a call becomes the body of `generateContent`.
  * Documented at ai.google.dev/api/generate-content and ai.google.dev/gemini-api/docs/generate-content.
  */
-import { parseBoundedJson } from '../lib/bounded-json.ts';
+import { parseBoundedJson } from '../json/bounded.ts';
 import {
   type ChatCall,
   type ChatMessage,
@@ -195,7 +195,7 @@ function wireResponseFormat(format: ResponseFormat | null): object {
   return { responseMimeType, responseJsonSchema: isDescribed ? schema : { ...schema, description } };
 }
 
-/** What has no field in the public form of a tool call, and travels in its ID. */
+/** What the public form of a tool call has no field for; it travels in the ID. */
 export type Carried = Readonly<{ signature: string | null; upstreamId: string | null }>;
 
 const nothingCarried: Carried = { signature: null, upstreamId: null };
@@ -204,12 +204,12 @@ const pack = ({ signature, upstreamId }: Carried) =>
   Buffer.from(JSON.stringify([signature, upstreamId])).toString('base64url');
 
 /** The client sends the ID back with the conversation, so nothing has to be stored here. */
-export function callId(generationId: string, index: number, carried: Carried): string {
-  const id = `call_${generationId.replaceAll(/[^a-zA-Z0-9]/g, '')}_${index}`;
+export function callId(requestId: string, index: number, carried: Carried): string {
+  const id = `call_${requestId.replaceAll(/[^a-zA-Z0-9]/g, '')}_${index}`;
   return carried.signature === null && carried.upstreamId === null ? id : `${id}_${pack(carried)}`;
 }
 
-/** A list of two. */
+/** A packed ID is a list of two values. */
 const packedLimits = { depth: 1, values: 2, keys: 0 };
 
 /** Reads only what `callId` wrote: an ID from elsewhere carries nothing, whatever it looks like. */

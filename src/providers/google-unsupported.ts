@@ -1,5 +1,5 @@
 /**
- * What Google's Gemini API does not support, or rejects with an error that would not help the client. What only some of
+ * What Google's Gemini API does not support, or rejects with an error that would not help the client. Whatever only some of
  * its models reject belongs in the catalogue.
  */
 import type { ChatCall, ChatMessage, ImagePart, ToolCall } from './chat.ts';
@@ -44,7 +44,7 @@ function messageProblem(message: ChatMessage): string | null {
 
 const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'];
 
-/** A URL would have to come with the media type of its target, which only a fetch would tell. */
+/** The format wants a media type with a URL, and only fetching the image would reveal it. */
 function imageProblem({ url, detail }: ImagePart): string | null {
   if (detail === 'low')
     return 'This model has no low detail for single images: set detail to "auto" or "high", or leave it out.';

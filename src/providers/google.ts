@@ -25,7 +25,7 @@ export const google: ChatAdapter = {
   hasUniformText: false,
 };
 
-function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
+function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   if (!isObject(body) || isError(body)) throw new ProviderError('provider_unknown_error');
   const usage = readUsage(objectAt(body, 'usageMetadata'));
   const candidate = firstCandidate(body);
@@ -38,7 +38,7 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   const calls = pieces.filter((piece) => piece.type === 'call');
   if (calls.length > maxToolCalls) throw unreadableArguments();
   const toolCalls = calls.map(({ name, arguments: written, carried }, index) => ({
-    id: callId(generationId, index, carried),
+    id: callId(requestId, index, carried),
     name,
     arguments: written,
   }));
@@ -48,11 +48,11 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   return { content: text === '' && toolCalls.length > 0 ? null : text, toolCalls, finishReason, usage };
 }
 
-/** Each event is a complete object that holds what is new. Nothing marks the end but the end of the connection. */
-function openReader({ generationId }: Upstream): (data: string) => readonly ChatEvent[] {
+/** Each event is a complete object that holds what is new. Only the end of the connection marks the end. */
+function openReader({ requestId }: Upstream): (data: string) => readonly ChatEvent[] {
   let callCount = 0;
   let isFinished = false;
-  /** What could not be read may have been the end of the answer: from then on every count may be that of all of it. */
+  /** An unreadable event may have been the end of the answer: from then on any count may cover all of it. */
   let mayBeFinished = false;
 
   function finish(event: ChatEvent, events: ChatEvent[]): void {
@@ -74,7 +74,7 @@ function openReader({ generationId }: Upstream): (data: string) => readonly Chat
       events.push({
         type: 'tool_call',
         index,
-        id: callId(generationId, index, piece.carried),
+        id: callId(requestId, index, piece.carried),
         name: piece.name,
       });
       events.push({ type: 'tool_arguments', index, text: piece.arguments });

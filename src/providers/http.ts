@@ -90,7 +90,7 @@ const unreachable = new Set([
 /** The connection broke, possibly because of what was sent over it. */
 const broken = new Set(['ConnectionClosed', 'ECONNRESET', 'EPIPE', 'ETIMEDOUT']);
 
-/** The TLS handshake or the certificate was rejected. Nothing of the request has been sent by then. */
+/** The TLS handshake or the certificate was rejected. Nothing of the request has been sent yet. */
 const isTlsFailure = /^(EPROTO$|ERR_TLS_|ERR_SSL_|CERT_|DEPTH_ZERO_|SELF_SIGNED_|UNABLE_TO_)/;
 
 /** Whether the code of a failed fetch means that there never was a connection. */
@@ -98,7 +98,7 @@ export function isConnectFailure(code: string): boolean {
   return unreachable.has(code) || isTlsFailure.test(code);
 }
 
-/** Whether it means that the provider could not be reached, or was lost on the way. */
+/** Whether it means that the provider could not be reached, or that the connection was lost. */
 export function isUnavailable(code: string): boolean {
   return unreachable.has(code) || broken.has(code);
 }

@@ -8,7 +8,7 @@ export type ImageCall = Readonly<{ prompt: string; size: string; count: number }
 export type ImageAnswer = Readonly<{ urls: readonly string[] }>;
 
 export type ImageAdapter = Readonly<{
-  /** What of this call the format does not support; null when it supports all of it. */
+  /** The first thing in this call that the format does not support, or null. */
   unsupported: (call: ImageCall) => Unsupported | null;
   imageRequest: (call: ImageCall, upstream: Upstream) => UpstreamRequest;
   /** Reads the JSON body of an answer; throws a ProviderError when it holds no image. */

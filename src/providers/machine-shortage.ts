@@ -1,4 +1,4 @@
-/** What this machine itself ran out of when a call could not be made. The provider is not to blame. */
+/** Calls that failed because this machine ran out of something. The provider is not to blame. */
 import { shortOfDescriptors } from '../lib/shortage.ts';
 import { ProviderError } from './upstream.ts';
 
@@ -16,7 +16,7 @@ const disguises = new Set([
   'DNSLookupFailed',
 ]);
 
-/** For the client. What is missing becomes free when another request ends. */
+/** For the client. The resource becomes free when another request ends. */
 const retryAfterSeconds = 1;
 
 /** Another provider may still be reachable, over an existing connection. */
@@ -27,7 +27,7 @@ export class MachineShortage extends ProviderError {
   constructor(shortage: string) {
     super('server_overloaded', null, retryAfterSeconds);
     this.name = 'MachineShortage';
-    this.message = `This machine is short of something: ${shortage}.`;
+    this.message = `This machine is out of resources (${shortage}).`;
     this.shortage = shortage;
   }
 }

@@ -5,30 +5,30 @@ import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt } from './wire.ts';
 
 /** The calls of a non-streamed answer. */
-export function readToolCalls(items: readonly unknown[], generationId: string): ToolCall[] {
+export function readToolCalls(items: readonly unknown[], requestId: string): ToolCall[] {
   if (items.length > maxToolCalls) throw unreadableArguments();
-  return items.map((item, index) => readToolCall(item, index, generationId));
+  return items.map((item, index) => readToolCall(item, index, requestId));
 }
 
-function readToolCall(item: unknown, index: number, generationId: string): ToolCall {
+function readToolCall(item: unknown, index: number, requestId: string): ToolCall {
   const call = objectAt(item, 'function');
   const name = textAt(call, 'name');
   const text = argumentsText(call?.arguments);
   if (!isObject(item) || name === null) throw new ProviderError('provider_unknown_error');
   if (text === null || isTooDeep(text)) throw unreadableArguments();
-  return { id: textAt(item, 'id') ?? madeId(generationId, index), name, arguments: text };
+  return { id: textAt(item, 'id') ?? madeId(requestId, index), name, arguments: text };
 }
 
 /** Assigns the pieces of a stream to calls: which call each belongs to, and when a new one begins. */
 export class ToolCallReader {
-  readonly #generationId: string;
+  readonly #requestId: string;
   /** The IDs of the calls so far, by our own numbering: in the order in which they began. */
   readonly #ids: string[] = [];
   /** Null until the first call: most streams have none. */
   #byWireIndex: Map<number, number> | null = null;
 
-  constructor(generationId: string) {
-    this.#generationId = generationId;
+  constructor(requestId: string) {
+    this.#requestId = requestId;
   }
 
   get count(): number {
@@ -37,7 +37,7 @@ export class ToolCallReader {
 
   /**
    * Reads the pieces of one event, up to the first that cannot be passed on: a million of them may follow. The rest of the
-   * event may hold the usage, so that is an event and not an error.
+   * event may hold the usage, so the failure becomes an event and is not thrown.
    */
   readAll(items: readonly unknown[], events: ChatEvent[]): void {
     for (const item of items) {
@@ -83,7 +83,7 @@ export class ToolCallReader {
     const name = textAt(call, 'name');
     const index = this.#ids.length;
     if (name === null || index >= maxToolCalls) return null;
-    const id = textAt(item, 'id') ?? madeId(this.#generationId, index);
+    const id = textAt(item, 'id') ?? madeId(this.#requestId, index);
     this.#ids.push(id);
     const wireIndex = wireIndexOf(item);
     if (wireIndex !== null) {
@@ -105,8 +105,8 @@ function wireIndexOf({ index }: Fields): number | null {
 }
 
 /** A client cannot answer a call without an ID. This one stays within the 40 characters that OpenAI allows. */
-function madeId(generationId: string, index: number): string {
-  return `call_${generationId.slice(-24)}_${index}`;
+function madeId(requestId: string, index: number): string {
+  return `call_${requestId.slice(-24)}_${index}`;
 }
 
 /** The arguments are JSON as text; some servers send the object itself, as in Ollama's own format. */

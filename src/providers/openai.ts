@@ -18,13 +18,13 @@ import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from '
 
 export const openai: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader, hasUniformText: true };
 
-function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
+function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   // Some servers report a failure with a success status.
   if (isObject(body) && hasError(body)) throw new ProviderError('provider_unknown_error');
   const choice = firstChoice(body);
   const message = objectAt(choice, 'message');
   if (choice === null || message === null) throw new ProviderError('provider_unknown_error');
-  const toolCalls = readToolCalls(arrayAt(message, 'tool_calls'), generationId);
+  const toolCalls = readToolCalls(arrayAt(message, 'tool_calls'), requestId);
   const content = message.content ?? null;
   if (content !== null && typeof content !== 'string' && !Array.isArray(content))
     throw new ProviderError('provider_unknown_error');
@@ -39,8 +39,8 @@ function readAnswer(body: unknown, { generationId }: Upstream): ChatAnswer {
   };
 }
 
-function openReader({ generationId }: Upstream): (data: string) => readonly ChatEvent[] {
-  const toolCalls = new ToolCallReader(generationId);
+function openReader({ requestId }: Upstream): (data: string) => readonly ChatEvent[] {
+  const toolCalls = new ToolCallReader(requestId);
   return (data) => {
     if (data === '[DONE]') return [{ type: 'end' }];
     const chunk = parseObject(data);
@@ -80,7 +80,7 @@ function textOfParts(parts: readonly unknown[]): string {
   return text;
 }
 
-/** Usage is in the chunk; Moonshot has it in the choice, and Groq in a field of its own. */
+/** Usage is in the chunk; Moonshot has it in the choice, and Groq in a separate field. */
 function usageIn(chunk: Fields, choice: Fields | null): TokenUsage | null {
   if (isObject(chunk.usage)) return readUsage(chunk.usage);
   if (isObject(choice?.usage)) return readUsage(choice.usage);
@@ -125,7 +125,7 @@ function readFinishReason(reason: unknown, hasToolCalls: boolean): FinishReason 
   }
 }
 
-/** Groq has a field of its own for the reason why it stopped a stream early. */
+/** Groq has a separate field for the reason why it stopped a stream early. */
 function hasError(body: Fields): boolean {
   if (body.error !== undefined && body.error !== null) return true;
   return isObject(body.x_groq) && typeof body.x_groq.error === 'string';

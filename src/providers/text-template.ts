@@ -1,7 +1,7 @@
 /**
  * Recognises the common chunk of a stream without parsing it. The text chunks of one stream differ in little but their
- * text, so one that has been parsed shows what the next ones look like around it. Whatever differs in anything else is
- * not recognised, and is parsed.
+ * text, so one that has been parsed shows what the next ones look like around it. A chunk that differs in anything else
+ * is not recognised, and is parsed.
  */
 import type { ChatEvent } from './chat.ts';
 
@@ -9,7 +9,7 @@ import type { ChatEvent } from './chat.ts';
 export type TextTemplate = Readonly<{
   before: string;
   between: string;
-  /** Null when the chunk does not end with a string. OpenAI's end with one of random length, to hide that of the text. */
+  /** Null when the chunk does not end with a string. OpenAI's end with one of random length, to hide the text's. */
   after: string | null;
 }>;
 
@@ -78,7 +78,7 @@ export function readTexts(
   return taken;
 }
 
-/** Where the JSON string ends that continues here; -1 when it needs parsing, because it is more than its characters. */
+/** The end of the JSON string that continues here; -1 when it needs parsing, because not all of it is plain characters. */
 function endOfPlain(text: string, from: number): number {
   for (let at = from; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
@@ -88,14 +88,14 @@ function endOfPlain(text: string, from: number): number {
   return -1;
 }
 
-/** Whether a chunk differs from the template only in its text, which may be one that needs parsing. */
+/** Whether a chunk differs from the template only in its text, even if that needs parsing. */
 function isLike({ before, between, after }: TextTemplate, data: string): boolean {
   const event = `data: ${data}\n\n`;
   if (!event.startsWith(before)) return false;
   return after === null ? event.endsWith(between) : event.endsWith(after) && event.includes(between);
 }
 
-/** A stream that has yielded this many templates in a row without a chunk like any of them is parsed throughout. */
+/** After this many templates in a row that matched no chunk, a stream yields no more. */
 const maxUseless = 3;
 
 /** The template of one stream, learned from its chunks. */

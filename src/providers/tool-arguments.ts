@@ -1,5 +1,5 @@
 /** The arguments of a tool call: JSON as text for clients and for OpenAI, an object in other formats. */
-import { measureJson } from '../lib/json-scan.ts';
+import { measureJson } from '../json/scan.ts';
 import type { ChatMessage, JsonObject } from './chat.ts';
 import { isObject, parseJson, parseObject } from './wire.ts';
 
@@ -8,7 +8,7 @@ export const deepestArguments = 64;
 
 /** As many as a whole body may hold: these texts are parsed here, so the body's own limit did not cover them. */
 const maxValues = 100_000;
-/** More than models write in a whole conversation. Parsing as much as a body may have would block other requests. */
+/** More than models write in a whole conversation. Parsing as much as a body may hold would block other requests. */
 const maxCharacters = 2_000_000;
 
 export const tooMuchToRead = `The tool calls of a conversation may hold ${maxValues} values and ${maxCharacters} characters together.`;

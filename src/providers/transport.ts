@@ -107,7 +107,7 @@ function transportFailure(
   return new ProviderError(failure, status, null, false, isConnectFailure(code), systemCode(code));
 }
 
-/** Null for what does not look like the name of an error, so that nothing else gets into the log. */
+/** Null unless it looks like the name of an error, so that nothing else gets into the log. */
 function systemCode(code: string): string | null {
   return /^[A-Z]\w{1,39}$/.test(code) ? code : null;
 }

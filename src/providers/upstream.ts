@@ -9,7 +9,7 @@ export type Upstream = Readonly<{
   /** How long the answer may get, which is what the hold covers; null for other workloads. */
   maxOutputTokens: number | null;
   dialect: Dialect;
-  generationId: string;
+  requestId: string;
   /** Left out unless traces are exported. */
   traceparent?: string | null;
 }>;
@@ -19,14 +19,14 @@ export type CallOrigin = Readonly<{ requestId: string; traceparent: string | nul
 
 /** The headers of every call. `credentials` carry the key, as the format wants it. */
 export function requestHeaders(
-  { generationId, traceparent }: Upstream,
+  { requestId, traceparent }: Upstream,
   credentials: Readonly<Record<string, string>>,
 ): Record<string, string> {
   return {
     'content-type': 'application/json',
     // The size of a compressed body could not be bounded by its announced length.
     'accept-encoding': 'identity',
-    'x-client-request-id': generationId,
+    'x-client-request-id': requestId,
     ...(traceparent && { traceparent }),
     ...credentials,
   };
@@ -94,7 +94,7 @@ export function withStatus(error: unknown, status: number): unknown {
     : error;
 }
 
-/** The gateway ended the call itself: its total time was up, it sent without end, or the process is stopping. */
+/** The gateway ended the call itself: its total time was up, its stream grew too long, or the process is stopping. */
 export class EndedByGateway extends ProviderError {
   constructor(
     code: 'provider_timeout' | 'malformed_stream_chunk' | 'streaming_error' | 'server_overloaded',

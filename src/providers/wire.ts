@@ -1,6 +1,6 @@
 /** Reads JSON from a provider defensively: what is missing or of another type comes out as null or empty. */
-import { parseBoundedJson } from '../lib/bounded-json.ts';
-import { rawJson } from '../lib/raw-json.ts';
+import { parseBoundedJson } from '../json/bounded.ts';
+import { rawJson } from '../json/raw.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -22,8 +22,8 @@ export function arrayAt(value: unknown, name: string): readonly unknown[] {
 }
 
 /**
- * What an answer or an event may hold. Arguments of tools are nested up to 64 levels themselves, inside of the answer. No
- * answer that was asked for has nearly as many values: most of it is text.
+ * What an answer or an event may hold. Tool arguments alone may be 64 levels deep, inside the answer. No real answer has
+ * nearly as many values: most of it is text.
  */
 const limits = { depth: 128, values: 100_000, keys: 10_000 };
 

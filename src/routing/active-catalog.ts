@@ -20,7 +20,7 @@ export type ActiveCatalog = Readonly<{
   catalog: Catalog;
   priceList: StoredPriceList;
   connections: ReadonlyMap<string, ProviderConnection>;
-  /** Why the key of a provider is not used, for those whose key is set but cannot be used. */
+  /** Why the key of a provider cannot be used although it is set. */
   keyProblems: KeyProblems;
   /** The candidates of each model, in the order of the catalogue. */
   candidates: ReadonlyMap<string, readonly Candidate[]>;
@@ -29,11 +29,11 @@ export type ActiveCatalog = Readonly<{
 export type FollowedCatalog = Readonly<{
   file: string;
   current: () => ActiveCatalog;
-  /** Since when the catalogue is in use, and why the file as it is now is not. */
+  /** Since when the catalogue has been in use, and why the current file is not. */
   status: () => CatalogStatus;
   /** What this node asked of its providers since the last time, for the other nodes. */
   takeCalls: () => ReportedCalls;
-  /** Takes its part of every provider's slots, now that it knows what all live nodes reported. `place` is its own. */
+  /** Takes this node's share of every provider's slots, from what all live nodes reported. `place` is its own. */
   shareSlots: (calls: readonly unknown[], place: number) => void;
   /** Reads the file and the secrets again, whether they look changed or not. */
   reload: () => void;
@@ -115,7 +115,7 @@ function logGateEvent(log: Log, event: GateEvent): void {
   const { provider, model, kind } = event;
   if (kind === 'short') {
     const fields = { provider, model, code: event.shortage };
-    log.error('provider not called, this machine is short of something', fields);
+    log.error('provider not called, this machine is out of resources', fields);
     return;
   }
   const { account, pauseMs } = event;

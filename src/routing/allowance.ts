@@ -6,7 +6,7 @@ import { z } from 'zod';
 
 /** What a node reported of its calls to one provider. */
 export type Demand = Readonly<{
-  /** The most it had in flight since its report before. */
+  /** The most it had in flight since its previous report. */
   inFlight: number;
   /** How many requests it turned away since then because it had no slot. */
   turnedAway: number;
@@ -15,8 +15,8 @@ export type Demand = Readonly<{
 export const noDemand: Demand = { inFlight: 0, turnedAway: 0 };
 
 /**
- * What the node at `place` may have in flight, of all live nodes in the same order on each of them. Every node gets at
- * least one, so that it can serve at all.
+ * How many calls the node at `place` may have in flight. `demands` are those of all live nodes, in the same order on
+ * each. Every node gets at least one slot, so that it can serve at all.
  */
 export function allowanceOf(max: number, demands: readonly Demand[], place: number): number {
   const own = demands[place] ?? noDemand;
@@ -25,7 +25,7 @@ export function allowanceOf(max: number, demands: readonly Demand[], place: numb
   const inFlight = demands.reduce((sum, demand) => sum + demand.inFlight, 0);
   const free = Math.max(0, max - inFlight);
   if (own.inFlight >= share) return Math.max(1, share);
-  // Slots that other nodes still use beyond their share are not there yet: the free ones are divided.
+  // Slots that other nodes still use beyond their share are not available yet: only the free ones are divided.
   const missing = demands.reduce(
     (sum, demand, index) => sum + Math.max(0, (shares[index] ?? 0) - demand.inFlight),
     0,
@@ -34,7 +34,10 @@ export function allowanceOf(max: number, demands: readonly Demand[], place: numb
   return Math.max(1, own.inFlight + Math.floor((share - own.inFlight) * part));
 }
 
-/** Everyone gets what they want, and an equal part of the rest; when that is too much, nobody gets more than an equal part of what the modest leave. */
+/**
+ * Every node gets what it wants, and an equal part of the rest. If there is not enough, none gets more than an equal part
+ * of what the modest ones leave.
+ */
 function sharesOf(max: number, demands: readonly Demand[]): number[] {
   const wanted = demands.map(({ inFlight, turnedAway }) => inFlight + turnedAway);
   const shares = wanted.map(() => 0);
@@ -60,10 +63,10 @@ function sharesOf(max: number, demands: readonly Demand[]): number[] {
 
 const callsSchema = z.record(z.string(), z.tuple([z.int().min(0), z.int().min(0)]));
 
-/** By provider. As a node writes it into its report: in flight, turned away. */
+/** By provider, as a node reports it: in flight, turned away. */
 export type ReportedCalls = Readonly<Record<string, readonly [number, number]>>;
 
-/** Of a node of another version, or one that reported nothing, nothing is known. */
+/** Empty for a node of another version, or one that reported nothing. */
 export function readCalls(stored: unknown): ReadonlyMap<string, Demand> {
   const calls = callsSchema.safeParse(stored).data ?? {};
   return new Map(

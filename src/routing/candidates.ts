@@ -2,9 +2,8 @@
 import type { Catalog } from '../models/model.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
-import type { Gate } from './gate.ts';
+import type { Gate, Permit } from './gate.ts';
 import type { Gates } from './gates.ts';
-import type { Permit } from './permit.ts';
 
 /** One way to serve a request: a provider that can be called, what it calls the model, and whether it may be called now. */
 export type Candidate = Readonly<{
@@ -27,7 +26,7 @@ export function upstreamOf(
     model: upstreamModel,
     maxOutputTokens,
     dialect: provider.dialect,
-    generationId: requestId,
+    requestId,
     traceparent,
   };
 }
@@ -78,7 +77,7 @@ export function inOrder<Choice extends Readonly<{ weight: number | null }>>(
 export type PermittedCandidate = Readonly<{ candidate: Candidate; permit: Permit }>;
 
 /** The candidates of one request, one after the other. Those whose gate is shut are skipped. */
-export class Rotation {
+export class CandidatesInTurn {
   readonly #candidates: readonly Candidate[];
   readonly #account: string;
   readonly #isWitness: boolean;

@@ -31,7 +31,7 @@ const windowPerFailure = 4;
 
 export const closedCircuit: Circuit = { state: 'closed', era: 0, count: 0, failures: [] };
 
-/** Opened for the first time, until then. */
+/** The circuit, opened for the first time, until `untilMs`. */
 export function openUntil({ era }: Circuit, untilMs: number): Circuit {
   return { state: 'open', era: era + 1, untilMs, openings: 1 };
 }

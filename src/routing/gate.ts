@@ -3,13 +3,13 @@
  * that the provider asked for, and how many calls it takes at once. Its state is local to this process and survives a
  * change of the catalogue.
  *
- * Only what no request can cause opens everyone's circuit. Failures that a request may have caused open the circuit of its
- * account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; the others
- * have to wait for as long as a circuit is open, once, and one failure is enough to open theirs. So nobody's requests can take from an account what works
- * for it, but for the short pauses of `pause.ts`.
+ * Only what no request can cause opens everyone's circuit. Failures that a request may have caused open the circuit of
+ * its account. When many accounts fail (`outage.ts`), accounts whose last call succeeded are still let through; the
+ * others have to wait for as long as a circuit is open, once, and one failure is enough to open theirs. So nobody's
+ * requests can take from an account what works for it, except for the short pauses of `pause.ts`.
  */
 import type { Provider } from '../models/model.ts';
-import { AccountRecords } from './account-records.ts';
+import { MachineShortage } from '../providers/machine-shortage.ts';
 import {
   beginCall,
   type Circuit,
@@ -23,19 +23,18 @@ import {
 } from './circuit.ts';
 import {
   type CallFailure,
-  type Finding,
-  findingOf,
+  type CountsFor,
+  countsFor,
   pauseSecondsOf,
   rejectsRequest,
   type SetbackKind,
   setbackOf,
-} from './findings.ts';
+} from './failures.ts';
 import { noOutage, type Outage, outageAfter, Witnesses } from './outage.ts';
 import { noPause, type Pause, pausedFor } from './pause.ts';
-import { Permit } from './permit.ts';
-import type { Slots } from './slots.ts';
+import type { Share, Slots } from './slots.ts';
 
-/** A provider that asks for more is tried again after this long, in case it was mistaken. */
+/** A provider that asks for a longer pause is tried again after this long, in case it was mistaken. */
 const maxPauseMs = 3_600_000;
 /** When to look again for a free slot: nobody knows when a call will end. */
 const nextLookMs = 1_000;
@@ -45,7 +44,7 @@ const beforeConnectingMs = 10_000;
 /** The last failure since a success that only the operator can fix. */
 export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | null; at: Date }>;
 
-/** Why a gate is not simply open. Times are of `performance.now()`. */
+/** Why a gate is not simply open. Times are by `performance.now()`. */
 export type GateStatus = Readonly<{
   state: Circuit['state'];
   consecutiveFailures: number;
@@ -58,7 +57,7 @@ export type GateStatus = Readonly<{
 
 /**
  * What a gate reports, for the log: a provider is not called for a model for some time, or is back, for one account or,
- * when that is null, for everyone. Or it could not be called because this machine is short of something.
+ * when that is null, for everyone. Or it could not be called because this machine is out of resources.
  */
 export type GateEvent = Readonly<{ provider: string; model: string }> &
   (
@@ -109,7 +108,7 @@ export class Gate {
     return new Permit(this, account, isWitness, slot, this.#circuit.era, own.era);
   }
 
-  /** An account that was not let through, though its call was paid for, gets a slot before those with their full share. */
+  /** An account that got no slot, although money is held for its call, gets one before those with their full share. */
   turnAway(account: string): void {
     const nowMs = performance.now();
     if (!this.#isShut(account, nowMs)) this.#slots.turnAway(account, nowMs);
@@ -209,23 +208,23 @@ export class Gate {
     if (pauseMs > 0) this.#notePause(call, pauseMs, nowMs);
     const kind = setbackOf(failure);
     if (kind !== null) this.#setback = { kind, upstreamStatus: failure.upstreamStatus, at: new Date() };
-    this.#noteFinding(call, findingOf(failure), nowMs);
+    this.#countFailure(call, countsFor(failure), nowMs);
   }
 
   leave({ slot }: Permit): void {
     this.#slots.leave(slot);
   }
 
-  #noteFinding(call: Permit, finding: Finding, nowMs: number): void {
-    if (finding === 'everyone') this.#noteForEveryone(call, 'failure', nowMs);
-    // Any other failure shows that the provider was reached, with a key that it knows: more than that no probe finds out.
+  #countFailure(call: Permit, whom: CountsFor, nowMs: number): void {
+    if (whom === 'everyone') this.#noteForEveryone(call, 'failure', nowMs);
+    // Any other failure shows that the provider was reached, with a key that it knows: all that a probe can find out.
     else this.#noteForEveryone(call, isProbe(this.#circuit, call.era) ? 'success' : 'nothing', nowMs);
-    if (finding === 'account') {
+    if (whom === 'account') {
       if (call.isWitness) this.#consecutiveFailures += 1;
       this.#witnesses.noteFailure(call.account, call.isWitness, nowMs);
       this.#weighOutage(nowMs);
     }
-    this.#noteForAccount(call, finding === 'account' ? 'failure' : 'nothing', nowMs);
+    this.#noteForAccount(call, whom === 'account' ? 'failure' : 'nothing', nowMs);
   }
 
   #isOwnProbe({ account, accountEra }: Permit): boolean {
@@ -281,5 +280,99 @@ export class Gate {
 
   #report(kind: 'opened' | 'paused' | 'closed', pauseMs: number, account: string | null): void {
     this.#observer({ provider: this.#provider.name, model: this.#model, kind, pauseMs, account });
+  }
+}
+
+/** The right to one call. Only its gate uses its properties. */
+export class Permit {
+  readonly account: string;
+  /** Whether the account's failures may, together with those of many others, concern everyone. */
+  readonly isWitness: boolean;
+  readonly slot: Share;
+  /** The eras of the circuits, everyone's and the account's own, in which the call began or goes on. */
+  era: number;
+  accountEra: number;
+  readonly #gate: Gate;
+  #isEnded = false;
+
+  constructor(gate: Gate, account: string, isWitness: boolean, slot: Share, era: number, accountEra: number) {
+    this.#gate = gate;
+    this.account = account;
+    this.isWitness = isWitness;
+    this.slot = slot;
+    this.era = era;
+    this.accountEra = accountEra;
+  }
+
+  /** The provider has begun to answer. That is all a probe has to find out: a long answer must not keep others waiting. */
+  answered(): void {
+    this.#gate.noteAnswer(this);
+  }
+
+  succeeded(): void {
+    this.#end();
+    this.#gate.noteSuccess(this);
+  }
+
+  /** The call never began, or the gateway ended it. */
+  withdrawn(): void {
+    this.#end();
+    this.#gate.noteNothing(this);
+  }
+
+  failed(failure: CallFailure): void {
+    this.#end();
+    if (failure instanceof MachineShortage) this.#gate.noteShortage(this, failure.shortage);
+    else this.#gate.noteFailure(this, failure);
+  }
+
+  #end(): void {
+    if (this.#isEnded) throw new Error('The call has ended already.');
+    this.#isEnded = true;
+    this.#gate.leave(this);
+  }
+}
+
+type AccountRecord = {
+  circuit: Circuit;
+  /** Until when the provider asked this account to wait. */
+  pausedUntilMs: number;
+};
+
+/** Whether a call of the account would not be let through now. */
+function isShutFor({ circuit, pausedUntilMs }: AccountRecord, nowMs: number): boolean {
+  return nowMs < pausedUntilMs || !canBegin(circuit, nowMs);
+}
+
+/** Beyond this the account that failed longest ago starts over. */
+const maxRecords = 500;
+
+/** How individual accounts fare with the provider: only those whose calls have failed, and a bounded number of them. */
+class AccountRecords {
+  readonly #records = new Map<string, AccountRecord>();
+
+  /** Undefined for an account without failures. */
+  find(account: string): AccountRecord | undefined {
+    return this.#records.get(account);
+  }
+
+  /** For an account whose call has just failed. */
+  findOrAdd(account: string): AccountRecord {
+    const record = this.#records.get(account) ?? { circuit: closedCircuit, pausedUntilMs: 0 };
+    // Moved to the end, so that the first is always the one that failed longest ago.
+    this.#records.delete(account);
+    this.#records.set(account, record);
+    if (this.#records.size > maxRecords) {
+      const [oldest = ''] = this.#records.keys();
+      this.#records.delete(oldest);
+    }
+    return record;
+  }
+
+  /** How many accounts the provider is shut for because of their own failures. */
+  countShut(nowMs: number): number {
+    let count = 0;
+    for (const record of this.#records.values()) if (isShutFor(record, nowMs)) count += 1;
+    return count;
   }
 }

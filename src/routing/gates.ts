@@ -7,7 +7,7 @@ import { Slots } from './slots.ts';
 /** One gate per provider and model, the same one for as long as the process lives. */
 export class Gates {
   readonly #gates = new Map<string, Gate>();
-  /** Of each provider, for all its models. */
+  /** By provider, for all its models. */
   readonly #slots = new Map<string, Slots>();
   readonly #observer: GateObserver;
 

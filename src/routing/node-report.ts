@@ -1,10 +1,10 @@
 /**
- * What a node reports of itself with its heartbeat: circuits and the catalogue in use are local to a node, and the
+ * What a node reports about itself with its heartbeat: circuits and the catalogue in use are local to a node, and the
  * operator wants to see those of all nodes on any of them. Field names are those of the JSON in the database.
  */
 import { z } from 'zod';
 import type { FollowedCatalog } from './active-catalog.ts';
-import { setbackKinds } from './findings.ts';
+import { setbackKinds } from './failures.ts';
 import type { GateStatus } from './gate.ts';
 
 const reportSchema = z.object({
@@ -72,8 +72,8 @@ export function readReport(stored: unknown, nowMs = Date.now()): NodeReport | nu
 type ReportedCircuit = NodeReport['circuits'][number];
 
 /**
- * A gate notices that a time is over only at its next call, which may come hours later. Until then its circuit is not shown
- * as open: the next call goes through and decides, which is what half open means to a reader.
+ * A gate notices that a wait is over only at its next call, which may come hours later. Until then its circuit is not
+ * shown as open: the next call goes through and decides, which is what half open means to a reader.
  */
 function circuitAt(circuit: ReportedCircuit, nowMs: number): ReportedCircuit {
   if (circuit.until === null || Date.parse(circuit.until) > nowMs) return circuit;

@@ -1,15 +1,15 @@
 /**
  * Whether a provider fails for many accounts at once. A request can cause most failures by itself, and anyone may have
- * several accounts, so this is weighed by account: what each met with last, however much it calls. An account that the
- * provider has not served before counts for nothing, because what it sends may never have worked.
+ * several accounts, so this is weighed by account: only the last call of each counts, however many it makes. An account
+ * that the provider has not served before does not count, because what it sends may never have worked.
  */
 
-/** An account that has not called for this long is not asked. Longer than a circuit stays open between probes. */
+/** An account that has not called for this long does not count. Longer than a circuit stays open between probes. */
 const memoryMs = 600_000;
 const maxWitnesses = 500;
 /** Fewer than these prove nothing: their own circuits protect them. */
 const minFailing = 5;
-/** What it costs accounts that did nothing wrong is bounded, because those that fail may be one person's. */
+/** The cost to accounts that did nothing wrong is bounded, because the failing ones may belong to one person. */
 const outageEvery = 10;
 
 /** `startedAtMs` is the start of the last one. */
@@ -31,7 +31,7 @@ export function outageAfter(
 
 type LastCall = Readonly<{ isFailure: boolean; atMs: number }>;
 
-/** The accounts that a provider has served lately, and whether their last call failed. */
+/** The accounts that a provider has served recently, and whether their last call failed. */
 export class Witnesses {
   /** Those that called longest ago come first. */
   readonly #lastCalls = new Map<string, LastCall>();
@@ -43,7 +43,7 @@ export class Witnesses {
     this.#forgetOld(nowMs);
   }
 
-  /** `counts` is false for somebody who may have an account of another name as well. */
+  /** `counts` is false for somebody who may also have an account under another name. */
   noteFailure(account: string, counts: boolean, nowMs: number): void {
     this.#forgetOld(nowMs);
     const isKnown = this.#forget(account);
@@ -52,13 +52,13 @@ export class Witnesses {
     this.#failing += 1;
   }
 
-  /** Whether the account's last call was lately, and succeeded. */
+  /** Whether the account's last call was recent and succeeded. */
   isServed(account: string, nowMs: number): boolean {
     const last = this.#lastCalls.get(account);
     return last !== undefined && !last.isFailure && nowMs - last.atMs < memoryMs;
   }
 
-  /** Whether at least five accounts fail, or `failures` if that is more, and at least half of all that called lately. */
+  /** Whether at least five accounts fail, or `failures` if that is more, and at least half of all that called recently. */
   areManyFailing({ failures }: Readonly<{ failures: number }>, nowMs: number): boolean {
     this.#forgetOld(nowMs);
     return this.#failing >= Math.max(minFailing, failures) && this.#failing * 2 >= this.#lastCalls.size;

@@ -6,7 +6,7 @@
 export type Pause = Readonly<{
   /** Until when it is not called for anyone. */
   untilMs: number;
-  /** Since when pauses are counted, and how much of them is left in this minute. */
+  /** Since when pauses are counted, and how much more this minute allows. */
   sinceMs: number;
   leftMs: number;
 }>;

@@ -12,7 +12,7 @@ export type Share = {
   turnedAwayAtMs: number;
 };
 
-/** An account that has not asked again by then has given up. Clients are asked to come back after a second. */
+/** An account that does not ask again within this time has given up. Clients are asked to come back after a second. */
 const patienceMs = 5_000;
 /** Accounts turned away beyond this number are not remembered. */
 const maxWaiting = 1_000;
@@ -54,7 +54,7 @@ export class Slots {
     if (share.calls === 0) this.#busy -= 1;
   }
 
-  /** Reserves a slot for an account that got none, though its call was paid for. */
+  /** Reserves a slot for an account that got none, although money is held for its call. */
   turnAway(account: string, nowMs: number): void {
     const share = this.#shares.get(account) ?? this.#addShare(account);
     // Moved to the end, so that the first is always the one that was turned away longest ago.
@@ -71,7 +71,7 @@ export class Slots {
     this.#allowance = allowance;
   }
 
-  /** What other nodes should know of this one; counts start over. */
+  /** What other nodes should know about this one. The counts start over. */
   takeDemand(): Demand {
     const demand = { inFlight: this.#maxTaken, turnedAway: this.#turnedAwayCount };
     this.#maxTaken = this.#taken;

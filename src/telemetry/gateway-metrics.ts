@@ -19,7 +19,7 @@ const batchSizes = [1, 2, 4, 8, 16, 32, 64, 128, 256];
 type RequestSeries = {
   readonly requests: CounterSeries;
   readonly durations: HistogramSeries;
-  /** Only of requests that are charged. */
+  /** Only for requests that are charged. */
   charged: Readonly<Record<'inputTokens' | 'outputTokens' | 'cost', CounterSeries>> | null;
 };
 
@@ -48,7 +48,7 @@ export class GatewayMetrics {
   readonly #holds = new Counter('tollgate_holds_total', 'Holds by outcome: held, or the code of the error.', [
     'outcome',
   ]);
-  readonly #writeOffs = new Counter('tollgate_write_offs_total', 'Settlements with a loss, by its reason.', [
+  readonly #writeOffs = new Counter('tollgate_write_offs_total', 'Settlements with a loss, by reason.', [
     'reason',
   ]);
   readonly #reloads = new Counter('tollgate_catalog_reloads_total', 'Reloads of the catalogue.', ['outcome']);
@@ -58,7 +58,7 @@ export class GatewayMetrics {
     'Time to settle.',
     commitSeconds,
   );
-  /** What every request adds to, found once. */
+  /** The series that every request adds to, found once. */
   readonly #held = this.#holds.with('held');
   readonly #holdDurations = this.#holdSeconds.with();
   readonly #settleDurations = this.#settleSeconds.with();
@@ -74,7 +74,7 @@ export class GatewayMetrics {
   #openStreams = 0;
 
   constructor() {
-    // A series that first appears at 1 is an increase that nobody can see.
+    // A series that first appears at 1 shows no increase.
     for (const reason of lossReasons) this.#writeOffs.add(0, reason);
     for (const outcome of ['loaded', 'rejected']) this.#reloads.add(0, outcome);
     this.gauge('tollgate_open_requests', 'Requests in progress.', () => this.#openRequests);
@@ -94,7 +94,7 @@ export class GatewayMetrics {
     this.#openStreams += 1;
   }
 
-  /** For a request that is in no statistics. */
+  /** For a request that is left out of the statistics. */
   requestUncounted(): void {
     this.#openRequests -= 1;
   }

@@ -13,7 +13,7 @@ type Sources = Readonly<{
   ledger: Ledger;
   spool: Spool;
   report: () => NodeReport;
-  abandonedCount: () => number;
+  readOnCount: () => number;
   /** Null when no traces are exported. */
   droppedSpanCount: () => number | null;
   leaseAgeMs: () => number;
@@ -24,9 +24,9 @@ type Sources = Readonly<{
 const lagProbeMs = 250;
 const databaseMs = 1_000;
 
-/** Returns what has to be done before each scrape, and `close`. */
+/** Returns `refresh`, to be called before each scrape, and `close`. */
 export function addGauges(metrics: GatewayMetrics, sources: Sources) {
-  const { ledger, spool, report, abandonedCount, leaseAgeMs, isDraining } = sources;
+  const { ledger, spool, report, readOnCount, leaseAgeMs, isDraining } = sources;
   const lag = new LoopLag();
   let database: DatabaseFigures | null = null;
   let isReady = false;
@@ -34,13 +34,49 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   metrics.gauge('tollgate_draining', '1 while the gateway drains.', () => (isDraining() ? 1 : 0));
   metrics.gauge(
     'tollgate_queue_length',
-    'What waits, by queue.',
+    'Work that is waiting, by queue.',
     () => [
       ['ledger', ledger.counts().waiting],
-      ['abandoned_streams', abandonedCount()],
+      ['abandoned_streams', readOnCount()],
     ],
     { label: 'queue' },
   );
+  addSettlementGauges(metrics, ledger, spool);
+  metrics.gauge(
+    'tollgate_circuit_open',
+    'Models of a provider whose circuit is open.',
+    () => openCircuits(report()),
+    {
+      label: 'provider',
+    },
+  );
+  addDatabaseGauges(metrics, () => database);
+  metrics.gauge(
+    'tollgate_dropped_spans_total',
+    'Spans that the collector did not get.',
+    sources.droppedSpanCount,
+    { type: 'counter' },
+  );
+  metrics.gauge(
+    'tollgate_heartbeat_age_seconds',
+    'Time since the lease of this node was last renewed.',
+    () => leaseAgeMs() / 1000,
+  );
+  addProcessGauges(metrics, lag);
+
+  return {
+    /** If the database does not answer in time, its figures are left out. */
+    refresh: async () => {
+      [database, isReady] = await Promise.all([
+        within(databaseMs, readDatabase(sources.sql)).catch(() => null),
+        sources.isReady(),
+      ]);
+    },
+    close: lag.stop,
+  };
+}
+
+function addSettlementGauges(metrics: GatewayMetrics, ledger: Ledger, spool: Spool): void {
   metrics.gauge(
     'tollgate_unsettled_settlements',
     'Settlements that are not committed yet.',
@@ -54,43 +90,52 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   );
   metrics.gauge(
     'tollgate_spool_free_bytes',
-    'What the spool can still take: room that is set aside, and free on its disk.',
+    'Room left for the spool: set aside for it, and free on its disk.',
     spool.freeBytes,
   );
-  metrics.gauge(
-    'tollgate_circuit_open',
-    'Models of a provider whose circuit is open.',
-    () => openCircuits(report()),
-    {
-      label: 'provider',
-    },
-  );
+}
+
+function* openCircuits({ circuits }: NodeReport): Iterable<readonly [string, number]> {
+  const counts = new Map<string, number>();
+  for (const { provider, state } of circuits)
+    counts.set(provider, (counts.get(provider) ?? 0) + (state === 'open' ? 1 : 0));
+  yield* counts;
+}
+
+type DatabaseFigures = { dead_letters: number; orphan_seconds: number; pingSeconds: number };
+
+function addDatabaseGauges(metrics: GatewayMetrics, figures: () => DatabaseFigures | null): void {
   metrics.gauge(
     'tollgate_dead_letters',
     'Settlements that the database rejected.',
-    () => database?.dead_letters ?? null,
+    () => figures()?.dead_letters ?? null,
   );
   metrics.gauge(
     'tollgate_oldest_orphan_age_seconds',
-    'Age of the oldest open Generation of a node that is gone; 0 without one.',
-    () => database?.orphan_seconds ?? null,
+    'Age of the oldest open Generation of a node that is gone; 0 if there is none.',
+    () => figures()?.orphan_seconds ?? null,
   );
   metrics.gauge(
     'tollgate_database_ping_seconds',
     'How long a query took through the pool, waiting for a connection included.',
-    () => database?.pingSeconds ?? null,
+    () => figures()?.pingSeconds ?? null,
   );
-  metrics.gauge(
-    'tollgate_dropped_spans_total',
-    'Spans that the collector did not get.',
-    sources.droppedSpanCount,
-    { type: 'counter' },
-  );
-  metrics.gauge(
-    'tollgate_heartbeat_age_seconds',
-    'Since the lease of this node was last renewed.',
-    () => leaseAgeMs() / 1000,
-  );
+}
+
+async function readDatabase(sql: SQL): Promise<DatabaseFigures> {
+  const startedAt = performance.now();
+  const [row] = await sql<[Omit<DatabaseFigures, 'pingSeconds'>]>`
+    select (select count(*)::int from dead_letters) as dead_letters,
+           coalesce((
+             select extract(epoch from now() - min(open.created_at))::float8
+             from open_generations as open
+             where not exists (
+               select 1 from nodes
+               where nodes.id = open.node_id and nodes.heartbeat_at > now() - interval '1 minute')), 0) as orphan_seconds`;
+  return { ...row, pingSeconds: (performance.now() - startedAt) / 1000 };
+}
+
+function addProcessGauges(metrics: GatewayMetrics, lag: LoopLag): void {
   metrics.gauge(
     'tollgate_event_loop_lag_seconds',
     'Longest delay of the event loop since the last scrape.',
@@ -110,39 +155,6 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   );
   const startedSeconds = Date.now() / 1000 - process.uptime();
   metrics.gauge('process_start_time_seconds', 'When the process started.', () => startedSeconds);
-
-  return {
-    /** A database that does not answer in time leaves its figures out. */
-    refresh: async () => {
-      [database, isReady] = await Promise.all([
-        within(databaseMs, readDatabase(sources.sql)).catch(() => null),
-        sources.isReady(),
-      ]);
-    },
-    close: lag.stop,
-  };
-}
-
-function* openCircuits({ circuits }: NodeReport): Iterable<readonly [string, number]> {
-  const counts = new Map<string, number>();
-  for (const { provider, state } of circuits)
-    counts.set(provider, (counts.get(provider) ?? 0) + (state === 'open' ? 1 : 0));
-  yield* counts;
-}
-
-type DatabaseFigures = { dead_letters: number; orphan_seconds: number; pingSeconds: number };
-
-async function readDatabase(sql: SQL): Promise<DatabaseFigures> {
-  const startedAt = performance.now();
-  const [row] = await sql<[Omit<DatabaseFigures, 'pingSeconds'>]>`
-    select (select count(*)::int from dead_letters) as dead_letters,
-           coalesce((
-             select extract(epoch from now() - min(open.created_at))::float8
-             from open_generations as open
-             where not exists (
-               select 1 from nodes
-               where nodes.id = open.node_id and nodes.heartbeat_at > now() - interval '1 minute')), 0) as orphan_seconds`;
-  return { ...row, pingSeconds: (performance.now() - startedAt) / 1000 };
 }
 
 class LoopLag {

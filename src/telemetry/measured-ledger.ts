@@ -1,7 +1,7 @@
 import type { Ledger } from '../ledger/ledger.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 
-/** The same ledger, with its holds and settlements timed. Callers get the ledger's own promises and wait for nothing more. */
+/** The same ledger, with its holds and settlements timed. Callers get the ledger's own promises, so nobody waits longer. */
 export function measuredLedger(ledger: Ledger, metrics: GatewayMetrics): Ledger {
   return {
     ...ledger,

@@ -1,4 +1,4 @@
-/** Serves the metrics: on a port of their own, or on the gateway's to those who present the token. */
+/** Serves the metrics: on their own port, or on the gateway's to those who present the token. */
 import { timingSafeEqual } from 'node:crypto';
 import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
@@ -45,12 +45,12 @@ function requireToken({ headers }: Request, token: string): void {
   throw new ApiError('invalid_api_key', { message: 'Send the metrics token as: Authorization: Bearer …' });
 }
 
-/** Both of one length, which the comparison requires. */
+/** Both get the same length, which the comparison requires. */
 function digest(text: string): Buffer {
   return new Bun.CryptoHasher('sha256').update(text).digest();
 }
 
-/** Returns what closes the port again. It is open while the gateway drains. */
+/** Returns a function that closes the port. It stays open while the gateway drains. */
 export function listenForMetrics(hostname: string, port: number, { show }: MetricsPage): () => Promise<void> {
   try {
     const server = Bun.serve({
@@ -59,7 +59,7 @@ export function listenForMetrics(hostname: string, port: number, { show }: Metri
       reusePort: false,
       development: false,
       routes: { '/metrics': { GET: show } },
-      fetch: () => new Response('Only /metrics is here.\n', { status: 404 }),
+      fetch: () => new Response('This port serves only /metrics.\n', { status: 404 }),
     });
     return () => server.stop(true);
   } catch (error) {

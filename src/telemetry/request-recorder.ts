@@ -6,7 +6,7 @@ import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { OtlpExporter } from './otlp-exporter.ts';
 import { spansOf } from './spans.ts';
 
-/** Asked for every few seconds, by machines: they would drown out the requests of customers. */
+/** Machines request these every few seconds, which would drown out the requests of customers. */
 const unrecordedRoutes: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/metrics']);
 
 export class RequestRecorder {

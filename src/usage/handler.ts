@@ -8,7 +8,7 @@ import type { Authenticate } from '../keys/authenticate.ts';
 import { presentUsage } from './present.ts';
 import { type BilledUsage, findRecentUsage, withCharges } from './usage-store.ts';
 
-/** Usage records have the usage, the ledger has the charges. Each lookup has an error code of its own. */
+/** Usage records have the usage, the ledger has the charges. Each lookup has its own error code. */
 export function listUsage({
   reads,
   authenticate,

@@ -1,6 +1,7 @@
 /** Usage as the API returns it. Costs are JSON numbers with all of their 12 decimals. */
+
+import { rawJson } from '../json/raw.ts';
 import { formatMoneyShort, type Money } from '../lib/money.ts';
-import { rawJson } from '../lib/raw-json.ts';
 import type { BilledUsage } from './usage-store.ts';
 
 type Figures = Readonly<{ requests: bigint; inputTokens: bigint; outputTokens: bigint; cost: Money }>;

@@ -67,7 +67,7 @@ export function keepUsageAddedUp(sql: SQL, log: Log): () => Promise<void> {
   };
 }
 
-/** One node does this at a time. Another one that finds the lock taken stops. */
+/** One node does this at a time. A node that finds the lock taken stops. */
 export async function addUpUsage(sql: SQL, isStopped: () => boolean = () => false): Promise<void> {
   const accounts = await sql<{ id: string }[]>`
     select id from accounts left join usage_progress on account_id = id

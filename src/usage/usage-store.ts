@@ -17,7 +17,7 @@ export async function findRecentUsage(sql: SQL, accountId: string, limit: number
 }
 
 /**
- * What was refunded does not count. The planner assumes a tenth of the table for an unknown limit, hence the constant one,
+ * Refunded usage does not count. The planner assumes a tenth of the table for an unknown limit, hence the constant one,
  * which `limit` never exceeds.
  */
 export function recentUsageQuery(sql: SQL, accountId: string, limit: number) {

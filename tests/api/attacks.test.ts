@@ -21,7 +21,7 @@ const patient = 'circuit: { failures: 1000 }';
 
 const held = startHeldProvider();
 
-/** Sends the events that a test has put here, as a stream of OpenAI's format; a text is sent as it is. */
+/** Sends the events that a test has put here, as a stream in OpenAI's format; a string is sent as it is. */
 let script: readonly unknown[] = [];
 const scripted = Bun.serve({
   port: 0,
@@ -89,7 +89,7 @@ async function balanceOf(account: string): Promise<bigint> {
   return money(row.balance);
 }
 
-/** What all calls with this text were worth, by what the provider says that it did. */
+/** What all calls with this text were worth, by the provider's own log. */
 function deliveredFor(text: string): bigint {
   let worth = 0n;
   for (const { body, usage } of fixture.sandbox.entries) {
@@ -120,7 +120,7 @@ async function isEstimated(response: Response): Promise<boolean> {
   return row.is_estimated;
 }
 
-describe('a small balance and answers without end', () => {
+describe('a small balance and endless answers', () => {
   test('12 streams at once deliver no more than is charged for', async () => {
     const { key, account } = await fixture.customer('1.24');
     const before = await balanceOf(account);
@@ -134,7 +134,7 @@ describe('a small balance and answers without end', () => {
     const charged = before - (await balanceOf(account));
     expect(charged).toBe(deliveredFor('twelve-at-once'));
     expect(charged).toBeGreaterThan(0n);
-    // Some run beside each other; those for which not even a short answer is left are told so before any work is done.
+    // Some run concurrently; those that cannot even afford a short answer are told so before any work is done.
     expect(new Set(codes)).toEqual(new Set([null, 'insufficient_balance']));
     expect(codes.filter((code) => code === null).length).toBeGreaterThan(1);
   }, 60_000);
@@ -167,20 +167,20 @@ describe('a small balance and answers without end', () => {
     expect(before - (await balanceOf(account))).toBe(deliveredFor('whole-answer'));
   }, 60_000);
 
-  test('says what is needed, what is there and what would fit, and what fits is carried out', async () => {
+  test('says what is needed, what is there and what would fit, and what fits is served', async () => {
     const { key } = await fixture.customer('0.25');
     const response = await ask(key, 'hello', { max_tokens: 100_000 });
     expect(response.status).toBe(402);
     const { message } = ((await response.json()) as ErrorBody).error;
     expect(message).toMatch(
-      /^This request may cost up to \$7\.\d{4}; \$0\.2500 is available\. With max_tokens ([\d,]+) or less it fits\.$/,
+      /^This request may cost up to \$7\.\d{4}; \$0\.2500 is available\. Set max_tokens to ([\d,]+) or less\.$/,
     );
-    const fits = Number(/max_tokens ([\d,]+)/.exec(message)?.[1]?.replaceAll(',', ''));
+    const fits = Number(/max_tokens to ([\d,]+)/.exec(message)?.[1]?.replaceAll(',', ''));
     expect((await ask(key, 'hello', { max_tokens: fits + 1 })).status).toBe(402);
     expect((await ask(key, 'hello', { max_tokens: fits })).status).toBe(200);
   });
 
-  test('a whole answer without max_tokens has the length of the model when there is money for it', async () => {
+  test('a non-streamed answer without max_tokens may be as long as the model allows if there is money for it', async () => {
     const { key } = await fixture.customer('1000');
     await ask(key, 'full-length');
     const entry = fixture.sandbox.entries.find(({ body }) => JSON.stringify(body).includes('full-length'));
@@ -188,7 +188,7 @@ describe('a small balance and answers without end', () => {
   });
 });
 
-describe('usage that cannot be', () => {
+describe('impossible usage', () => {
   test('is not believed beyond what was asked for', async () => {
     const { key } = await fixture.customer('100');
     const response = await ask(key, '[[usage 10 100000000]] hi', { max_tokens: 5 });
@@ -332,7 +332,7 @@ describe('what was delivered before it went wrong is paid for', () => {
     expect(await isEstimated(response)).toBe(true);
   });
 
-  test.concurrent('an estimate is charged once for a request with a name, whose retry gets the same again', async () => {
+  test.concurrent('an estimate is charged once for an idempotent request, whose retry gets the same response', async () => {
     const { key, account } = await fixture.customer('1');
     const send = () =>
       ask(
@@ -362,7 +362,7 @@ describe('what was delivered before it went wrong is paid for', () => {
   });
 });
 
-test('a key that has as many requests under way as it may is told so, and others of its account are served', async () => {
+test('a key with its maximum of requests in progress is told so, and others of its account are served', async () => {
   const { account, key, keyId } = await fixture.customer('1');
   await fixture.database.sql`update api_keys set max_concurrent = 2 where id = ${keyId}`;
   const other = await runCommand<{ key: string }>(
@@ -387,17 +387,17 @@ test('a key that has as many requests under way as it may is told so, and others
   });
 });
 
-describe('a flood of requests that are refused', () => {
+describe('a flood of refused requests', () => {
   const post = (key: string, body: string) =>
     fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
       body,
     });
-  /** Large ones count for more, so that few are enough. */
+  /** Large ones count for more, so few are enough. */
   const brackets = '['.repeat(400_000);
 
-  /** From eight connections, until one of them is told to wait and `until` holds too. Returns what all were answered. */
+  /** From eight connections, until one of them is told to wait and `until` holds too. Returns all responses. */
   async function flood(send: () => Promise<Response>, until: Promise<unknown>): Promise<Set<string>> {
     const answers = new Set<string>();
     let isOver = false;

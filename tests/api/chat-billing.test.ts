@@ -60,7 +60,7 @@ async function inBandCode(response: Response): Promise<{ code: string | undefine
   return { code: failed && (JSON.parse(failed) as ErrorBody).error.code, isDone: events.at(-1) === '[DONE]' };
 }
 
-describe('while nothing can be held and nothing be settled', () => {
+describe('while nothing can be held or settled', () => {
   let refused: Response;
   let stream: Response;
   let delivered: Awaited<ReturnType<typeof inBandCode>>;
@@ -68,7 +68,7 @@ describe('while nothing can be held and nothing be settled', () => {
 
   // All at the same time, since the gateway tries for several seconds.
   beforeAll(async () => {
-    // The key is known by now, so only the balance is in question.
+    // The key is cached by now, so only the balance has to be looked up.
     expect((await chat('hi')).status).toBe(200);
     stream = await chat('[[usage 10 20]] a b c d e', { model: 'held', stream: true });
     const whole = chat('[[usage 10 20]]', { model: 'held' });
@@ -81,7 +81,7 @@ describe('while nothing can be held and nothing be settled', () => {
     await back('usage_records');
   });
 
-  test('500 balance_lookup_failed when nothing can be held; what might have been held is given back', async () => {
+  test('500 balance_lookup_failed when nothing can be held; what might have been held is released', async () => {
     expect(await codeOf(refused)).toEqual([500, 'balance_lookup_failed']);
   });
 
@@ -175,13 +175,13 @@ test('500 configuration_error for a model that is mapped to no provider: it is n
   expect(response.headers.get('x-should-retry')).toBe('false');
 });
 
-test('a Generation that another node gave up too early is charged, once, and becomes what it really was', async () => {
+test('a Generation that another node gave up too early is charged, once, and gets its real outcome', async () => {
   const response = await chat('[[usage 10 20]] [[long 60]]', { model: 'held-fallback', stream: true });
   await held.holds(1);
   await fixture.database.sql`update nodes set stopped_at = now()`;
   const id = idOf(response);
   const lookNow = async () => (await finishedGeneration(fixture.gateway.origin, key, id)).error?.code;
-  // A node gives others up only after a lease's time without trouble.
+  // A node gives others up only after one lease without trouble of its own.
   expect(await lookNow()).toBe('gateway_interrupted');
   held.release();
   expect(await inBandCode(response)).toEqual({ code: undefined, isDone: true });

@@ -1,13 +1,13 @@
 /**
- * What cannot be brought about from outside a gateway: a defect of our own in the middle of a stream, a node that has no
- * place left to read on for a client that has gone, and a database that takes its time for exactly one thing.
+ * What cannot be caused from outside a gateway: a defect of its own in the middle of a stream, a node without a slot left to
+ * read on for a client that has gone, and a database that is slow for exactly one statement.
  */
 import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
 import { streamChatResponse } from '../../src/chat/stream.ts';
 import { Claim } from '../../src/idempotency/claim.ts';
-import { AbandonedStreams } from '../../src/inference/abandoned-streams.ts';
 import { OpenGeneration } from '../../src/inference/generation.ts';
+import { ReadOnStreams } from '../../src/inference/read-on-streams.ts';
 import type { Settlement } from '../../src/ledger/operations.ts';
 import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
@@ -15,7 +15,7 @@ import type { TokenPrice } from '../../src/pricing/price.ts';
 import { Calls } from '../../src/providers/call.ts';
 import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';
 import { openai } from '../../src/providers/openai.ts';
-import { Rotation } from '../../src/routing/candidates.ts';
+import { CandidatesInTurn } from '../../src/routing/candidates.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -35,7 +35,7 @@ type Served = Readonly<{
 /** Answers one chat request as a stream, from a sandbox and to a real socket, with a ledger that only takes notes. */
 function serveStream(
   content: string,
-  abandoned: AbandonedStreams,
+  readOn: ReadOnStreams,
   openReader: typeof openai.openReader = openai.openReader,
   claim: Claim | null = null,
 ): Served {
@@ -78,8 +78,11 @@ function serveStream(
   };
   const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
-  const rotation = new Rotation([{ connection, upstreamModel: 'm', weight: null, gate }], 'account');
-  const first = rotation.current;
+  const candidates = new CandidatesInTurn(
+    [{ connection, upstreamModel: 'm', weight: null, gate }],
+    'account',
+  );
+  const first = candidates.current;
   if (first === null) throw new Error('The gate is open.');
   const server = Bun.serve({
     port: 0,
@@ -100,12 +103,12 @@ function serveStream(
           bill: { price, bounds, leastInputTokens: 10 },
         },
         generation: new OpenGeneration(facts, provider.name, first, null, ledger, log),
-        rotation,
+        candidates,
         claim,
         client: request.signal,
       };
       const response = await streamChatResponse(run, {
-        abandoned,
+        readOn,
         log,
         recordAttempts: () => Promise.resolve(),
       });
@@ -124,7 +127,7 @@ function serveStream(
 
 test('in-band streaming_error, settled without a charge, the cause in the log only', async () => {
   let count = 0;
-  const served = serveStream('[[chunk-delay 10]] a b c d e f', new AbandonedStreams(), (upstream) => {
+  const served = serveStream('[[chunk-delay 10]] a b c d e f', new ReadOnStreams(), (upstream) => {
     const read = openai.openReader(upstream);
     return (data: string) => {
       count += 1;
@@ -143,8 +146,8 @@ test('in-band streaming_error, settled without a charge, the cause in the log on
   expect(served.settled).toMatchObject([{ status: 'failed', errorCode: 'streaming_error', cost: null }]);
 });
 
-test('a stream that was left and cannot be read on is charged by what was delivered, under-estimated', async () => {
-  const noPlaces = new AbandonedStreams(0);
+test('a stream whose client left and that cannot be read on is charged by what was delivered, under-estimated', async () => {
+  const noPlaces = new ReadOnStreams(0);
   const served = serveStream('[[long 500]] [[chunk-delay 20]]', noPlaces);
   const client = new AbortController();
   const response = await fetch(served.url, { method: 'POST', signal: client.signal });
@@ -176,7 +179,7 @@ test('the time that it takes to store a long response is part of the time that i
     release: () => Promise.resolve(),
     note: () => undefined,
   });
-  const served = serveStream('[[long 500]]', new AbandonedStreams(), openai.openReader, claim);
+  const served = serveStream('[[long 500]]', new ReadOnStreams(), openai.openReader, claim);
   await (await fetch(served.url, { method: 'POST' })).text();
   await served.stop();
   expect(served.settled).toMatchObject([{ status: 'completed', stored: { response: 'staged' } }]);

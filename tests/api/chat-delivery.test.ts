@@ -10,7 +10,7 @@ import { quickGateway } from '../support/quick-lease.ts';
 const held = startHeldProvider();
 
 let fixture: ChatFixture;
-/** Gives up clients that do not read after two seconds, and is stopped by the last test. */
+/** Gives up clients that have not read for two seconds, and is stopped by the last test. */
 let impatient: Gateway;
 
 beforeAll(async () => {
@@ -53,8 +53,8 @@ const someWords = 40_000;
 test('a client that reads slowly gets everything, and the provider is held back meanwhile', async () => {
   const { key, account } = await fixture.customer('100');
   const socket = await rawStream(fixture.gateway, key, `[[long ${pieces}]] [[burst]]`);
-  // Whoever reads is served in the meantime. Of the other's, megabytes are still with the provider: its Generation is
-  // open and nothing has been charged.
+  // Clients that read are served in the meantime. Megabytes of the slow one's answer are still with the provider: its
+  // Generation is open and nothing has been charged.
   const sentFreely = await fixture.customer('100');
   const free = await rawStream(fixture.gateway, sentFreely.key, `[[long ${someWords}]] [[burst]]`);
   expect(await readToEnd(free)).toContain('[DONE]');
@@ -66,7 +66,7 @@ test('a client that reads slowly gets everything, and the provider is held back 
   expect(await ended(account)).toEqual({ status: 'completed', output_tokens: BigInt(pieces) });
 });
 
-/** What the stream ends with. */
+/** The end of the stream. */
 function readToEnd(socket: Socket): Promise<string> {
   let text = '';
   return new Promise((resolve) => {
@@ -105,7 +105,7 @@ test('SIGTERM lets a stream finish, refuses new connections, settles, waits for 
     });
   const response = await ask(reader.key, 40);
   const controller = new AbortController();
-  // The last to end is the one that nobody reads.
+  // The stream that nobody reads ends last.
   const left = await ask(leaver.key, 70, controller.signal);
   await left.body?.getReader().read();
   await held.holds(2);

@@ -1,4 +1,4 @@
-/** The clients that customers have, as they come: the OpenAI SDK, the AI SDK and curl. */
+/** The clients that customers use, unmodified: the OpenAI SDK, the AI SDK and curl. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { dynamicTool, generateText, jsonSchema, Output, streamText } from 'ai';
@@ -90,7 +90,7 @@ describe('the OpenAI SDK', () => {
     expect([text, total]).toEqual(['You said: Hello', 9]);
   });
 
-  test('calls two tools at once, in both modes, and gives back the results', async () => {
+  test('calls two tools at once, in both modes, and returns the results', async () => {
     const messages = [user('[[tools 2]] go')];
     const whole = await openai.chat.completions.create({ model: 'full', messages, tools });
     const streamed = await openai.chat.completions

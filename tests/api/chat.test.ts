@@ -14,7 +14,7 @@ import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 
 const held = startHeldProvider();
 
-/** Beside the usual ones, a provider that is held, and one that must begin to answer soon. */
+/** In addition to the usual ones, a provider that is held, and one that must begin to answer soon. */
 function catalog(url: string): string {
   const { providers, models } = heldModel(held, url);
   return chatCatalog(url, {
@@ -108,7 +108,7 @@ const clock = {
 };
 
 describe('200, a whole answer', () => {
-  test('has exactly the fields of the contract, and nothing of the provider’s own', async () => {
+  test('has exactly the fields of the contract, and nothing that is the provider’s own', async () => {
     const response = await send(ask('Hello'));
     const body = (await response.json()) as Body;
     expect(Object.keys(body)).toEqual(['id', 'object', 'created', 'model', 'choices', 'usage']);
@@ -182,7 +182,7 @@ describe('200, a whole answer', () => {
     ]);
   });
 
-  test('sends the provider what the client asked, re-made, under the provider’s own name of the model', async () => {
+  test('sends the provider the client’s request, rebuilt, with the provider’s own name of the model', async () => {
     const body = ask(
       [
         { type: 'text', text: 'Look' },
@@ -306,7 +306,7 @@ describe('200, a stream', () => {
     expect(await look(response)).toMatchObject({ provider: 'Backup', fallback: true, status: 'completed' });
   });
 
-  test('is whole although the provider omits its last marker', async () => {
+  test('is complete even if the provider omits its last marker', async () => {
     const response = await send(ask('[[no-done]] hi', { stream: true }));
     expect(await readStream(response)).toMatchObject({ error: null, isDone: true });
     expect((await look(response)).status).toBe('completed');
@@ -346,7 +346,7 @@ describe('in-band errors', () => {
     } as Body);
   });
 
-  test('repeated_streaming_chunk_limit: nothing more is passed on, but what was used is paid for', async () => {
+  test('repeated_streaming_chunk_limit: nothing more is forwarded, but what was used is charged', async () => {
     const response = await send(ask('[[repeat 200]]', { stream: true }));
     const { chunks, error, isDone } = await readStream(response);
     expect(error).toMatchObject({ code: 'repeated_streaming_chunk_limit', type: 'provider_error' });
@@ -390,8 +390,8 @@ describe('in-band errors', () => {
 });
 
 /**
- * What is held for a request, and how to have a little more than that reported for it: providers count slightly
- * differently, and that is tolerated.
+ * What is held for a request, and directives that report a little more: providers count slightly differently, which is
+ * tolerated.
  */
 async function justShort(): Promise<{ credit: string; directive: string }> {
   const ofLength = (usage: string) => `[[usage ${usage}]]`.padEnd(40, 'x');
@@ -457,7 +457,7 @@ describe('402, 403, 429', () => {
     }
   });
 
-  test('every answer to a key tells of its rate: refusals, failures, lists and lookups', async () => {
+  test('every response to a key states its rate: refusals, failures, lists and lookups', async () => {
     const { key: own } = await fixture.customer('1', '--rpm', '5');
     const rateOf = (response: Response) =>
       ['limit', 'remaining'].map((name) => response.headers.get(`x-ratelimit-${name}-requests`));

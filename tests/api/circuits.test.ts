@@ -1,4 +1,4 @@
-/** Providers that fail are left alone, asked again with one call, and never called beyond what they take. */
+/** Providers that fail are not called, then tried again with one call, and never called beyond their limit. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import {
   type ChatFixture,
@@ -10,13 +10,13 @@ import { eventually } from '../support/eventually.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
 import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 
-/** Answers what is marked so only when it is let. */
+/** Answers marked requests only when allowed to. */
 const held = startHeldProvider('(held)');
 
 const model = (id: string, providers: string) =>
   `  ${id}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: ${providers} }`;
 
-/** A circuit belongs to a provider and a model: each test has a model of its own. */
+/** A circuit belongs to a provider and a model: each test has its own model. */
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
@@ -63,7 +63,7 @@ function chat(model: string, content: string, more = {}, asKey = key): Promise<R
   });
 }
 
-/** Asks, and goes when the provider has been asked but has not answered yet, or not in full. */
+/** Sends a request, and leaves when the provider has been called but has not answered yet, or not in full. */
 async function leave(
   model: string,
   content: string,
@@ -132,7 +132,7 @@ test('503 all_providers_unavailable while OPEN: no call reaches the provider, no
   expect((await chat('opens', 'hello', { stream: true })).status).toBe(503);
 });
 
-test('after the time exactly one probe goes out; while it is under way nobody else does', async () => {
+test('after its time exactly one probe goes out, and nothing else while it is in progress', async () => {
   await open('recovers');
   await Bun.sleep(450);
   const before = callsOf('recovers');
@@ -147,7 +147,7 @@ test('after the time exactly one probe goes out; while it is under way nobody el
   expect(new Set(after)).toEqual(new Set(['completed']));
 });
 
-test.concurrent('a probe that fails keeps it closed to calls for twice as long', async () => {
+test.concurrent('a probe that fails keeps it open for twice as long', async () => {
   await open('relapses');
   await Bun.sleep(2_050);
   const probedAtMs = performance.now();
@@ -192,7 +192,7 @@ test('requests that the provider refuses, and clients that leave, do not open it
   expect(await codeOfChat('refuses', 'hello')).toBe('completed');
 });
 
-test('whoever is not admitted gives the place back, and the probe too', async () => {
+test('a request that is not admitted returns its slot, and the probe too', async () => {
   const poor = await fixture.customer('0.000001');
   const asPoor = () => chat('single', 'too dear', {}, poor.key);
   for (let count = 0; count < 3; count += 1) expect((await asPoor()).status).toBe(402);
@@ -213,7 +213,7 @@ test('a stream that answers a probe lets the others in at once', async () => {
   await probe.text();
 });
 
-test('nobody else is asked for a client that has gone', async () => {
+test('no other provider is called for a client that has gone', async () => {
   const { key: own, account } = await fixture.customer('1');
   await leave('left', '[[status 503]]', [{}], own);
   await eventually('the end of the request', async () => {
@@ -241,7 +241,7 @@ test('with another provider behind it, an OPEN circuit costs one call and no att
   });
 });
 
-test('no more calls at once than the provider takes', async () => {
+test('no more calls at once than the provider allows', async () => {
   const asked = Array.from({ length: 6 }, () => codeOfChat('narrow', '(held) hello'));
   await firstOf(asked, 4);
   await held.holds(2);
@@ -250,7 +250,7 @@ test('no more calls at once than the provider takes', async () => {
   expect(codes.filter((code) => code === 'completed')).toHaveLength(2);
   expect(codes.filter((code) => code === 'all_providers_unavailable')).toHaveLength(4);
   expect(await codeOfChat('narrow', 'hello')).toBe('completed');
-  // A stream keeps its place until it is over.
+  // A stream keeps its slot until it has ended.
   const streams = await Promise.all([1, 2].map(() => chat('narrow', '(held) [[long 20]]', { stream: true })));
   await held.holds(2);
   expect(await codeOfChat('narrow', 'hello')).toBe('all_providers_unavailable');
@@ -259,7 +259,7 @@ test('no more calls at once than the provider takes', async () => {
   expect(await codeOfChat('narrow', 'hello')).toBe('completed');
 });
 
-test('weights share the calls out', async () => {
+test('weights distribute the calls', async () => {
   await Promise.all(Array.from({ length: 200 }, () => chat('shared', 'hello')));
   const [first, second] = [callsOf('shared'), callsOf('shared-by-steady')];
   expect(first + second).toBe(200);

@@ -87,7 +87,7 @@ describe('strict tools', () => {
     ['m-strict', { tools: [{ type: 'function', function: { strict: true } }] }],
     ['m-anthropic', { tools: [{ name: 'weather', strict: true, input_schema: closed }] }],
     ['m-google', { toolConfig: { functionCallingConfig: { mode: 'VALIDATED' } } }],
-    // Another candidate that cannot honour it is passed over.
+    // A candidate that cannot honour it is skipped.
     ['m-both', { tools: [{ type: 'function', function: { strict: true } }] }],
   ])('%s gets them in its own format', async (id, expected) => {
     const mark = `strict-${id}`;
@@ -191,7 +191,7 @@ describe('what a helper of the SDK returned is sent back', () => {
     });
   });
 
-  test('what is not null stays refused by name', async () => {
+  test('what is not null is still refused by name', async () => {
     const message = { role: 'assistant', content: 'Hi', refusal: 'No.' };
     const response = await post({ model: 'full', messages: [user('x'), message, user('y')] });
     expect((await response.json()) as ErrorBody).toMatchObject({
@@ -200,7 +200,7 @@ describe('what a helper of the SDK returned is sent back', () => {
   });
 });
 
-test('no tools are no tools, and how to use them then means nothing', async () => {
+test('an empty list of tools counts as none, and tool_choice then has no effect', async () => {
   for (const [index, fields] of [
     { tools: [] },
     { tools: [], tool_choice: 'auto' },

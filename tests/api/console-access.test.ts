@@ -1,4 +1,4 @@
-/** Who may call what of the console API: every route, for everyone. A route without a row here fails the first test. */
+/** Who may call which route of the console API: every route, for everyone. A route without a row fails the first test. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { NewInvitation } from '../../src/console/contract.ts';
 import { type ConsoleServices, consoleRoutes } from '../../src/console/routes.ts';
@@ -35,10 +35,10 @@ afterAll(() => fixture.close());
 
 type Row = Readonly<{
   who: Expected;
-  /** What the path names besides the account and a request of it, made anew for each call. */
+  /** What the path names besides the account and a request of it, created anew for each call. */
   names?: () => Promise<Readonly<Record<string, string>>>;
   body?: () => unknown;
-  /** Whether an answer has changed something. */
+  /** Whether a success has changed something. */
   isChange?: boolean;
 }>;
 
@@ -167,7 +167,7 @@ async function callOf(route: string): Promise<[method: string, path: string, bod
   return [method, path, row.body?.(), row];
 }
 
-/** Everything that a call could change, but for what a chat leaves behind when it has ended. */
+/** Everything that a call could change, except for what a chat leaves behind when it has ended. */
 async function state(): Promise<string> {
   const { sql } = fixture.database;
   const [row] = await sql`
@@ -184,7 +184,7 @@ async function state(): Promise<string> {
 }
 
 test('every route has a row, and every row a route', () => {
-  // Nothing is called, so nothing but what makes the routes is needed.
+  // Nothing is called, so only what creates the routes is needed.
   const services = { deriveKey: () => Buffer.alloc(32) } as unknown as ConsoleServices;
   const served = Object.entries(consoleRoutes(services)).flatMap(([path, methods]) =>
     Object.keys(methods).map((method) => `${method} ${path}`),

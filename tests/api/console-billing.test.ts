@@ -113,7 +113,7 @@ describe('the statement', () => {
     expect(data[0]).toMatchObject({ number: 2, generation: { id: charged[0], model: null } });
   });
 
-  test('a refund names the request whose charge it gives back, and an estimated charge is marked', async () => {
+  test('a refund names the request whose charge it returns, and an estimated charge is marked', async () => {
     const { sql } = fixture.database;
     const [key] = await sql`select id from api_keys where account_id = ${fixture.strangersAccount}`;
     const owner = { accountId: fixture.strangersAccount, keyId: key.id as string };

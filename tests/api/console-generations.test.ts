@@ -21,7 +21,7 @@ import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 type List = Page<GenerationRow>;
 
-/** Answers what is marked so only when it is let. */
+/** Answers marked requests only when allowed to. */
 const held = startHeldProvider('(held)');
 
 let fixture: ConsoleFixture;
@@ -99,7 +99,7 @@ async function errorOf(response: Response): Promise<[number, string, string | un
 const newest = (...places: number[]) => places.map((place) => made[place] ?? '').toReversed();
 
 describe('who may', () => {
-  test('one of another account is not found, whichever way it is asked for', async () => {
+  test('one of another account is not found, whichever way it is requested', async () => {
     const { owner, stranger } = fixture.people;
     const theirs = `/api/console/accounts/${fixture.strangersAccount}/generations`;
     expect(await outcomeFor(owner, 'GET', `${path}/${strangers}`)).toBe('generation_not_found');
@@ -111,7 +111,7 @@ describe('who may', () => {
     expect(((await listed.json()) as List).data.map(({ id }) => id)).toEqual([strangers]);
   });
 
-  test('a key of another account is no filter', async () => {
+  test('a key of another account cannot be a filter', async () => {
     expect(await errorOf(await ask(`?key=${fixture.strangersKeyId}`))).toEqual([404, 'key_not_found', 'key']);
     expect(await errorOf(await ask(`?key=${newId()}`))).toEqual([404, 'key_not_found', 'key']);
   });
@@ -250,7 +250,7 @@ describe('the list', () => {
     expect(await errorOf(await ask(query))).toEqual([400, code, param]);
   });
 
-  test('a cursor is good for its account and its filters alone', async () => {
+  test('a cursor is valid for its account and its filters only', async () => {
     const cursor = (await listOf('?limit=1&status=completed')).next_cursor ?? '';
     expect(cursor).not.toBe('');
     expect((await ask(`?cursor=${cursor}&status=completed`)).status).toBe(200);
@@ -263,7 +263,7 @@ describe('the list', () => {
     const theirs = `/api/console/accounts/${fixture.strangersAccount}/generations`;
     const taken = await fixture.people.stranger.send('GET', `${theirs}?cursor=${cursor}&status=completed`);
     expect(await errorOf(taken)).toEqual([400, 'invalid_cursor', 'cursor']);
-    // Nor is one of the public interface, though the same secret signs it.
+    // Nor is one of the public API, although the same secret signs it.
     const [{ secret }] = await fixture.database.sql<[{ secret: string }]>`select secret from gateway_secret`;
     const signed = (purpose: string) =>
       encodeCursor(newId(), [fixture.account, null, null, null], deriveKeys(secret)(purpose), Date.now());
@@ -273,7 +273,7 @@ describe('the list', () => {
 });
 
 describe('one of them', () => {
-  test('tells of its attempts, its key and its charge', async () => {
+  test('shows its attempts, its key and its charge', async () => {
     const [, , id] = made;
     const [row] = await fixture.database.sql`select name, hint from api_keys where id = ${fixture.keyId}`;
     expect(await detailOf(id ?? '')).toMatchObject({
@@ -302,7 +302,7 @@ describe('one of them', () => {
     });
   });
 
-  test('one whose usage is unknown tells of the loss', async () => {
+  test('one whose usage is unknown shows the loss', async () => {
     const response = await chat(fixture.key, 'full', '[[no-usage]] hi');
     await response.text();
     expect(await detailOf(idOf(response))).toMatchObject({
@@ -327,7 +327,7 @@ describe('one of them', () => {
     expect((await detailOf(made[0] ?? '')).ledger?.is_estimated).toBe(false);
   });
 
-  test('a charge that was given back is told with what was charged', async () => {
+  test('a refunded charge is shown with what was charged', async () => {
     const id = await settleAs(fixture.database, ownerOf(fixture));
     await refund(fixture.database, ownerOf(fixture), uuidFromRequestId(id) ?? '');
     expect(await detailOf(id)).toMatchObject({
@@ -338,7 +338,7 @@ describe('one of them', () => {
     });
   });
 
-  test('what a provider reported beyond all bounds is no matter of the customer', async () => {
+  test('what a provider reported beyond all bounds is not shown to the customer', async () => {
     const reported = { inputTokens: 10, outputTokens: 123_456_789 };
     const id = await settleAs(fixture.database, ownerOf(fixture), {
       loss: { reason: 'implausible_usage', amount: dollars('60'), reported },
@@ -479,7 +479,7 @@ describe('pages of an account with many keys', () => {
             await findPage(transaction, caller, { status, model, keyId: null }, before, 11);
             const end = await readSoFar(transaction);
             const context = JSON.stringify({ before, status, model, rows: end.rows - start.rows });
-            // All that is open may be read, once, and of each month and status no more than its first and the page.
+            // Everything open may be read, once, and of each month and status no more than its first row and the page.
             expect(end.scanned - start.scanned, context).toBeLessThanOrEqual(openCount);
             expect(end.rows - start.rows, context).toBeLessThan(openCount + 2 * 11 + 3 * 6);
           });

@@ -29,7 +29,7 @@ async function answerOf<Answer>(response: Response): Promise<Answer> {
   return (await response.json()) as Answer;
 }
 
-/** Makes a key as its owner would. Its secret must never be found anywhere again. */
+/** Creates a key as its owner would. Its secret must never appear anywhere again. */
 async function makeKey(draft: Record<string, unknown> = {}): Promise<NewKey> {
   const made = await answerOf<NewKey>(await owner.send('POST', keysPath, { name: 'Key', ...draft }));
   fixture.canaries.add(made.secret);
@@ -71,7 +71,7 @@ async function refusalOf(secret: string, model?: string): Promise<string | null>
   return body.error?.code ?? null;
 }
 
-/** Waits until requests with a key are answered like this: a node hears of a change soon, but not before all else. */
+/** Waits until requests with a key are answered like this: a node hears of a change soon, but not at once. */
 async function until(expected: string | null, secret: string): Promise<void> {
   await eventually(`the refusal ${expected}`, async () => (await refusalOf(secret)) === expected);
 }
@@ -148,7 +148,7 @@ describe('paths that name nothing', () => {
 });
 
 describe('a new key', () => {
-  test('is made with the defaults, told once, and works', async () => {
+  test('is created with the defaults, shown once, and works', async () => {
     const response = await owner.send('POST', keysPath, { name: '  First  ' });
     expect(response.headers.get('cache-control')).toBe('no-store');
     const { key, secret } = await answerOf<NewKey>(response);
@@ -170,7 +170,7 @@ describe('a new key', () => {
       month_spent: '0.000000000000',
       held: '0.000000000000',
     });
-    // The newest stands first, and the list says nothing but what was told of it.
+    // The newest comes first, and the list has only what was shown of it.
     const list = await owner.send('GET', keysPath);
     const text = await list.text();
     expect(text).not.toContain(secret);
@@ -178,7 +178,7 @@ describe('a new key', () => {
     expect(await refusalOf(secret)).toBeNull();
   });
 
-  test('has the settings that were asked for, and is held to them', async () => {
+  test('has the requested settings, and they are enforced', async () => {
     const { key, secret } = await makeKey({
       name: 'Überall 🗝️',
       requests_per_minute: 1_000_000,
@@ -278,7 +278,7 @@ test.each(['create', 'change', 'replace', 'revoke'] as const)(
 describe('a change', () => {
   const change = (id: string, body: unknown) => owner.send('PATCH', `${keysPath}/${id}`, body);
 
-  test('touches what it names and nothing else, and null takes a limit away', async () => {
+  test('changes what it names and nothing else, and null removes a limit', async () => {
     const settings = {
       requests_per_minute: 5,
       max_concurrent: 3,
@@ -315,7 +315,7 @@ describe('a change', () => {
     await until('monthly_spend_limit_exceeded', secret);
   });
 
-  test('keeps a model on the list that the catalogue no longer has, but takes no new one', async () => {
+  test('keeps a model on the list that the catalogue no longer has, but accepts no new one', async () => {
     const { key } = await makeKey({ allowed_models: ['full'] });
     await fixture.database.sql`
       update api_keys set allowed_models = array['full', 'former'] where id = ${key.id}`;
@@ -413,7 +413,7 @@ describe('a replacement', () => {
     expect(await isRevoked()).toBe(true);
   });
 
-  test('is made once, however many ask for it at the same time', async () => {
+  test('is created once, however many ask for it at the same time', async () => {
     const old = await makeKey({ name: 'Contested' });
     const answers = await Promise.all(
       Array.from({ length: 12 }, (_, index) =>
@@ -459,7 +459,7 @@ describe('revoking', () => {
   const revoke = async (id: string) =>
     await answerOf<Key>(await owner.send('POST', `${keysPath}/${id}/revoke`, {}));
 
-  test('ends a key at once, and again changes nothing', async () => {
+  test('ends a key at once, and a second time changes nothing', async () => {
     const { key, secret } = await makeKey();
     expect(await refusalOf(secret)).toBeNull();
     const revoked = await revoke(key.id);
@@ -488,7 +488,7 @@ describe('revoking', () => {
 });
 
 describe('many keys', () => {
-  /** Puts keys into an account of the owner's own, past what the console checks, in the order of these states. */
+  /** Inserts keys into a separate account of the owner, bypassing the console's checks, in the order of these states. */
   async function accountWith(keys: readonly Readonly<{ count: number; state: Key['state'] }>[]) {
     const { sql } = fixture.database;
     const account = newId();
@@ -593,7 +593,7 @@ describe('many keys', () => {
         .sort()
         .reverse(),
     );
-    // What is not listed can still be ended, and answers as itself.
+    // A key that is not listed can still be revoked.
     const [oldest] = await fixture.database.sql`
       select id from api_keys where account_id = ${keys.split('/')[4]} and name = 'revoked' order by id limit 1`;
     const again = await owner.send('POST', `${keys}/${oldest.id}/revoke`, {});
@@ -602,7 +602,7 @@ describe('many keys', () => {
 });
 
 describe('the list', () => {
-  test('says what a key spent this month, and nothing of months before', async () => {
+  test('says what a key spent this month, and nothing about earlier months', async () => {
     const { key, secret } = await makeKey();
     const response = await chat(secret);
     expect(response.status).toBe(200);

@@ -99,7 +99,7 @@ test('the list names everyone, in the order in which they joined', async () => {
   });
 });
 
-test('a changed role is told and counts at once', async () => {
+test('a changed role is shown and counts at once', async () => {
   const response = await owner.send('PATCH', `${membersPath}/${ids.member}`, { role: 'owner' });
   expect(await response.json()).toMatchObject({ id: ids.member, role: 'owner' });
   const path = `${membersPath}/${ids.owner}`;
@@ -108,7 +108,7 @@ test('a changed role is told and counts at once', async () => {
   expect(await outcomeFor(owner, 'PATCH', path, { role: 'owner' })).toBe('permission_denied');
 });
 
-test('who is removed sees nothing of the account any more', async () => {
+test('a removed member no longer sees anything of the account', async () => {
   const response = await owner.send('DELETE', `${membersPath}/${ids.member}`);
   expect([response.status, await response.text()]).toEqual([204, '']);
   expect(await roles()).toEqual({ owner: 'owner' });
@@ -139,7 +139,7 @@ describe('the last owner', () => {
     expect(await roles()).toEqual(asBefore);
   });
 
-  test('may go when there is another', async () => {
+  test('may leave when there is another', async () => {
     await setRole('member', 'owner');
     expect(await outcomeFor(owner, 'DELETE', `${membersPath}/${ids.owner}`)).toBeNull();
     expect(await roles()).toEqual({ member: 'owner' });

@@ -47,7 +47,7 @@ async function ask<Answer>(method: string, path: string, by = operator): Promise
   return JSON.parse(text) as Answer;
 }
 
-/** Asks until the answer is as it should be. */
+/** Polls until the response is as it should be. */
 async function askUntil<Answer>(path: string, isThere: (answer: Answer) => boolean): Promise<Answer> {
   const found = await eventually(path, async () => {
     const answer = await ask<Answer>('GET', path);
@@ -145,7 +145,7 @@ test('providers are those of the catalogue, with their attempts and the newest f
   expect(Math.abs(Date.now() - dayMs - Date.parse(after.attempts_since))).toBeLessThan(60_000);
 });
 
-test('attempts of the day before are not counted, nor told as failures', async () => {
+test('attempts of the day before are not counted, nor listed as failures', async () => {
   const { sql } = fixture.database;
   const [{ id }] = await sql<[{ id: string }]>`
     select overlay(gen_random_uuid()::text placing left(first_id_at(now() - interval '25 hours')::text, 13) from 1 for 13)::uuid as id`;
@@ -169,7 +169,7 @@ test('circuits and pauses are seen, also those of another node', async () => {
   );
   writeFileSync(catalogFile(), brittle.replace('"2026-11"', '"2026-12"'));
   await askUntil<CatalogStatus>('/catalog', ({ price_version: version }) => version === '2026-12');
-  // What failed before does not count any more after a success.
+  // Earlier failures no longer count after a success.
   await chat('full', 'hello');
   await chat('full', '[[status 503]]');
   await chat('full', '[[status 503]]');
@@ -184,7 +184,7 @@ test('circuits and pauses are seen, also those of another node', async () => {
   const { circuits } = providerIn(providers, 'main');
   const closed = { node, state: 'closed', setback: null } as const;
   expect(circuits.toSorted((a, b) => (a.model < b.model ? -1 : 1))).toEqual([
-    // One account alone has met with this: it is left alone by that one, and by nobody else.
+    // Only one account has had this failure, so only for that one the provider is skipped.
     { ...closed, model: 'full', consecutive_failures: 2, until: null, accounts_shut: 1 },
     { ...closed, model: 'limited', consecutive_failures: 1, until: null, accounts_shut: 0 },
     { ...closed, model: 'plain', consecutive_failures: 0, until: expect.any(String), accounts_shut: 1 },
@@ -208,7 +208,7 @@ test('circuits and pauses are seen, also those of another node', async () => {
       ['alive', false],
     ]);
     expect(here.data.map(({ is_this: isThis }) => isThis)).toEqual([false, true]);
-    // What a call does at one node is nothing to the other: the circuit there is closed.
+    // A call at one node does not affect the other: the circuit there is closed.
     const answered = await fetch(`${second.origin}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
@@ -226,7 +226,7 @@ test('circuits and pauses are seen, also those of another node', async () => {
   ]);
 });
 
-test('a provider that refuses the key, has no credit or does not know the model is told of until it works', async () => {
+test('a provider that refuses the key, has no credit or does not know the model is reported until it works', async () => {
   const setbacks = (providers: Providers) =>
     [...providerIn(providers, 'main').circuits, ...providerIn(providers, 'locked').circuits].flatMap(
       ({ model, setback }) => (setback === null ? [] : [{ model, ...setback }]),
@@ -246,7 +246,7 @@ test('a provider that refuses the key, has no credit or does not know the model 
   await askUntil<Providers>('/providers', (providers) => setbacks(providers).length === 1);
 });
 
-test('nodes tell what they have open, and the dead ones are called lost', async () => {
+test('nodes show what they have open, and dead ones are called lost', async () => {
   const { sql } = fixture.database;
   await sql`
     insert into nodes (id, name, started_at, heartbeat_at, report) values
@@ -307,7 +307,7 @@ test('the catalogue is shown as it is in force, with what cannot be called and w
   });
 });
 
-test('a bad catalogue is told of with its faults, and the one before stays in force', async () => {
+test('a bad catalogue is reported with its faults, and the previous one stays in force', async () => {
   const before = await ask<CatalogStatus>('GET', '/catalog');
   writeFileSync(
     catalogFile(),
@@ -346,7 +346,7 @@ async function audit(isFull = false): Promise<Audit> {
   return data[0] as Audit;
 }
 
-test('the audit tells whether the ledger holds, and what it comes to', async () => {
+test('the audit says whether the ledger is sound, and its totals', async () => {
   const { sql } = fixture.database;
   const first = await audit();
   expect(first).toMatchObject({ state: 'sound', is_full: true, steps_done: first.step_count });
@@ -372,7 +372,7 @@ test('the audit tells whether the ledger holds, and what it comes to', async () 
   expect(await audit(true)).toMatchObject({ state: 'sound', is_full: true });
 });
 
-test('one audit at a time, on all nodes together; it is seen by everyone who asks, and ends with its node', async () => {
+test('one audit at a time, across all nodes; everyone who asks sees it, and it ends with its node', async () => {
   const { sql } = fixture.database;
   const { environment } = fixture;
   const inTheWay = await sql.reserve();
@@ -422,7 +422,7 @@ test('what the database refused to settle is listed until it is settled, while t
     ],
     total: 2,
   });
-  // They are no fault of the ledger's.
+  // They are not faults of the ledger.
   expect((await audit()).state).toBe('sound');
   await database.sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
   expect(await tollgateJson<object>(['ledger', 'retry'], environment)).toEqual({ settled: 2, refused: 0 });
@@ -453,7 +453,7 @@ test('any request is found by its ID, whoever made it', async () => {
   });
 });
 
-test('what a provider reported and was not believed is told to operators, with what it would have cost', async () => {
+test('reported usage that was not believed is shown to operators, with what it would have cost', async () => {
   const owner = { accountId: fixture.account, keyId: fixture.keyId };
   const id = await settleAs(fixture.database, owner, {
     loss: {
@@ -472,11 +472,11 @@ test('what a provider reported and was not believed is told to operators, with w
     reported_usage: { input_tokens: 10, output_tokens: 100_000_000 },
   });
   const { totals } = await audit();
-  // What is only claimed has not been lost.
+  // A mere claim is not a loss.
   expect(totals).toMatchObject({ written_off: '0.000000000000', not_believed: '60.000000000000' });
 });
 
-test('a charge that was given back is found by operators too', async () => {
+test('operators find a refunded charge too', async () => {
   const owner = { accountId: fixture.account, keyId: fixture.keyId };
   const id = await settleAs(fixture.database, owner, { isEstimated: true });
   await refund(fixture.database, owner, uuidFromRequestId(id) ?? '');

@@ -1,4 +1,4 @@
-/** The operator's part of the console API: who may, accounts and their money, users, and what is noted of it all. */
+/** The operator's part of the console API: who may, accounts and their money, users, and what is recorded of it all. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
@@ -48,7 +48,7 @@ import { eventually } from '../support/eventually.ts';
 import { tollgate } from '../support/gateway.ts';
 
 const root = '/api/console/operator';
-/** Nobody who may not start an audit gets this far. */
+/** Only those who may start an audit get this far. */
 const noAudits = { start: () => Promise.reject(new Error('started')), close: () => Promise.resolve() };
 const nobody = '01890a5d-ac96-774b-bcce-b302099a8057';
 
@@ -105,7 +105,7 @@ async function chat(): Promise<string> {
 const draftOf = (name: string) => ({ name, reference: crypto.randomUUID() });
 const newCredit = (amount: string) => ({ amount, memo: null, reference: crypto.randomUUID() });
 
-test('who was an operator until a moment ago is none', async () => {
+test('a dismissed operator has no rights from that moment', async () => {
   await fixture.database.sql`update users set is_operator = false where email = 'operator@example.com'`;
   try {
     expect(await outcomeFor(operator, 'GET', `${root}/accounts`)).toBe('permission_denied');
@@ -115,7 +115,7 @@ test('who was an operator until a moment ago is none', async () => {
   }
 });
 
-test('every statement asks itself whether it is an operator who does it', async () => {
+test('every statement itself checks that an operator runs it', async () => {
   const { sql } = fixture.database;
   const { account } = fixture;
   const [owner, member] = [await userIdOf('owner'), await userIdOf('member')];
@@ -175,7 +175,7 @@ test('every statement asks itself whether it is an operator who does it', async 
 });
 
 describe('accounts', () => {
-  test('are made with an opening credit, or with nothing', async () => {
+  test('are created with an opening credit, or with nothing', async () => {
     const rich = await ask<OperatorAccount>('POST', '/accounts', {
       ...draftOf('  Rich & Co. '),
       credit: '0.000000000001',
@@ -255,7 +255,7 @@ describe('accounts', () => {
     expect(seen).toEqual(names.toReversed());
   });
 
-  test('are found by any part of their name, whatever it holds', async () => {
+  test('are found by any part of their name, whatever characters it has', async () => {
     const names = [
       '100% sure',
       '1000 sure',
@@ -453,7 +453,7 @@ describe('suspension', () => {
     expect(await statusOfApiCall(key)).toBe(200);
     const suspended = await ask<OperatorAccount>('POST', `/accounts/${account}/suspend`, {});
     expect(suspended.is_suspended).toBe(true);
-    // The node hears of it as the others do, a moment after the answer.
+    // The node hears of it as the others do, a moment after the response.
     await eventually('a refusal', async () => (await statusOfApiCall(key)) === 401);
     const refused = await fetch(`${fixture.gateway.origin}/v1/models`, {
       headers: { authorization: `Bearer ${key}` },
@@ -474,7 +474,7 @@ describe('suspension', () => {
     await eventually('an answer', async () => (await statusOfApiCall(key)) === 200);
   });
 
-  test('is noted when it changes something, and by the command line too it holds', async () => {
+  test('is recorded when it changes something, and holds for the command line too', async () => {
     const { id } = await ask<OperatorAccount>('POST', '/accounts', draftOf('Noted'));
     for (const path of ['suspend', 'suspend', 'resume', 'resume'])
       await ask('POST', `/accounts/${id}/${path}`, {});
@@ -523,7 +523,7 @@ describe('users', () => {
     expect(new Set(ids).size).toBe(4);
   });
 
-  test('are invited by a link that is good once', async () => {
+  test('are invited by a link that works once', async () => {
     const body = { email: 'Invited@Example.com', account_id: fixture.account, role: 'member' };
     const { user, reset_url: resetUrl, expires_at: expiresAt } = await ask<NewUser>('POST', '/users', body);
     expect(user).toMatchObject({

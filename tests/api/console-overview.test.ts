@@ -1,7 +1,12 @@
 /** The console's overview: how an account stands, and what needs attention. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { attentionTo, type Circuit, type Facts, type WatchedKey } from '../../src/console/attention.ts';
+import {
+  attentionTo,
+  type Facts,
+  type ReportedCircuit,
+  type WatchedKey,
+} from '../../src/console/attention.ts';
 import type { Attention, Overview } from '../../src/console/contract.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -90,7 +95,7 @@ describe('an account', () => {
     });
   });
 
-  test('tells of its days and of its requests, and not of those of others', async () => {
+  test('has its own days and requests, and not those of others', async () => {
     const today = dayOf(new Date());
     const used = (keyId: string, day: string, cost: Money) => ({
       keyId,
@@ -138,7 +143,7 @@ describe('an account', () => {
     const key = await runCommand<{ id: string }>(['key', 'create', '--account', id], fixture.environment);
     await sql`insert into memberships (user_id, account_id, role)
       select id, ${id}, 'member' from users where email = 'member@example.com'`;
-    /** One for each minute of so many up to `since`, which end a minute later. */
+    /** One for each of this many minutes up to `since`; each ends a minute later. */
     const add = (count: number, since: Date, status: string, latencyMs: number) => sql`
       insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
         attempt_count, input_tokens, output_tokens, units, unit, latency_ms, time_to_first_token_ms, error_code,
@@ -151,7 +156,7 @@ describe('an account', () => {
       const response = await fixture.people.member.send('GET', `/api/console/accounts/${id}/overview`);
       return ((await response.json()) as Overview).recent;
     };
-    // The table wants a cost of what completed, and a charge would be needed for it; cancelled and failed ones do here.
+    // A completed one would need a cost and a charge; cancelled and failed ones are enough here.
     await add(5, inDays(-1.2), 'failed', 100);
     expect(await recentOf()).toMatchObject({ requests: 0, success_share: null });
     // These began more than a day ago and ended within it.
@@ -173,7 +178,7 @@ describe('an account', () => {
     expect(await recentOf()).toMatchObject({ requests: 10_000, failed: 0, success_share: null });
   }, 60_000);
 
-  test('that is suspended, with keys that need attention and a provider that is left alone', async () => {
+  test('that is suspended, with keys that need attention and a provider that is skipped', async () => {
     const { sql } = fixture.database;
     await chat('hi', 'full');
     const key = async (name: string, limit: string | null, expiresAt: Date | null = null) => {
@@ -302,7 +307,7 @@ describe('attention', () => {
 
   const amount = fc.bigInt({ min: 0n, max: 10n ** 15n });
 
-  test('days left are never more than there are, and low is what its rule says', () => {
+  test('days left are never overstated, and a balance is low as its rule says', () => {
     fc.assert(
       fc.property(amount, amount, (available, dailySpend) => {
         const [one, ...rest] = of({ account: { ...calm.account, balance: available }, dailySpend });
@@ -347,7 +352,7 @@ describe('attention', () => {
     expect(of({ keys: [{ ...watched, isExpired: true }] })).toEqual([]);
   });
 
-  test('of keys that expire, those that were replaced are known to end', () => {
+  test('of keys that expire, replaced ones need no attention', () => {
     const expiresAt = new Date('2026-01-01');
     const kinds = (changes: Partial<WatchedKey>) =>
       of({ keys: [{ ...key, expiresAt, ...changes }] }).map(({ kind }) => kind);
@@ -362,7 +367,7 @@ describe('attention', () => {
     expect(of({ keys: many })).toHaveLength(20);
   });
 
-  const circuit: Circuit = {
+  const circuit: ReportedCircuit = {
     provider: 'p',
     model: 'm',
     state: 'open',
@@ -372,7 +377,7 @@ describe('attention', () => {
     setback: null,
   };
 
-  test('a circuit that is open on several nodes is one, until the last of them asks again', () => {
+  test('a circuit that is open on several nodes counts once, until the last of them tries again', () => {
     const later = { ...circuit, until: '2026-01-01T00:00:09.000Z' };
     const expected = [{ kind: 'model_unavailable', model: 'm', provider: 'P', until: later.until }];
     expect(of({ circuits: [circuit, later, { ...circuit, until: null }] }) as unknown[]).toEqual(expected);
@@ -380,7 +385,7 @@ describe('attention', () => {
   });
 
   test('only open ones count, and only of models that the account calls', () => {
-    const others: Circuit[] = [
+    const others: ReportedCircuit[] = [
       { ...circuit, state: 'half_open' },
       { ...circuit, state: 'closed' },
       { ...circuit, model: '__proto__' },

@@ -112,7 +112,7 @@ describe('who may', () => {
 });
 
 describe('an answer', () => {
-  test('as a whole is the endpoint’s, and is charged to the key', async () => {
+  test('without streaming is the endpoint’s, and is charged to the key', async () => {
     const response = await play(ask('hello [[usage 10 20]]'));
     expect(response.status).toBe(200);
     const completion = (await response.json()) as { id: string; object: string; usage: object };
@@ -157,7 +157,7 @@ describe('an answer', () => {
     expect(await generationOf(response)).toMatchObject({ status: 'failed' });
   });
 
-  test('is given again to a request with the same name, from either side', async () => {
+  test('is replayed for the same idempotency key, from either side', async () => {
     const request = ask('named');
     const headers = { 'idempotency-key': newId() };
     const first = await play(request, { headers });
@@ -175,7 +175,7 @@ describe('an answer', () => {
     expect(fixture.sandbox.entries.length).toBe(calls);
   });
 
-  test('that nobody waits for any more is settled as cancelled', async () => {
+  test('that nobody waits for is settled as cancelled', async () => {
     const { origin } = fixture.gateway;
     const request = ask('[[long 30]] [[chunk-delay 50]]', { stream: true });
     const client = openLeavingClient(
@@ -263,7 +263,7 @@ describe('a key is held to', () => {
     const { sql } = fixture.database;
     await sql`update accounts set suspended_at = now() where id = ${fixture.account}`;
     try {
-      // From now on nothing is carried out, and why is known as soon as the node has heard of it.
+      // From now on nothing runs, and the reason is given as soon as the node has heard of it.
       const told = await eventually('a refusal with its reason', async () => {
         const response = await play(ask('hello'));
         expect(response.status).toBeWithin(401, 404);
@@ -324,7 +324,7 @@ describe('what is wrong with the inner request', () => {
       }),
     ]);
     expect(there.ok).toBe(false);
-    // How far a path is shown is bounded, so of the deepest one only the beginning is compared.
+    // Long paths are shortened, so only the beginning of the deepest one is compared.
     const told = async (response: Response) => {
       const { error } = (await response.json()) as ErrorBody;
       return [response.status, error.code, error.message, error.param?.slice(0, 50)];
@@ -417,7 +417,7 @@ describe('the models', () => {
     expect(found('misplaced')).toMatchObject({ endpoint: null, sizes: [] });
   });
 
-  test('are told to nobody who does not belong to the account', async () => {
+  test('are shown only to members of the account', async () => {
     for (const account of [fixture.strangersAccount, newId(), "'", '__proto__'])
       expect((await errorOf(await list(encodeURIComponent(account)))).slice(0, 2)).toEqual([
         404,

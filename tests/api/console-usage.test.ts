@@ -2,13 +2,13 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createAccount } from '../../src/accounts/account-store.ts';
+import { auditLedger } from '../../src/audit/audit.ts';
 import type { Usage } from '../../src/console/contract.ts';
 import { parseRange } from '../../src/console/usage.ts';
 import { asText, quoted } from '../../src/console/usage-csv.ts';
 import { beginningOf, findUsage } from '../../src/console/usage-queries.ts';
 import { ApiError } from '../../src/errors.ts';
 import { createKey } from '../../src/keys/key-store.ts';
-import { auditLedger } from '../../src/ledger/audit.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { formatMoney, parseMoney } from '../../src/lib/money.ts';
 import { addDays, countDays, dayOf, everyDay } from '../../src/usage/days.ts';
@@ -50,7 +50,7 @@ async function errorOf(response: Response): Promise<[number, string, string | un
   return [response.status, error.code, error.param];
 }
 
-/** Reads RFC 4180, strictly: what is not of its grammar throws. */
+/** A strict reader of RFC 4180: throws on anything outside its grammar. */
 function readCsv(text: string): string[][] {
   const rows: string[][] = [];
   const row: string[] = [];
@@ -81,7 +81,7 @@ describe('who may', () => {
   });
 });
 
-describe('the days that are asked for', () => {
+describe('the requested days', () => {
   test.each([
     ['?from=2024-02-30', 'from'],
     ['?to=2023-02-29', 'to'],
@@ -189,7 +189,7 @@ describe('what was used', () => {
     cost: formatMoney(cost),
   });
 
-  test('by day in UTC, model and key, with totals, and nothing of other days or accounts', async () => {
+  test('by day in UTC, model and key, with totals, and nothing from other days or accounts', async () => {
     const key = { key_id: fixture.keyId, key_name: 'default' };
     const odd = { key_id: oddKey, key_name: oddName };
     const answer = await usageOf('?from=2024-05-01&to=2024-05-02');
@@ -242,7 +242,7 @@ describe('what was used', () => {
     expect((await csvOf('?from=2024-06-01&to=2024-06-02')).text).toBe(`${csvColumns.join(',')}\r\n`);
   });
 
-  test('what a request has just cost is there at once', async () => {
+  test('the cost of a request is there at once', async () => {
     const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
       method: 'POST',
       headers: { authorization: `Bearer ${fixture.key}`, 'content-type': 'application/json' },
@@ -255,7 +255,7 @@ describe('what was used', () => {
     ]);
   });
 
-  test('500 usage_lookup_failed when it cannot be read, and no half of a file', async () => {
+  test('500 usage_lookup_failed when it cannot be read, and not half a file', async () => {
     const { sql } = fixture.database;
     await sql`alter table usage_days rename to usage_days_away`;
     try {
@@ -272,7 +272,7 @@ describe('what was used', () => {
 
 describe('more than a page can show', () => {
   const first = '2023-01-01';
-  /** 50,001 days × models × keys, and in the file as many pieces and one row. */
+  /** Together 50,100 rows, more than a page shows. */
   const days = 300;
   const models = 167;
   let many: string;
@@ -326,12 +326,12 @@ describe('more than a page can show', () => {
     expect(rows.map(([day]) => day)).toEqual(rows.map(([day]) => day).toSorted());
   }, 60_000);
 
-  test('a file that cannot be read to its end does not look whole', async () => {
+  test('a file that breaks off does not look complete', async () => {
     const { sql } = fixture.database;
     const url = `${fixture.gateway.origin}${many}.csv?from=${first}&to=${addDays(first, days - 1)}`;
     const setLastCost = (cost: string) =>
       sql`update usage_days set cost = ${cost} where day = ${addDays(first, days - 1)} and model = 'model-99'`;
-    // What no gateway writes, and none can show.
+    // No gateway writes this, and none can show it.
     await setLastCost('NaN');
     const response = await fetch(url, { headers: { cookie: fixture.people.member.cookie } });
     expect(response.status).toBe(200);
@@ -344,7 +344,7 @@ describe('more than a page can show', () => {
 describe('as text', () => {
   const hostile = fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(...'=+-@\t\r\n", \'a＝;|') }));
 
-  test('whatever a name is, it comes back whole, and no spreadsheet takes it for a formula', () => {
+  test('any name is read back unchanged, and no spreadsheet takes it for a formula', () => {
     fc.assert(
       fc.property(fc.array(hostile, { minLength: 1, maxLength: 4 }), (names) => {
         const line = `${names.map(asText).map(quoted).join(',')}\r\n`;
@@ -353,7 +353,7 @@ describe('as text', () => {
         for (const [index, field] of (fields ?? []).entries()) {
           expect(field).not.toMatch(/^\s*[=+\-@＝＋－＠]/);
           expect(field).not.toMatch(/^[\t\r\n]/);
-          // Nothing but apostrophes was added, and none where cells end for another reader.
+          // Only apostrophes were added, and none that another reader would take for the end of a cell.
           expect(field.replaceAll("'", '')).toBe((names[index] ?? '').replaceAll("'", ''));
         }
         for (const separator of [',', ';', '|', '\t', '\r', '\n'])
@@ -383,7 +383,7 @@ describe('as text', () => {
   });
 });
 
-describe('added up or not', () => {
+describe('summed up or not', () => {
   let database: TestDatabase;
   let accountId: string;
   let userId: string;
@@ -431,7 +431,7 @@ describe('added up or not', () => {
     cost: fc.bigInt({ min: 0n, max: 100n }),
   });
 
-  /** What the answer must be, by hand. */
+  /** The expected result, computed by hand. */
   function expected(usages: readonly (BilledUsage & { day: string })[]) {
     const rows = new Map<string, { day: string; model: string; keyId: string; figures: bigint[] }>();
     for (const one of usages.filter(({ day }) => day >= '2024-01-01')) {
@@ -444,14 +444,14 @@ describe('added up or not', () => {
     return [...rows.values()];
   }
 
-  test('the answer is the same, whatever of it was added up and when, and in any pieces', async () => {
+  test('the result is the same, whichever parts were summed up, when, and in what pieces', async () => {
     const step = fc.record({ usages: fc.array(usage, { maxLength: 6 }), isAddedUp: fc.boolean() });
     await fc.assert(
       fc.asyncProperty(
         fc.array(step, { minLength: 1, maxLength: 6 }),
         fc.integer({ min: 1, max: 5 }),
         async (steps, pieceSize) => {
-          // Each time an account of its own: the database keeps what it has.
+          // A new account each time: the database keeps what it has.
           const { sql } = database;
           const own = (await createAccount(sql, 'Own', 1_000_000n)).id;
           await sql`insert into memberships (user_id, account_id, role) values (${userId}, ${own}, 'member')`;
@@ -497,7 +497,7 @@ describe('added up or not', () => {
     expect(addedUp?.violations).toBe(0);
   }, 60_000);
 
-  test('several nodes at once, and requests meanwhile, add up nothing twice', async () => {
+  test('nothing is summed up twice by several nodes at once, with requests meanwhile', async () => {
     const { sql } = database;
     const one = (day: number): BilledUsage => ({
       keyId: keyIds[0] ?? '',
@@ -522,12 +522,12 @@ describe('added up or not', () => {
     expect(fresh).toBe(0n);
   });
 
-  test('a gateway adds up what there is when it starts', async () => {
+  test('a gateway sums up what there is when it starts', async () => {
     const { sql, url } = database;
     const [keyId = ''] = keyIds;
     const billedAt = new Date('2024-01-01');
     const usage = { keyId, model: 'a', billedAt, inputTokens: 1, outputTokens: 2, cost: 3n };
-    // One more than is added up at once.
+    // One more than is summed up at once.
     await bill(
       sql,
       accountId,

@@ -1,5 +1,5 @@
 /**
- * One conversation through every wire format, whole and streamed: a system message, an image, two tools called at once,
+ * One conversation in every wire format, non-streamed and streamed: a system message, an image, two tools called at once,
  * their results, a second question and its answer. A client cannot tell which provider served it.
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
@@ -60,7 +60,7 @@ const tools: ChatCompletionTool[] = ['get_weather', 'get_time'].map((name) => ({
 
 type Exchange = (messages: ChatCompletionMessageParam[]) => Promise<ChatCompletion>;
 
-/** The three calls of the conversation; what the client holds at its end, and each answer. */
+/** The three calls of the conversation: the client's messages at the end, and each answer. */
 async function converse(ask: Exchange): Promise<readonly ChatCompletion[]> {
   const messages: ChatCompletionMessageParam[] = [
     { role: 'system', content: 'Be brief. conversation-canary' },
@@ -89,7 +89,7 @@ const whole =
   (messages) =>
     client.chat.completions.create({ model, messages, tools, max_tokens: 200 });
 
-/** The stream as the SDK puts it together, its chunks kept aside. */
+/** The stream as the SDK assembles it, and its chunks. */
 const streamed =
   (model: string, chunks: ChatCompletionChunk[]): Exchange =>
   async (messages) => {
@@ -107,7 +107,7 @@ const streamed =
     return { ...completion, usage: await stream.totalUsage() };
   };
 
-/** What differs from call to call by its nature is replaced by its kind. */
+/** What naturally differs from call to call is replaced by its kind. */
 function shapeOf(completions: readonly ChatCompletion[], model: string) {
   return completions.map(({ choices, usage, ...rest }, index) => ({
     fields: Object.keys(rest).toSorted(),
@@ -129,7 +129,7 @@ function shapeOf(completions: readonly ChatCompletion[], model: string) {
       ),
     })),
     usage: usage && {
-      // From the second call on the prompt holds the IDs of the calls, which every vendor makes in its own length.
+      // From the second call on, the prompt contains the IDs of the tool calls, whose length differs by vendor.
       prompt_tokens: index === 0 ? usage.prompt_tokens : typeof usage.prompt_tokens,
       completion_tokens: usage.completion_tokens,
       isSum: usage.total_tokens === usage.prompt_tokens + usage.completion_tokens,
@@ -137,7 +137,7 @@ function shapeOf(completions: readonly ChatCompletion[], model: string) {
   }));
 }
 
-/** The forms in which chunks come: every text and number is replaced by its type. */
+/** The shapes of the chunks: every text and number is replaced by its type. */
 function formsOf(chunks: readonly ChatCompletionChunk[]): string[] {
   const forms = chunks.map((chunk) =>
     JSON.stringify(chunk, (name, value: unknown) => {
@@ -149,7 +149,7 @@ function formsOf(chunks: readonly ChatCompletionChunk[]): string[] {
 }
 
 describe('the same conversation in every format', () => {
-  test('whole answers are equal but for their IDs', async () => {
+  test('non-streamed answers are equal except for their IDs', async () => {
     const shapes = [];
     for (const name of Object.keys(formats))
       shapes.push(shapeOf(await converse(whole(`m-${name}`)), `m-${name}`));
@@ -167,7 +167,7 @@ describe('the same conversation in every format', () => {
     expect(shapes[2]).toEqual(shapes[0] as never);
   });
 
-  test('streams come in the same forms and add up to the whole answers', async () => {
+  test('streams have the same shapes and add up to the non-streamed answers', async () => {
     const forms = [];
     for (const name of Object.keys(formats)) {
       const chunks: ChatCompletionChunk[] = [];

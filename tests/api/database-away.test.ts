@@ -1,6 +1,6 @@
 /**
- * What clients get while the database is away, in the ways in which a network makes it so: a proxy that accepts
- * connections and closes them, and one that accepts them and says nothing. Both at once, because they take a while.
+ * What clients get while the database is away, in two ways that networks have: a proxy that accepts connections and closes
+ * them, and one that accepts them and stays silent. Both at once, because they take a while.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { generateKey } from '../../src/keys/key-format.ts';
@@ -9,7 +9,7 @@ import { type DatabaseRelay, startDatabaseRelay } from '../support/database-rela
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 
-/** What a client is promised is five seconds; the rest is for a machine that is busy with everything else. */
+/** A client is promised five seconds; the rest is for a busy machine. */
 const deadlineMs = 9_000;
 
 const modes = ['close', 'silent'] as const;
@@ -23,7 +23,7 @@ beforeAll(async () => {
       const fixture = await openChatFixture(chatCatalog, async (environment) => {
         const relay = await startDatabaseRelay(environment.DATABASE_URL ?? '');
         resolve(relay);
-        // So few connections that all of them are swallowed.
+        // Few enough that the silence catches all of them.
         return await startGateway({ ...environment, DATABASE_URL: relay.url, DATABASE_POOL: '2' });
       });
       sites.set(mode, { fixture, relay: await started });

@@ -13,7 +13,7 @@ import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.
 const publicUrl = 'https://gateway.example.com';
 
 let fixture: DecisionsFixture;
-/** One that browsers reach through a proxy, by another address than its own. */
+/** A gateway that browsers reach through a proxy, at another address than its own. */
 let proxied: Gateway;
 const cookies = new Map<string, string>();
 const credentials = new Map<string, string>();
@@ -62,7 +62,7 @@ afterAll(async () => {
 
 const good = new Set(['valid', 'valid among others', 'valid, twice']);
 
-/** What a browser may say that it comes from, made from the address of the gateway. */
+/** Origins that a browser may state, made from the address of the gateway. */
 const origins: Readonly<Record<string, (own: URL) => string | null>> = {
   own: ({ origin }) => origin,
   absent: () => null,
@@ -120,7 +120,7 @@ describe.each(Object.keys(origins))('an origin %s', (place) => {
   });
 });
 
-describe('behind a proxy the public address is the own one', () => {
+describe('behind a proxy the public address is the gateway’s own', () => {
   test('and its cookie has the name that only HTTPS gets', async () => {
     const response = await fetch(`${proxied.origin}/api/auth/sign-in/email`, {
       method: 'POST',
@@ -149,7 +149,7 @@ describe('behind a proxy the public address is the own one', () => {
     );
   });
 
-  test('whatever a header says of where it was addressed to', async () => {
+  test('whatever a header says about the requested host', async () => {
     const response = await fetch(`${proxied.origin}/api/decisions/run`, {
       method: 'POST',
       headers: {

@@ -1,4 +1,4 @@
-/** Decisions without a provider of them: from a chat model, from the sandbox of a first start, and from nobody. */
+/** Decisions without a decision provider: from a chat model, from the sandbox of a first start, and from nobody. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { signIn } from '../support/console-fixture.ts';
 import {
@@ -11,6 +11,7 @@ import {
   score,
   send,
 } from '../support/decisions-fixture.ts';
+import { preparedFolder } from '../support/embedded.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, temporaryFolder, tollgate, tollgateJson } from '../support/gateway.ts';
 
@@ -48,7 +49,7 @@ describe('from a chat model', () => {
     expect(Object.keys(answers)).toEqual(['safe', 'route', 'grade']);
   });
 
-  test('the same errors, each with the name of who was asked', async () => {
+  test('the same errors, each with the name of the model that was called', async () => {
     const failing = async (directives: string) => {
       const { status, type, provider } = await errorIn(
         await send(fixture, { ...asking(directives), model: 'full' }),
@@ -77,7 +78,7 @@ describe('from a chat model', () => {
   });
 });
 
-describe('settings that do not go together', () => {
+describe('settings that exclude each other', () => {
   test('a gateway with both does not start, and says which', async () => {
     const { exitCode, stderr } = await tollgate(['serve'], {
       ...fixture.environment,
@@ -107,7 +108,7 @@ describe('settings that do not go together', () => {
 });
 
 test('a first start has the sandbox decide', async () => {
-  const environment = { TOLLGATE_DATA: temporaryFolder() };
+  const environment = { TOLLGATE_DATA: await preparedFolder() };
   const demo = await startGateway(environment);
   try {
     const words = ['--email', 'someone@example.com', '--password', 'correct horse battery', '--admin'];

@@ -1,4 +1,4 @@
-/** POST /api/decisions/run over a real socket: every answer it has, and every row of its error table. */
+/** POST /api/decisions/run over a real socket: every response, and every row of its error table. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
 import { SQL } from 'bun';
@@ -29,7 +29,7 @@ beforeAll(async () => {
 });
 afterAll(() => fixture.close());
 
-/** Rows of the contract's table that were met. */
+/** Rows of the contract's table that occurred. */
 const met = new Set<string>();
 
 async function refused(response: Response): Promise<Awaited<ReturnType<typeof errorIn>>> {
@@ -40,7 +40,7 @@ async function refused(response: Response): Promise<Awaited<ReturnType<typeof er
 
 const ask = (body: unknown, sending?: Parameters<typeof send>[2]) => send(fixture, body, sending);
 
-/** How often the sandbox was asked with this text in the request, whatever came of it. */
+/** How often the sandbox was called with this text in the request, whatever the outcome. */
 const callsWith = (text: string) =>
   fixture.sandbox.entries.filter(({ body }) => JSON.stringify(body).includes(text)).length;
 
@@ -77,7 +77,7 @@ describe('200', () => {
     expect(Number.isInteger(service.latency_ms)).toBe(true);
   });
 
-  test('the provider gets what was written, its own key, and nothing of the browser', async () => {
+  test('the provider gets what was written and its own key, and nothing from the browser', async () => {
     const text = `{ "state": {"id": 12345678901234567890}, "model": "${decisionModel}",\n "questions": {"b": ${JSON.stringify(noul('unique-forwarded'))}} }`;
     await decisionIn(await ask(text, { headers: { 'x-forwarded-for': '1.2.3.4', 'user-agent': 'Browser' } }));
     const entry = fixture.sandbox.entries.findLast(({ body }) =>
@@ -90,12 +90,12 @@ describe('200', () => {
     expect(entry?.headers.get('user-agent')).not.toBe('Browser');
   });
 
-  test('a charge is shown when the provider says one, and only then', async () => {
+  test('a charge is shown if the provider reports one, and only then', async () => {
     const { charge } = await decisionIn(await ask(asking('[[charge 0.0012]]')));
     expect(charge).toEqual({ amount: 0.0012, currency: 'USD' });
   });
 
-  test('nothing is held, charged or written down', async () => {
+  test('nothing is held, charged or stored', async () => {
     const tables = ['ledger_entries', 'generations', 'open_generations', 'attempts'];
     const { sql } = fixture.database;
     const rows = () =>
@@ -123,7 +123,7 @@ describe('200', () => {
     '"quoted\\"',
   ];
 
-  test('names are data: the same come back, of questions and of options', async () => {
+  test('names are data: those of questions and options come back unchanged', async () => {
     const object = (values: readonly string[]) =>
       `{${names.map((name, index) => `${JSON.stringify(name)}:${values[index]}`).join(',')}}`;
     const criteria = object(names.map(() => '"It fits."'));
@@ -200,7 +200,7 @@ test('401 authentication_error without a session, also with an API key', async (
     });
 });
 
-test('403 invalid_origin comes before all else', async () => {
+test('403 invalid_origin comes before everything else', async () => {
   const headers = { origin: 'https://evil.example.com', cookie: '' };
   expect(await refused(await ask('{', { headers }))).toMatchObject({ status: 403, type: 'invalid_origin' });
 });
@@ -212,7 +212,7 @@ describe('413', () => {
     return `${head}"${'x'.repeat(bytes - head.length - tail.length - 2)}"${tail}`;
   };
 
-  test('a body of 256 KB is taken, one byte more is not', async () => {
+  test('a body of 256 KB is accepted, one byte more is not', async () => {
     expect(sized(limit)).toHaveLength(limit);
     await decisionIn(await ask(sized(limit)));
     expect(await refused(await ask(sized(limit + 1)))).toMatchObject({
@@ -225,7 +225,7 @@ describe('413', () => {
     expect((await ask(sized(limit - 2).replace('xx', '€€'))).status).toBe(413);
   });
 
-  test('a body that does not say how long it is is counted as it comes', async () => {
+  test('a body without a length is counted as it arrives', async () => {
     const head = [
       'POST /api/decisions/run HTTP/1.1',
       `host: ${new URL(fixture.deciding.origin).host}`,
@@ -321,7 +321,7 @@ describe('an overload', () => {
     expect(service.latency_ms).toBeGreaterThanOrEqual(2_000);
   });
 
-  test('that stays is 529 provider_overloaded, after three attempts', async () => {
+  test('that lasts is 529 provider_overloaded, after three attempts', async () => {
     expect(await refused(await ask(asking('[[status 529]] staying')))).toMatchObject({
       status: 529,
       type: 'provider_overloaded',
@@ -330,18 +330,18 @@ describe('an overload', () => {
     expect(callsWith('staying')).toBe(3);
   });
 
-  test('nobody is asked again for a client that left', async () => {
+  test('nothing is retried for a client that left', async () => {
     const leaving = new AbortController();
     const sent = ask(asking('[[status 529]] leaving'), { signal: leaving.signal });
     await eventually('the call', () => callsWith('leaving') > 0);
     leaving.abort();
     expect(await sent.catch(() => 'left')).toBe('left');
-    // Another request that takes longer than every wait of the first would have: by its end nothing else came.
+    // Another request that takes longer than any retry of the first would have waited: nothing else came before its end.
     await refused(await ask(asking('[[status 529]] staying longer')));
     expect(callsWith('leaving')).toBe(1);
   });
 
-  test('a call under way ends with its client', async () => {
+  test('a call in progress ends with its client', async () => {
     // The sandbox lists a call when it has ended. A client that left before its call was made stays longer the next time.
     let staysMs = 300;
     await eventually('the end of a call whose client left', async () => {
@@ -378,7 +378,7 @@ describe('503', () => {
       await cutOff();
       const error = await refused(await ask(asking()));
       expect(error).toMatchObject({ status: 503, type: 'authentication_unavailable' });
-      // Who has no cookie needs no database to be turned away.
+      // A request without a cookie is refused without the database.
       expect((await ask(asking(), { headers: { cookie: '' } })).status).toBe(401);
     } finally {
       await admin.unsafe(`alter database ${name.name} with allow_connections true`);
@@ -393,7 +393,7 @@ describe('503', () => {
 });
 
 describe('with less patience than usual', () => {
-  /** The endpoint itself on a socket of its own, with a deadline that a test can wait for. */
+  /** The endpoint itself on its own socket, with a deadline that a test can wait for. */
   function serveHurried(baseUrl: string) {
     const source = askProvider({ name: 'Acme', baseUrl, apiKey: 'k', model: decisionModel });
     const decider = patiently(source, { ...defaultPatience, deadlineMs: 300 });
@@ -433,7 +433,7 @@ describe('with less patience than usual', () => {
     await server.stop(true);
   });
 
-  test('a defect of ours is a 502 that names no provider and tells nothing', async () => {
+  test('a defect of ours is a 502 that names no provider and reveals nothing', async () => {
     const { server, services, lines, origin } = serveHurried(`${fixture.sandbox.url}/v1`);
     Object.assign(services, {
       decisions: () => {
@@ -477,7 +477,7 @@ test('the dashboard is told which model to name, or that there is none', async (
   expect(await decisionsAt(gateway.origin)).toEqual({ is_configured: false, model: null });
 });
 
-test('every row of the contract’s table was met', () => {
+test('every row of the contract’s table occurred', () => {
   expect([...met].toSorted()).toEqual(
     contractErrors.map(({ status, type }) => `${status} ${type}`).toSorted(),
   );

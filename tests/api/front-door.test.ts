@@ -1,4 +1,4 @@
-/** What reaches the gateway before anything is known of it: bodies, keys and headers of those who mean no good. */
+/** What reaches the gateway before anything is known about it: hostile bodies, keys and headers. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { residentBytes } from '../../bench/cpu.ts';
 import { generateKey } from '../../src/keys/key-format.ts';
@@ -31,7 +31,7 @@ const codeOf = async (response: Response) => ((await response.json()) as ErrorBo
 const askUsage = (apiKey: string) =>
   fetch(`${fixture.gateway.origin}/v1/usage`, { headers: { authorization: `Bearer ${apiKey}` } });
 
-/** The most memory that the gateway has while something runs, and what that resolves to. */
+/** The peak memory of the gateway while something runs, and the result of that. */
 async function peakMegabytes<Result>(run: () => Promise<Result>): Promise<readonly [number, Result]> {
   let peak = 0;
   const look = () => {
@@ -51,7 +51,7 @@ const head = (headers: string) =>
   `POST /v1/chat/completions HTTP/1.1\r\nHost: gateway\r\nContent-Type: application/json\r\n${headers}\r\n`;
 
 describe('400', () => {
-  test('20 MB of brackets are refused for their depth, and nothing is made of them', async () => {
+  test('20 MB of brackets are refused for their depth, without being parsed', async () => {
     const [peak, response] = await peakMegabytes(() => post('['.repeat(20 * megabyte)));
     expect(response.status).toBe(400);
     expect(await codeOf(response)).toBe('invalid_parameter');
@@ -79,7 +79,7 @@ describe('503 server_overloaded', () => {
     head(`Authorization: ${authorization}\r\nContent-Length: ${20 * megabyte}\r\n`);
   const chunk = Buffer.alloc(megabyte, 'x');
 
-  /** As many clients as this announce 20 MB each, send nearly all of it, and then wait. */
+  /** This many clients announce 20 MB each, send nearly all of it, and then wait. */
   async function sendUnfinished(count: number, authorization: string): Promise<RawClient[]> {
     const clients = Array.from({ length: count }, () => openRawClient(fixture.gateway.origin));
     await Promise.all(
@@ -102,7 +102,7 @@ describe('503 server_overloaded', () => {
     expect(refused).toHaveLength(57);
     expect(refused[0]?.received()).toContain('"code":"server_overloaded"');
     expect(refused[0]?.received()).toMatch(/\r\nRetry-After: \d+\r\n/i);
-    // Others are not concerned.
+    // Others are not affected.
     const large = JSON.stringify({
       model: 'full',
       messages: [{ role: 'user', content: 'x'.repeat(megabyte) }],
@@ -110,11 +110,11 @@ describe('503 server_overloaded', () => {
     expect((await post(large)).status).not.toBe(503);
     expect((await post('{}', poor.key)).status).toBe(400);
     for (const { socket } of clients) socket.destroy();
-    // Whoever leaves gives back what was set aside for the body.
+    // A client that leaves returns the room of its body.
     await eventually('room again', async () => (await post(large, poor.key)).status !== 503);
   });
 
-  test('of requests without a valid key nothing is kept', async () => {
+  test('nothing is kept of requests without a valid key', async () => {
     const [peak, clients] = await peakMegabytes(() => sendUnfinished(40, `Bearer ${generateKey()}`));
     await eventually('40 responses', () => clients.every((client) => client.received() !== ''));
     for (const client of clients) {
@@ -160,10 +160,10 @@ describe('a large body', () => {
       ...(signal === undefined ? {} : { signal }),
     });
 
-  test('takes its room until its response begins, be that a whole answer or a stream', async () => {
+  test('takes its room until its response begins, streamed or not', async () => {
     for (let round = 0; round < 3; round++) expect((await send(false)).status).toBe(200);
     const leaving = new AbortController();
-    // The request after it may have been quicker to take the room.
+    // The next request may have taken the room first.
     const hang = async () => {
       while ((await send(true, '[[hang]]', leaving.signal)).status === 503);
     };
@@ -177,7 +177,7 @@ describe('a large body', () => {
     let open = await send(true, '[[chunk-delay 100]] [[long 100]]');
     while (open.status === 503) open = await send(true, '[[chunk-delay 100]] [[long 100]]');
     expect(open.status).toBe(200);
-    // Its reader may take days; nobody else has to wait for that.
+    // Its reader may take days, which nobody else has to wait for.
     expect((await send(false)).status).toBe(200);
     await open.body?.cancel();
   });
@@ -206,7 +206,7 @@ describe('401', () => {
       await transaction`lock table api_keys in access exclusive mode`;
       const flood = Array.from({ length: 100 }, () => askUsage(generateKey()));
       await eventually('lookups that wait', async () => (await waitingLookups()) > 0);
-      // It would wait for ever if the flood had every connection.
+      // It would wait forever if the flood had every connection.
       expect((await askUsage(key)).status).toBe(200);
       expect(await waitingLookups()).toBeLessThanOrEqual(2);
       await transaction`commit`;

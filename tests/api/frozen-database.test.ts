@@ -1,4 +1,4 @@
-/** A database that stops in the middle of everything, without a word: no client waits longer for its end than is promised. */
+/** A database that freezes in the middle of everything: no client waits longer than promised for the end of its response. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import {
   type ChatFixture,
@@ -37,7 +37,7 @@ function ask(key: string, stream: boolean, headers: Record<string, string> = {})
 
 type Session = Readonly<{ pid: number; isCommitting: boolean }>;
 
-/** Stops the gateway's sessions in the database. Returns what lets them go on, or those that do not commit for the ledger. */
+/** Stops the gateway's sessions in the database. Returns what resumes them, all or some. */
 async function freeze(): Promise<(isDue?: (session: Session) => boolean) => void> {
   let sessions: readonly Session[] = await fixture.database.sql<Session[]>`
     select pid, query like '%ledger_commit%' as "isCommitting" from pg_stat_activity
@@ -67,6 +67,13 @@ test('responses end while their settlement is still being tried, and what client
   const streamed = await ask(streaming.key, true);
   const sent = [ask(waiting.key, false), again()] as const;
   await provider.holds(3);
+  const duplicate = again();
+  await eventually('it waits for the one before it', async () => {
+    const looks = await fixture.database.sql`
+      select 1 from pg_stat_activity
+      where datname = current_database() and query like '%idempotent_requests as request%' and pid <> pg_backend_pid()`;
+    return looks.length > 0;
+  });
   const goOn = await freeze();
   try {
     provider.release();
@@ -78,6 +85,7 @@ test('responses end while their settlement is still being tried, and what client
       expect(response.status).toBe(500);
       expect(((await response.json()) as ErrorBody).error.code).toBe('billing_consistency_error');
     }
+    expect((await duplicate).status).toBe(503);
     // The retry may run before the settlement that is still being tried.
     goOn(({ isCommitting }) => !isCommitting);
     await eventually('the idempotency key is free', async () => {

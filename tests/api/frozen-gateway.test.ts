@@ -1,4 +1,4 @@
-/** A gateway that is stopped and goes on later than its deadlines: the time that it lost is none of its providers'. */
+/** A gateway that is stopped and resumes after its deadlines: the lost time does not count against its providers. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type ChatFixture, eventsOf, finishedGeneration, openChatFixture } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -7,7 +7,7 @@ import { delta, type Exchange, startScriptedProvider, usageEvent } from '../supp
 /** Long enough for the streams to get going on a busy machine. */
 const deadlineMs = 8_000;
 const frozenMs = 9_000;
-/** What the provider takes between two pieces once the gateway goes on: longer than a late deadline would wait. */
+/** The provider's pause between two pieces once the gateway resumes: longer than a late deadline would wait. */
 const pauseMs = 500;
 
 const kinds = ['total', 'idle', 'first_byte'] as const;
@@ -37,7 +37,7 @@ afterAll(async () => {
   await provider.stop();
 });
 
-/** A stream that is under way, and what its client has of it so far. */
+/** A stream in progress, and what its client has received so far. */
 async function begin(kind: Kind, name: string) {
   let text = '';
   const response = fetch(`${fixture.gateway.origin}/v1/chat/completions`, {

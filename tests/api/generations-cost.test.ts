@@ -10,14 +10,14 @@ const rowsPerMonth = 333_400;
 const pageSize = 20;
 const openCount = 5_000;
 const accountId = newId();
-/** Made the first 300,000 and has been quiet ever since, in the middle of a month that others went on in. */
+/** Has the first 300,000 and nothing since, up to the middle of a month in which others went on. */
 const quietKey = newId();
-/** Made every third of the rest. Its rare status and its rare model are at the very beginning. */
+/** Has every third of the rest. Its rare status and its rare model are at the very beginning. */
 const steadyKey = newId();
 const busyKey = newId();
 
 let database: TestDatabase;
-/** One connection, so that plans are kept from one question to the next as they are in a pool. */
+/** One connection, so that plans are kept from one query to the next, as in a pool. */
 let sql: SQL;
 
 beforeAll(async () => {
@@ -42,8 +42,7 @@ afterAll(async () => {
 });
 
 /**
- * Fills a partition before it is attached, which makes the indexes in one go. It is not logged: what is measured are
- * reads.
+ * Fills a partition before it is attached, which builds the indexes in one go. It is unlogged: only reads are measured.
  */
 async function loadMonth(month: string, rowsBefore: number): Promise<void> {
   const name = `generations_${month.slice(0, 7).replace('-', '_')}`;
@@ -74,7 +73,7 @@ async function loadMonth(month: string, rowsBefore: number): Promise<void> {
 }
 
 type Question = Readonly<{
-  /** Left out for all keys of the account. */
+  /** Absent for all keys of the account. */
   key?: string;
   before?: string;
   status?: GenerationStatus;
@@ -85,7 +84,7 @@ type Cost = Readonly<{ rows: number; buffers: number; rowsScanned: number; rowsR
 type Explained = { 'QUERY PLAN': [{ Plan: Record<string, number> }] };
 type Counters = { scanned: bigint; fetched: bigint };
 
-/** What a page touches: its buffers, and by table the rows, whether they were found by an index or by reading a table. */
+/** What a page touches: its buffers, and the rows by table, whether found by an index or by a scan. */
 async function costOf(question: Question): Promise<Cost> {
   // The first time the plan is made, which reads the catalogue.
   await explain(sql, question);
@@ -124,7 +123,7 @@ async function positionAt(key: string, depth: number): Promise<string> {
   return row.id;
 }
 
-// The planner's statistics decide nothing: the same holds before the table was ever analysed and after.
+// The planner's statistics make no difference: the same holds before the table is first analyzed and after.
 test.each(['before', 'after'])(
   'a page costs the same everywhere, %s the tables are analysed',
   async (when) => {
@@ -202,7 +201,7 @@ test('a page of all keys of an account costs the same everywhere, too', async ()
     const cost = await costOf(question);
     const context = JSON.stringify({ question, cost });
     expect(cost.rows, context).toBe(rows);
-    // Those that are open are few, and no index knows their account or model, so all of them may be read, once.
+    // There are few open ones, and no index has their account or model, so all of them may be read, once.
     const open = [undefined, 'in_progress'].includes(question.status) ? openCount + openCount / 10 : 0;
     expect(cost.rowsScanned, context).toBeLessThanOrEqual(open);
     expect(cost.buffers, context).toBeLessThan(250 + open);

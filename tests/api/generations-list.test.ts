@@ -20,7 +20,7 @@ type Summary = Pick<GenerationBody, 'id' | 'status' | 'usage' | 'cost' | 'provid
 };
 type ListBody = { object: string; data: Summary[]; has_more: boolean; next_cursor: string | null };
 
-/** Answers what is marked so only when it is let. */
+/** Answers marked requests only when allowed to. */
 const held = startHeldProvider('(held)');
 
 let fixture: ChatFixture;
@@ -133,7 +133,7 @@ describe('200', () => {
     }
   });
 
-  test('says of each what its lookup says', async () => {
+  test('has the same values as each lookup', async () => {
     const { data } = await list();
     expect(data.map(({ status }) => status)).toEqual([
       'cancelled',
@@ -193,7 +193,7 @@ describe('200', () => {
     expect(seen).toEqual(made.toReversed());
   });
 
-  test('20 at a time when nothing is said', async () => {
+  test('20 at a time by default', async () => {
     const customer = await fixture.customer('10');
     const ids = await Promise.all(
       Array.from({ length: 21 }, async () => idOf(await chat(customer.key, 'full', 'hi'))),
@@ -201,12 +201,12 @@ describe('200', () => {
     const newestFirst = ids.toSorted().toReversed();
     const page = await list({}, customer.key);
     expect(page.data.map(({ id }) => id)).toEqual(newestFirst.slice(0, 20));
-    // The cursor stays good while more come in.
+    // The cursor stays valid while more arrive.
     await chat(customer.key, 'full', 'hi');
     expect(await listIds({ cursor: page.next_cursor ?? '' }, customer.key)).toEqual(newestFirst.slice(20));
   });
 
-  test('a cursor goes on with any other limit, and as often as one likes', async () => {
+  test('a cursor works with any other limit, and any number of times', async () => {
     const cursor = await nextCursor();
     expect(await listIds({ cursor, limit: 2 })).toEqual(made.toReversed().slice(1, 3));
     expect(await listIds({ cursor })).toEqual(made.toReversed().slice(1));
@@ -248,7 +248,7 @@ describe('200', () => {
     expect(await listIds()).toEqual(made.toReversed());
   });
 
-  test('tells nothing of what was said', async () => {
+  test('reveals nothing of the conversation', async () => {
     const customer = await fixture.customer('1');
     await chat(customer.key, 'full', '[[say completion-canary]] prompt-canary');
     const text = await (await ask('', customer.key)).text();
@@ -304,7 +304,7 @@ describe('400', () => {
     },
   );
 
-  test('invalid_cursor for one that is altered', async () => {
+  test('invalid_cursor for an altered one', async () => {
     const cursor = await nextCursor();
     const other = cursor.startsWith('B') ? 'C' : 'B';
     await expectError(await ask({ cursor: other + cursor.slice(1) }), 400, 'invalid_cursor', 'cursor');
@@ -326,7 +326,7 @@ describe('400', () => {
     expect((await ask({ cursor: filtered, status: 'completed' })).status).toBe(200);
   });
 
-  test('invalid_cursor for another key, be it of the same account', async () => {
+  test('invalid_cursor for another key, even of the same account', async () => {
     const cursor = await nextCursor();
     const sibling = await runCommand<{ key: string }>(
       ['key', 'create', '--account', owner.account],
@@ -347,7 +347,7 @@ describe('400', () => {
 });
 
 describe('401 and 404', () => {
-  test('without a good key nothing is looked at', async () => {
+  test('without a valid key nothing is read', async () => {
     await expectError(await ask('limit=0', 'nothing'), 401, 'invalid_api_key');
     await expectError(await fetch(`${fixture.gateway.origin}/v1/generations`), 401, 'invalid_api_key');
   });

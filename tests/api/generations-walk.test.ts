@@ -45,7 +45,7 @@ const start: fc.Arbitrary<Start> = fc.record({
   isOpen: fc.boolean(),
 });
 
-/** What happens around a walk. `settle` ends one of those that are open, whichever there are. */
+/** What happens around a walk. `settle` ends any one of those that are open. */
 type Event =
   | Readonly<{ kind: 'start'; start: Start }>
   | Readonly<{ kind: 'settle'; which: number; status: Settlement['status'] }>;
@@ -153,13 +153,13 @@ async function expectWhole(
   expect(expected.filter((id) => !seen.includes(id))).toEqual([]);
 }
 
-// Starts with equal tails in the same millisecond would be one Generation twice.
+// Equal tails in the same millisecond would give the same ID twice.
 const starts = fc.uniqueArray(start, {
   maxLength: 10,
   selector: ({ afterMs, tail }) => `${afterMs} ${tail}`,
 });
 
-test('whatever begins and ends meanwhile, each that was there is seen once, and none twice', async () => {
+test('whatever begins and ends meanwhile, each that existed at the start is seen once, and none twice', async () => {
   await fc.assert(
     fc.asyncProperty(starts, fc.array(step, { maxLength: 8 }), (first, steps) =>
       expectWhole(first, steps, { status: null, model: null }),
@@ -168,7 +168,7 @@ test('whatever begins and ends meanwhile, each that was there is seen once, and 
   );
 });
 
-test('the same with a filter by model, which reads its statuses apart', async () => {
+test('the same with a filter by model, which reads its statuses separately', async () => {
   await fc.assert(
     fc.asyncProperty(starts, fc.array(step, { maxLength: 8 }), (first, steps) =>
       expectWhole(first, steps, { status: null, model: 'a' }),

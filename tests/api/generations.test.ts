@@ -10,7 +10,7 @@ import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
 
-/** Answers what is marked so only when it is let. */
+/** Answers marked requests only when allowed to. */
 const held = startHeldProvider('(held)');
 
 let fixture: ChatFixture;
@@ -131,7 +131,7 @@ describe('200', () => {
     });
   });
 
-  test('tells nothing of what was said', async () => {
+  test('reveals nothing of the conversation', async () => {
     const made = await chat('[[say completion-canary]] prompt-canary');
     const text = await (await lookUp(idOf(made))).text();
     expect(text).not.toContain('canary');
@@ -178,7 +178,7 @@ describe('404', () => {
   });
 });
 
-describe('other answers', () => {
+describe('other responses', () => {
   test('400 for a query parameter, 401 without a key, 404 for the wrong method', async () => {
     const id = requestIdFromUuid(newId());
     expect((await lookUp(`${id}?x=1`)).status).toBe(400);

@@ -200,7 +200,7 @@ describe('400', () => {
       expect((await request('POST', '/v1/chat/completions', { ...fields, ...more })).status).toBe(200);
   });
 
-  test('what is no directive of the sandbox, or not meant for it, is nobody’s mistake', async () => {
+  test('what is not a directive of the sandbox, or not meant for it, is not refused', async () => {
     const texts = ['[[1, 2], [3, 4]]', '[[ ]]', ']] [['];
     const earlier = [
       { role: 'user', content: '[[statsu]]' },
@@ -213,7 +213,7 @@ describe('400', () => {
       ].map((body) => request('POST', '/v1/chat/completions', body)),
     );
     expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200]);
-    // Another provider is none of the gateway's business, even if it is a sandbox.
+    // The gateway checks nothing for other providers, even if one is a sandbox.
     expect(await chat({ messages: [{ role: 'user', content: '[[statsu]]' }] })).toMatchObject({
       code: 'provider_bad_request',
     });
@@ -381,7 +381,7 @@ test.each([
   expect(await generation.json()).toMatchObject({ status: 'failed', attempts: [{ status: 'failed' }] });
 });
 
-test('so does the event with which a stream breaks off', async () => {
+test('so does the error event of a stream', async () => {
   const body = { model: 'full', messages: [{ role: 'user', content: '[[cut 2]] a b c d' }], stream: true };
   const response = await request('POST', '/v1/chat/completions', body);
   const [, message = ''] = /"message":"([^"]*)"/.exec(await response.text()) ?? [];

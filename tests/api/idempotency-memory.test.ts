@@ -1,4 +1,4 @@
-/** Long stored answers are given again in pieces: many at once must not be in memory as a whole. */
+/** Long stored responses are replayed in pieces: many at once must not be in memory as a whole. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createHash } from 'node:crypto';
 import { type ChatFixture, openChatFixture } from '../support/chat-fixture.ts';
@@ -17,7 +17,7 @@ async function residentMegabytes(pid: number): Promise<number> {
   return Number(stdout.toString()) / 1024;
 }
 
-test('20 replays of a 16 MB answer at once cost little more memory than one', async () => {
+test('20 replays of a 16 MB response at once cost little more memory than one', async () => {
   const { key } = await fixture.customer('100');
   const words = 3_400_000;
   const body = JSON.stringify({

@@ -1,4 +1,4 @@
-/** Named requests: carried out once, answered the same again, across nodes, crashes and all kinds of failures. */
+/** Idempotent requests: run once and replayed, across nodes, crashes and all kinds of failures. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import { deleteExpired } from '../../src/idempotency/claim-store.ts';
 import { defaultLimit } from '../../src/idempotency/storage-limit.ts';
@@ -38,7 +38,7 @@ afterAll(async () => {
   await held.stop();
 });
 
-/** Another node, beside the one of the fixture. */
+/** Another node, in addition to that of the fixture. */
 function startAnother(): Promise<Gateway> {
   return startQuickGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
 }
@@ -63,7 +63,7 @@ function chat(name: string | null, content: string, options: Options = {}): Prom
   });
 }
 
-/** What two answers must have in common. */
+/** What two responses must have in common. */
 async function bytesOf(response: Response) {
   return {
     status: response.status,
@@ -83,7 +83,7 @@ async function chargesOf(id = account): Promise<number> {
   return row.count;
 }
 
-/** How many requests of a key have a row, answered or not. */
+/** How many requests of a key have a row, with a response or not. */
 async function storedFor(id: string): Promise<number> {
   const [row] = await fixture.database.sql`
     select count(*)::int as count from idempotent_requests where key_id = ${id} and expires_at > now()`;
@@ -94,7 +94,7 @@ async function topUp(id: string): Promise<void> {
   await runCommand(['account', 'credit', id, '1'], fixture.environment);
 }
 
-describe('the same name and body', () => {
+describe('the same idempotency key and body', () => {
   test.each([
     ['whole', {}],
     ['streamed', { stream: true }],
@@ -119,7 +119,7 @@ describe('the same name and body', () => {
     },
   );
 
-  test('while the first is under way, others wait for it, on both nodes', async () => {
+  test('while the first is in progress, others wait for it, on both nodes', async () => {
     const name = newName();
     const content = '[[delay 400]] single flight';
     const answers = await Promise.all(
@@ -134,7 +134,7 @@ describe('the same name and body', () => {
     expect(callsWith(content)).toBe(1);
   });
 
-  test('a client that left gets the whole answer when it comes back', async () => {
+  test('a client that left gets the whole response when it comes back', async () => {
     const name = newName();
     const content = '[[chunk-delay 100]] one two three four five six seven';
     const client = openLeavingClient(
@@ -172,7 +172,7 @@ describe('the same name and body', () => {
     expect(reordered.headers.get('idempotent-replayed')).toBe('true');
   });
 
-  test('a name belongs to its key: another key of the account has its own', async () => {
+  test('an idempotency key belongs to its API key: another one of the account has its own', async () => {
     const name = newName();
     const { key: another } = await runCommand<{ key: string }>(
       ['key', 'create', '--account', account],
@@ -184,7 +184,7 @@ describe('the same name and body', () => {
     expect((await bytesOf(second)).id).not.toBe(first.id);
   });
 
-  test('an answer of megabytes is kept beside the ledger, and given again', async () => {
+  test('a response of megabytes is stored outside the ledger, and replayed', async () => {
     const name = newName();
     const content = `[[long 20000]] [[burst]] ${name}`;
     const more = { model: 'renamed', stream: true, max_tokens: 30_000 };
@@ -202,7 +202,7 @@ describe('the same name and body', () => {
     expect([...rows]).toEqual([{ chosen: 'whole', answer: null, staged_when_short: null }]);
   });
 
-  test('a gateway that was started again answers in the same way', async () => {
+  test('a restarted gateway answers in the same way', async () => {
     const name = newName();
     const first = await bytesOf(await chat(name, 'before the restart', { origin: other.origin }));
     await other.stop();
@@ -212,7 +212,7 @@ describe('the same name and body', () => {
 });
 
 describe('400 invalid_parameter, param Idempotency-Key', () => {
-  test('another body under the same name', async () => {
+  test('another body with the same idempotency key', async () => {
     const name = newName();
     await chat(name, 'the first body');
     const response = await chat(name, 'another body');
@@ -224,7 +224,7 @@ describe('400 invalid_parameter, param Idempotency-Key', () => {
     expect(callsWith('another body')).toBe(0);
   });
 
-  test('another body while the first is under way', async () => {
+  test('another body while the first is in progress', async () => {
     const name = newName();
     const first = chat(name, 'slow first body', { more: { model: 'held' } });
     await held.holds(1);
@@ -243,13 +243,13 @@ describe('400 invalid_parameter, param Idempotency-Key', () => {
     expect([response.status, error.code, error.param]).toEqual([400, 'invalid_parameter', 'Idempotency-Key']);
   });
 
-  test('the longest name is fine', async () => {
+  test('the longest idempotency key is accepted', async () => {
     expect((await chat('x'.repeat(255), 'long name')).status).toBe(200);
   });
 });
 
 describe('when the first attempt failed', () => {
-  test('what may pass is carried out anew', async () => {
+  test('a temporary failure is run again', async () => {
     const name = newName();
     const content = `[[flaky 1 503 ${name}]] passes`;
     expect((await chat(name, content)).status).toBe(502);
@@ -259,7 +259,7 @@ describe('when the first attempt failed', () => {
     expect((await chat(name, content)).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  test('a stream that broke off is carried out anew', async () => {
+  test('a stream that broke off is run again', async () => {
     const name = newName();
     const content = '[[cut 2]] a b c d e f';
     const first = await (await chat(name, content, { more: { stream: true } })).text();
@@ -270,7 +270,7 @@ describe('when the first attempt failed', () => {
     expect(callsWith(content)).toBe(2);
   });
 
-  test('a stream that never began is carried out anew', async () => {
+  test('a stream that never began is run again', async () => {
     const name = newName();
     await (await chat(name, '[[empty]] nothing', { more: { stream: true } })).text();
     const again = await chat(name, '[[empty]] nothing', { more: { stream: true } });
@@ -278,7 +278,7 @@ describe('when the first attempt failed', () => {
     expect(await again.text()).toContain('empty_provider_stream');
   });
 
-  test('what was charged is answered again, though it ended in an error', async () => {
+  test('what was charged is replayed, even if it ended in an error', async () => {
     const name = newName();
     const before = await chargesOf();
     const content = `[[repeat 200]] ${name}`;
@@ -319,7 +319,7 @@ describe('when the first attempt failed', () => {
     expect((await chat(name, 'right')).status).toBe(200);
   });
 
-  test('a stream that could not be paid for in full is answered again as it was', async () => {
+  test('a stream that could not be paid for in full is replayed as it was', async () => {
     const name = newName();
     const more = { stream: true, max_tokens: 1_000 };
     // Providers may count slightly more than was held for: here the balance is what was held.
@@ -340,7 +340,7 @@ describe('when the first attempt failed', () => {
     expect(await chargesOf(poor.account)).toBe(1);
   });
 
-  test('402 is not stored: the same name succeeds after the top-up', async () => {
+  test('402 is not stored: the same idempotency key succeeds after the top-up', async () => {
     const poor = await fixture.customer('0.000001');
     const name = newName();
     expect((await chat(name, 'too dear', { key: poor.key })).status).toBe(402);
@@ -350,7 +350,7 @@ describe('when the first attempt failed', () => {
     expect((await chat(name, 'too dear', { key: poor.key })).headers.get('idempotent-replayed')).toBe('true');
   });
 
-  test('403 is not stored: the same name succeeds once the monthly limit is raised', async () => {
+  test('403 is not stored: the same idempotency key succeeds once the monthly limit is raised', async () => {
     const limited = await fixture.customer('1', '--monthly-limit', '0.000001');
     const name = newName();
     expect((await chat(name, 'too much', { key: limited.key })).status).toBe(403);
@@ -359,7 +359,7 @@ describe('when the first attempt failed', () => {
     expect([again.status, again.headers.get('idempotent-replayed')]).toEqual([200, null]);
   });
 
-  test('429 of the key is carried out anew', async () => {
+  test('429 of the API key is run again', async () => {
     const limited = await fixture.customer('1', '--rpm', '1');
     await chat(null, 'uses the minute up', { key: limited.key });
     const name = newName();
@@ -382,7 +382,7 @@ describe('when the first attempt failed', () => {
 });
 
 describe('the rate of the key', () => {
-  test('counts replays, which say so in their headers, and limits them', async () => {
+  test('counts replays, which state the rate in their headers, and limits them', async () => {
     const limited = await fixture.customer('1', '--rpm', '3');
     const name = newName();
     const answers = [];
@@ -398,7 +398,7 @@ describe('the rate of the key', () => {
     expect(answers[3]?.headers.get('retry-after')).not.toBeNull();
   });
 
-  test('counts those who waited for the answer, and whoever carried it out once', async () => {
+  test('counts every request that waited for the response, and the one that ran, once each', async () => {
     const limited = await fixture.customer('1', '--rpm', '3');
     const name = newName();
     const answers = await Promise.all(
@@ -415,7 +415,7 @@ describe('what one key may have stored', () => {
   });
 
   const nobody = '00000000-0000-0000-0000-000000000000';
-  /** Has had too much stored, which has expired: this is seen a few seconds later, while other tests run. */
+  /** Had too much stored, which has expired: this is noticed a few seconds later, while other tests run. */
   let crowded: Awaited<ReturnType<ChatFixture['customer']>>;
 
   beforeAll(async () => {
@@ -427,7 +427,7 @@ describe('what one key may have stored', () => {
       .sql`update idempotent_requests set expires_at = now() where key_id = ${crowded.keyId}`;
   });
 
-  /** As much as it may have, less some. */
+  /** A little less than it may have. */
   async function fill(customer: { keyId: string }, missing: number): Promise<void> {
     await fixture.database.sql`
       insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at, answer)
@@ -436,7 +436,7 @@ describe('what one key may have stored', () => {
       from generate_series(1, ${defaultLimit.count - missing}::integer) as number`;
   }
 
-  test('is limited: beyond it a request is carried out each time, and says that it is not stored', async () => {
+  test('is limited: beyond it a request runs each time, and says that it is not stored', async () => {
     const busy = await fixture.customer('10', '--rpm', '1000');
     await fill(busy, 1);
     const [kept, dropped, streamed] = [newName(), newName(), newName()];
@@ -457,7 +457,7 @@ describe('what one key may have stored', () => {
     expect(await chargesOf(busy.account)).toBe(5);
   });
 
-  test('and beyond it two at once under one name are carried out one after the other', async () => {
+  test('and beyond it two at once with one idempotency key run one after the other', async () => {
     const busy = await fixture.customer('10', '--rpm', '1000');
     await fill(busy, 0);
     const name = newName();
@@ -466,7 +466,7 @@ describe('what one key may have stored', () => {
       return response.headers.get('idempotency-stored');
     });
     await held.holds(1);
-    // The other one has time to be carried out as well, if that were wrongly possible.
+    // The other one has time to run as well, if that were wrongly possible.
     await Bun.sleep(200);
     expect(held.count()).toBe(1);
     held.release();
@@ -478,7 +478,7 @@ describe('what one key may have stored', () => {
     expect(await storedFor(busy.keyId)).toBe(defaultLimit.count);
   });
 
-  test('counts again what has expired meanwhile', async () => {
+  test('is recounted without what has expired meanwhile', async () => {
     await eventually('room for another request', async () => {
       const response = await chat(newName(), 'room again', { key: crowded.key });
       return response.headers.get('idempotency-stored') === null;
@@ -487,7 +487,7 @@ describe('what one key may have stored', () => {
   });
 });
 
-test('a long answer that cannot be kept says so, is charged, and is not carried out again', async () => {
+test('a long response that cannot be stored says so, is charged, and is not run again', async () => {
   const name = newName();
   const before = await chargesOf();
   const more = { model: 'renamed', max_tokens: 30_000 };
@@ -505,7 +505,7 @@ test('a long answer that cannot be kept says so, is charged, and is not carried 
   expect((await chargesOf()) - before).toBe(1);
 });
 
-test('kept answers are encrypted, and gone after their time', async () => {
+test('stored responses are encrypted, and gone after their time', async () => {
   const name = newName();
   await chat(name, 'kept-canary secret');
   const [row] = await fixture.database.sql`
@@ -549,7 +549,7 @@ describe('when the charge could not be committed in time', () => {
     });
   });
 
-  test('a stream that was delivered is charged later, and then answered again in full', async () => {
+  test('a stream that was delivered is charged later, and then replayed in full', async () => {
     expect(delivered).toContain('billing_temporarily_unavailable');
     const again = await ask(streamName, stream);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
@@ -560,7 +560,7 @@ describe('when the charge could not be committed in time', () => {
     expect(await chargesOf(owner.account)).toBe(1);
   });
 
-  test('a whole answer that was withheld is carried out anew, and charged once', async () => {
+  test('a response that was withheld is run again, and charged once', async () => {
     expect(withheld).toContain('billing_consistency_error');
     const asked = ask(wholeName, whole);
     await held.holds(1);
@@ -582,7 +582,7 @@ test('what has expired is removed, a bounded number at a time, and the rest stay
   expect((await chat(name, 'stays')).headers.get('idempotent-replayed')).toBe('true');
 });
 
-test('a node that dies leaves its requests to the other, which carries them out once it is sure', async () => {
+test('a node that dies leaves its requests to the other, which runs them once it is sure', async () => {
   const { key: own, account: ownAccount } = await fixture.customer('1');
   const name = newName();
   const more = { model: 'held' };
@@ -592,7 +592,7 @@ test('a node that dies leaves its requests to the other, which carries them out 
   expect(await lost).toBe('lost');
   await other.process.exited;
   held.release();
-  // Its last sign of life was long ago, so to speak.
+  // Pretends that its last heartbeat was long ago.
   await fixture.database.sql`
     update nodes set heartbeat_at = heartbeat_at - interval '1 minute'
     where id = (select node_id from open_generations where account_id = ${ownAccount})`;

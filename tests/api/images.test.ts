@@ -15,7 +15,7 @@ import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 const formats = ['openai', 'google'] as const;
 type Format = (typeof formats)[number];
 
-/** These tests make providers fail on purpose and all the time. */
+/** These tests constantly make providers fail on purpose. */
 const patient = 'api_key_env: MAIN_KEY, circuit: { failures: 1000 }';
 const sizes = 'sizes: { "1024x1024": 1k, "1280x896": 2k, "896x1280": ~ }';
 const tiers = 'tier_rates: { 1k: "0.040000000001", 2k: "0.123456789012" }';
@@ -70,7 +70,7 @@ models:
 
 const held = startHeldProvider();
 
-/** Makes more than it is asked for. */
+/** Makes more images than requested. */
 const lavish = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
@@ -86,7 +86,7 @@ let account: string;
 
 beforeAll(async () => {
   fixture = await openChatFixture(catalog);
-  // Neither what was asked for nor what was made may be kept.
+  // Neither prompts nor images may be stored.
   for (const canary of ['prompt-canary', '/images/1024x1024-', 'iVBORw0KGgo', 'example.com'])
     fixture.canaries.add(canary);
   ({ key, account } = await fixture.customer('100', '--rpm', '100000'));
@@ -162,7 +162,7 @@ const addresses: Readonly<Record<Format, RegExp>> = {
 };
 
 describe.each(formats)('200 from %s', (format) => {
-  test('through the OpenAI SDK: images that can be looked at, and a Generation under the request ID', async () => {
+  test('through the OpenAI SDK: images that can be viewed, and a Generation under the request ID', async () => {
     const openai = new OpenAI({ baseURL: `${fixture.gateway.origin}/v1`, apiKey: key, maxRetries: 0 });
     const { data: made, request_id: requestId } = await openai.images
       .generate({ model: format, prompt: 'prompt-canary', n: 2, size: '1024x1024', response_format: 'url' })
@@ -231,7 +231,7 @@ describe.each(formats)('200 from %s', (format) => {
     expect([...records]).toEqual([{ units: BigInt(count), unit: 'images', tier, cost: total }]);
   });
 
-  test('[[fewer 1]]: the images that came are passed on and charged, the rest of the hold is free', async () => {
+  test('[[fewer 1]]: the images that came are forwarded and charged, the rest of the hold is released', async () => {
     const { key: own, account: ownAccount } = await fixture.customer('1');
     const response = await send(draw(format, '[[fewer 1]]', { n: 3 }), { as: own });
     expect((await imagesOf(response)).data).toHaveLength(2);
@@ -243,7 +243,7 @@ describe.each(formats)('200 from %s', (format) => {
     expect(await balanceOf(ownAccount)).toEqual({ balance: '0.919999999998', held: '0.000000000000' });
   });
 
-  test('while it is under way, all that was asked for is held', async () => {
+  test('while it is in progress, everything requested is held', async () => {
     const { key: own, account: ownAccount } = await fixture.customer('1');
     const sent = send(draw(`held-${format}`, '[[fewer 1]]', { n: 4, size: '1280x896' }), { as: own });
     await held.holds(1);
@@ -257,7 +257,7 @@ describe.each(formats)('200 from %s', (format) => {
 });
 
 describe('200', () => {
-  test('sends the provider what was asked for, in its own words', async () => {
+  test('sends the provider the request in its own format', async () => {
     const response = await send(draw('renamed', '', { n: 2 }));
     expect(response.status).toBe(200);
     const entry = fixture.sandbox.entries.findLast((one) => one.client_request_id === idOf(response));
@@ -275,7 +275,7 @@ describe('200', () => {
     });
   });
 
-  test('more images than were asked for are neither passed on nor charged', async () => {
+  test('more images than requested are neither forwarded nor charged', async () => {
     const response = await send(draw('lavish', '', { n: 2 }));
     expect((await imagesOf(response)).data).toEqual([
       { url: 'https://example.com/0.png' },
@@ -284,7 +284,7 @@ describe('200', () => {
     expect(await look(response)).toMatchObject({ usage: { units: '2' }, cost: { total: '0.080000000000' } });
   });
 
-  test('a provider without images, or without the size, is passed over: no attempt, no fallback', async () => {
+  test('a provider without images, or without the size, is skipped: no attempt, no fallback', async () => {
     expect(await look(await send(draw('mixed')))).toMatchObject({
       provider: 'Openai',
       fallback: false,
@@ -549,7 +549,7 @@ describe('when a provider fails', () => {
     });
   });
 
-  test('a request that was refused as wrong goes no further', async () => {
+  test('a request that was refused as invalid goes no further', async () => {
     const response = await send(draw('twofold', '[[flaky 1 400 images-400]]'));
     await expectError(response, 'provider_bad_request');
     expect(await look(response)).toMatchObject({ fallback: false, routing: { attempt_count: 1 } });
@@ -568,7 +568,7 @@ describe('when a provider fails', () => {
     ]);
   });
 
-  test('a provider that answered without an image is noted as a loss', async () => {
+  test('an answer without an image is recorded as a loss', async () => {
     const response = await send(draw('openai', '[[fewer 4]]'));
     await expectError(response, 'provider_error');
     const losses = await fixture.database.sql`
@@ -578,7 +578,7 @@ describe('when a provider fails', () => {
 });
 
 describe.each(formats)('an Idempotency-Key, %s', (format) => {
-  test('is carried out once: the same bytes again, one call, one charge', async () => {
+  test('runs once: the same bytes again, one call, one charge', async () => {
     const { key: own, account: ownAccount } = await fixture.customer('1');
     const again = () => send(draw(format, '[[delay 100]]', { n: 2 }), { as: own, name: 'picture' });
     const before = fixture.sandbox.entries.length;

@@ -1,4 +1,4 @@
-/** Invitations to an account: who can make, use and revoke them, and everything that a link must not be good for. */
+/** Invitations to an account: who can create, use and revoke them, and everything that a link must not allow. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Invitation, Me, Member, NewInvitation, Role } from '../../src/console/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -17,7 +17,7 @@ let fixture: SignInFixture;
 let owner: Browser;
 let ownerId: string;
 let account: string;
-/** Every token that was made, of which none may be in a log or in the database. */
+/** Every token that was created; none may be in a log or in the database. */
 const tokens = new Set<string>();
 
 beforeAll(async () => {
@@ -122,7 +122,7 @@ describe('a link', () => {
     expect(await openIds()).not.toContain(id);
   });
 
-  test('lets someone new sign up and join, without an account of their own, even where sign-up is closed', async () => {
+  test('lets someone new sign up and join, without their own account, even where sign-up is closed', async () => {
     const { token } = await invite();
     const email = newEmail();
     const closed = openBrowser(fixture.plain);
@@ -156,7 +156,7 @@ describe('a link', () => {
     expect(outcomes.filter((outcome) => outcome === 'invalid_invitation')).toHaveLength(3);
   });
 
-  test('is worth nothing when it has expired, was revoked or is not one', async () => {
+  test('does not work when it has expired, was revoked or is made up', async () => {
     const { id, token } = await invite();
     await fixture.database
       .sql`update invitations set expires_at = now() - interval '1 second' where id = ${id}`;
@@ -198,7 +198,7 @@ describe('a link', () => {
     });
     expect(changed.status).toBe(200);
     expect(await accept(guest, token)).toBe('invalid_invitation');
-    // Of someone who has left, nothing remains either.
+    // Nor does one of someone who has left.
     const { token: last } = await invite(await fixture.signedIn(email, 'another horse battery'));
     await fixture.database.sql`delete from memberships where user_id = ${otherId}`;
     expect(await accept(guest, last)).toBe('invalid_invitation');

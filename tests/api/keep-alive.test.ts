@@ -1,4 +1,4 @@
-/** Providers that are silent for long: what the client hears meanwhile, and what can still happen then. */
+/** Providers that are silent for long: what the client receives meanwhile, and what can still happen. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { streamText } from 'ai';
@@ -79,7 +79,7 @@ const post = (model: string, text: string, init: RequestInit = {}, origin = fixt
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...init.headers },
   });
 
-/** A response that has said nothing yet but that it is there. What follows is added as it arrives. */
+/** A response of which only headers and comments have arrived. What follows is added as it arrives. */
 async function untilComment(response: Response) {
   expect(response.status).toBe(200);
   expect(response.headers.get('content-type')).toStartWith('text/event-stream');
@@ -112,7 +112,7 @@ const lastError = (text: string) => {
   return (JSON.parse(events.at(-2) ?? '') as ErrorBody).error;
 };
 
-test('the headers and comments come while the provider is silent, then the response as ever', async () => {
+test('the headers and comments come while the provider is silent, then the response as usual', async () => {
   const response = await post('silent', 'patience-1');
   const { ended } = await untilComment(response);
   answer(await first.received('patience-1'));
@@ -120,7 +120,7 @@ test('the headers and comments come while the provider is silent, then the respo
   expect(text.replaceAll(': keep-alive\n\n', '')).toStartWith('data: {"id":"req_');
   expect(eventsOf(text).at(-1)).toBe('[DONE]');
   expect(text).toContain('"content":"At last"');
-  // Nothing is said once there is something to say.
+  // There are no comments once there are events.
   expect(text.lastIndexOf(': keep-alive')).toBeLessThan(text.indexOf('data:'));
   expect(await generationOf(response)).toMatchObject({
     status: 'completed',
@@ -219,14 +219,14 @@ describe('an idempotent request', () => {
   });
 });
 
-test('a client that leaves meanwhile pays for what the provider goes on to do', async () => {
+test('a client that leaves meanwhile is charged for what the provider goes on to do', async () => {
   const leaving = new AbortController();
   const response = await post('silent', 'patience-8', { signal: leaving.signal });
   const { ended } = await untilComment(response);
   leaving.abort();
   await ended.catch(() => undefined);
   const exchange = await first.received('patience-8');
-  // The gateway notices when it has something to pass on.
+  // The gateway notices when it has something to forward.
   await eventually('the gateway to notice', async () => {
     exchange.send(delta({ content: '.' }));
     return (await abandonedStreams()) === 1;
@@ -238,7 +238,7 @@ test('a client that leaves meanwhile pays for what the provider goes on to do', 
   });
 });
 
-test('a large body keeps its room until no provider can need it any more', async () => {
+test('a large body keeps its room until no provider can need it', async () => {
   const small = await launch({
     ...fixture.environment,
     TOLLGATE_DATA: temporaryFolder(),
@@ -276,7 +276,7 @@ describe('SDKs skip the comments', () => {
       messages: [{ role: 'user', content: 'patience-11' }],
       stream: true,
     });
-    // The stream is returned with the headers, which nothing but the silence has brought about.
+    // The stream is returned with the headers, which only the silence can have caused.
     answer(await first.received('patience-11'));
     let text = '';
     for await (const chunk of stream) text += chunk.choices[0]?.delta.content ?? '';
@@ -293,7 +293,7 @@ describe('SDKs skip the comments', () => {
     const streamed = streamText({ model: provider('silent'), prompt: 'patience-13' });
     const text = Array.fromAsync(streamed.textStream);
     const exchange = await first.received('patience-13');
-    // The other request, sent before, has had its comments by now.
+    // The other request, sent before, has already had its comments.
     const { ended } = await untilComment(raw);
     answer(exchange);
     answer(await first.received('patience-12'));

@@ -49,7 +49,7 @@ type KeyBody = {
 const units = (amount: string) => BigInt(amount.replace('.', ''));
 
 describe('200', () => {
-  test('a key without limits of its own', async () => {
+  test('a key without its own limits', async () => {
     const { key, keyId } = await fixture.customer('5');
     const response = await ask(key);
     expect(response.status).toBe(200);
@@ -120,7 +120,7 @@ describe('200', () => {
     await fixture.database.sql`update api_key_meters set month_spent = 0 where key_id = ${keyId}`;
   });
 
-  test('asking is free: it counts towards no limit, and holds no secret', async () => {
+  test('asking is free: it counts towards no limit, and reveals no secret', async () => {
     const { key, keyId } = await fixture.customer('5', '--rpm', '1');
     for (let count = 0; count < 5; count++) expect((await ask(key)).status).toBe(200);
     const response = await ask(key);
@@ -131,7 +131,7 @@ describe('200', () => {
     expect(text).not.toContain('svc_sk_');
   });
 
-  test('one key learns nothing of another but the balance that they share', async () => {
+  test('one key learns nothing about another except the balance that they share', async () => {
     const { key, account } = await fixture.customer('5');
     const other = await runCommand<{ id: string; key: string }>(
       ['key', 'create', '--account', account, '--name', 'Other', '--rpm', '7'],

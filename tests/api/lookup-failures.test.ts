@@ -1,4 +1,4 @@
-/** What a chat request answers when a part of what it needs is really gone: a table, the database's price list, a secret. */
+/** What a chat request gets when something it needs is really gone: a table, the database's price list, a secret. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
@@ -48,8 +48,7 @@ test.each([
 ])(
   'without %s: 500 %s, and afterwards all is well and nothing is held',
   async (table, code) => {
-    // The key is known by then, unless the announcement that it was created comes only now; what is asked for each request
-    // is gone.
+    // The key is cached, unless the notification of its creation arrives only now; what each request looks up is gone.
     const told = await eventually('the key is known', async () => {
       expect((await chat()).status).toBe(200);
       const error = await without(table, async () => errorOf(await chat()));
@@ -63,7 +62,7 @@ test.each([
   30_000,
 );
 
-test('without api_keys: 500 api_keys_lookup_failed for a key that is not known yet', async () => {
+test('without api_keys: 500 api_keys_lookup_failed for a key that is not cached yet', async () => {
   const { key: fresh } = await fixture.customer('1');
   const known = key;
   key = fresh;
@@ -90,7 +89,7 @@ test('500 model_pricing_lookup_failed while a new price list cannot be stored, a
   expect(row.is_new).toBe(true);
 }, 60_000);
 
-test('500 server_not_configured on a node with another secret, for an answer that it cannot read', async () => {
+test('500 server_not_configured on a node with another secret, for a stored response that it cannot read', async () => {
   const other = await startGateway({
     ...fixture.environment,
     TOLLGATE_DATA: temporaryFolder(),

@@ -1,6 +1,6 @@
 /**
- * The database commits a settlement, is gone before it can say so, and stays away for longer than a client waits. The
- * response is withheld, so its charge must not stand; unless a retry can still get the response.
+ * The database commits a settlement, goes away before it can confirm it, and stays away for longer than a client waits. The
+ * response is withheld, so its charge must not stand, unless a retry can still get the response.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { connect, createServer, type Server, type Socket } from 'node:net';
@@ -14,7 +14,7 @@ import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 import { type HeldProvider, startHeldProvider } from '../support/held-provider.ts';
 
-/** A gateway that reaches the database through a relay, and a model whose provider answers when it is let. */
+/** A gateway that reaches the database through a relay, and a model whose provider answers when allowed to. */
 type Site = Readonly<{ model: string; provider: HeldProvider; database: Relay; gateway: Gateway }>;
 
 const models = ['first', 'second'] as const;
@@ -61,7 +61,7 @@ type Relay = Readonly<{
   close: () => void;
 }>;
 
-/** Passes on what gateway and database say to each other. */
+/** Relays the traffic between gateway and database. */
 async function relayTo(target: URL): Promise<Relay> {
   const sockets = new Set<Socket>();
   let isAway = false;
@@ -84,7 +84,7 @@ async function relayTo(target: URL): Promise<Relay> {
     }
     let isSettling = false;
     client.on('data', (bytes) => {
-      // The row of a Generation that has ended says how, in the one statement that commits it.
+      // The statement that commits a settlement contains the final status of the Generation.
       isSettling ||= onLost !== null && bytes.includes(',completed,');
       upstream.write(bytes);
     });
@@ -127,8 +127,8 @@ function ask({ gateway, model }: Site, key: string, headers: Record<string, stri
 }
 
 /**
- * Loses the confirmation of the settlement. While the request is with the provider its hold is committed, and the
- * gateway knows it: what is committed next is the settlement.
+ * Loses the confirmation of the settlement. While the request is with the provider, its hold is committed and confirmed,
+ * so the next commit is the settlement.
  */
 async function loseSettlement({ provider, database }: Site): Promise<void> {
   await provider.holds(1);
@@ -158,7 +158,7 @@ async function entriesUntil(account: string, count: number) {
   });
 }
 
-test.concurrent('a charge whose response was withheld is given back', async () => {
+test.concurrent('a charge whose response was withheld is refunded', async () => {
   const site = siteOf('first');
   const { account, key } = await fixture.customer('1');
   const sent = ask(site, key);
@@ -179,7 +179,7 @@ test.concurrent('a charge whose response was withheld is given back', async () =
   });
 }, 60_000);
 
-test.concurrent('the charge of a request with a name stands, and a retry gets the response', async () => {
+test.concurrent('the charge of an idempotent request stands, and a retry gets the response', async () => {
   const site = siteOf('second');
   const { account, key } = await fixture.customer('1');
   const named = { 'idempotency-key': 'once' };

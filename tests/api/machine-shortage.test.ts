@@ -1,4 +1,4 @@
-/** A gateway that runs out of descriptors: its own trouble is held against no provider. */
+/** A gateway that runs out of descriptors: its own trouble does not count against any provider. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readdirSync } from 'node:fs';
 import { connect, type Socket } from 'node:net';
@@ -22,7 +22,7 @@ let key: string;
 const model = (id: string, providers: string) =>
   `  ${id}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: ${providers} }`;
 
-/** One is reached by an address and one by a name: fetch does not fail alike for both. */
+/** One is reached by address and one by name: fetch fails differently for them. */
 const catalog = () => `
 price_version: "2026-11"
 providers:
@@ -75,7 +75,7 @@ async function outcomeOf(name: string): Promise<string> {
 /** How many descriptors the gateway has open. */
 const inUse = () => readdirSync(`/proc/${gateway.process.pid}/fd`).length;
 
-/** Connections to the gateway that never finish asking, until it has no descriptor left for another. */
+/** Connections to the gateway that never finish a request, until it has no descriptor left. */
 async function crowd(): Promise<Socket[]> {
   const { hostname, port } = new URL(gateway.origin);
   const sockets = Array.from({ length: descriptors }, () => {
@@ -88,7 +88,7 @@ async function crowd(): Promise<Socket[]> {
 }
 
 test('no descriptors left for the first connection of the ledger: 503 server_overloaded', async () => {
-  // Answered from memory and over a connection that stays: nothing was held yet.
+  // Answered from memory and over an existing connection: nothing has been held yet.
   const listed = await fetch(`${gateway.origin}/v1/models`, { headers: { authorization: `Bearer ${key}` } });
   await listed.json();
   const sockets = await crowd();
@@ -97,21 +97,21 @@ test('no descriptors left for the first connection of the ledger: 503 server_ove
   await eventually('descriptors to be free again', () => inUse() <= descriptors / 2);
 }, 60_000);
 
-test('no descriptors left: 503 server_overloaded, named in the log, and held against no provider', async () => {
-  // What is asked over a connection that is there already needs no new one.
+test('no descriptors left: 503 server_overloaded, named in the log, and not counted against any provider', async () => {
+  // A request over an existing connection needs no new one.
   expect(await outcomeOf('usual')).toBe('200 completed');
   const sockets = await crowd();
   expect(await outcomeOf('by-number')).toBe('503 server_overloaded after 1');
-  // Of a name, fetch says that the connection was refused.
+  // For a host name, fetch says that the connection was refused.
   expect(await outcomeOf('by-name')).toBe('503 server_overloaded after 1');
   expect(await outcomeOf('backed')).toBe('200 completed');
   expect(fresh.entries).toHaveLength(0);
   for (const socket of sockets) socket.destroy();
   await eventually('descriptors to be free again', () => inUse() <= descriptors / 2);
-  // One failure would have shut them for a minute.
+  // One failure would have opened their circuits for a minute.
   for (const name of ['by-number', 'by-name']) expect(await outcomeOf(name)).toBe('200 completed');
   expect(fresh.entries).toHaveLength(2);
-  const told = [...gateway.output().matchAll(/this machine is short of something.*"code":"(\w+)"/g)];
+  const told = [...gateway.output().matchAll(/this machine is out of resources.*"code":"(\w+)"/g)];
   expect(told.map(([, code]) => code)).toEqual(['EMFILE', 'EMFILE', 'EMFILE']);
   const lost = await database.sql`select reason from write_offs`;
   expect(lost.length).toBe(0);

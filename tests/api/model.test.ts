@@ -60,7 +60,7 @@ describe('404', () => {
     expect(await errorOf(await ask(id))).toEqual([404, 'model_not_found']);
   });
 
-  test('what the key may not call is not there for it', async () => {
+  test('a model that the key may not call is not found', async () => {
     const { key: limited } = await fixture.customer('1', '--allow', 'full');
     expect((await ask('full', limited)).status).toBe(200);
     expect(await errorOf(await ask('plain', limited))).toEqual([404, 'model_not_found']);

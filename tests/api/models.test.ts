@@ -111,7 +111,7 @@ function get(
   return fetch(`${gateway.origin}${path}`, { headers, method });
 }
 
-/** The first answer that is not 200: the gateway hears of a change a moment after it was made. */
+/** The first response that is not 200: the gateway hears of a change a moment later. */
 function onceRefused(ask: () => Promise<Response>): Promise<Response> {
   return eventually('a refusal', async () => {
     const response = await ask();
@@ -331,7 +331,7 @@ describe('404', () => {
 });
 
 describe('500', () => {
-  test('model_list_failed tells nothing of its cause, the log all of it', async () => {
+  test('model_list_failed reveals nothing of its cause, the log everything', async () => {
     const fresh = await createKey();
     await database.sql`alter table api_keys rename to api_keys_away`;
     const response = await get('/v1/models', { authorization: `Bearer ${fresh}` });
@@ -345,7 +345,7 @@ describe('500', () => {
   });
 });
 
-test('a body that no endpoint takes is refused by the gateway itself, with an ID', async () => {
+test('a body that no endpoint accepts is refused by the gateway itself, with an ID', async () => {
   const answer = await rawRequest(
     `POST /v1/models HTTP/1.1\r\nHost: gateway\r\nConnection: close\r\nContent-Length: ${200 * 1024 * 1024}\r\n\r\n`,
   );
@@ -369,7 +369,7 @@ test.each(['no such host', 'evil.example', '[::1', 'a:b:c'])(
   },
 );
 
-test('every request has an ID of its own, on pages and operator routes too', async () => {
+test('every request has its own ID, on pages and operator routes too', async () => {
   const paths = ['/', '/docs.css', '/healthz', '/readyz', '/v1/models', '/missing'];
   const ids = await Promise.all(
     paths.map(async (path) => (await get(path)).headers.get('x-service-request-id')),
@@ -383,7 +383,7 @@ test('no key and no provider secret is in the log', () => {
   expect(gateway.output()).not.toContain('provider-secret');
 });
 
-/** The end comes from the gateway: a client that ends its half early is gone, and may get no answer. */
+/** The gateway ends the connection: a client that ends its half early counts as gone, and may get no response. */
 function rawRequest(text: string): Promise<string> {
   const { socket, ended } = openRawClient(gateway.origin);
   socket.write(text);

@@ -1,9 +1,9 @@
 /**
- * The connection to a provider ends at every point of an answer, in every format, whole and streamed: whatever the
- * client is told, an answer is charged if and only if it is complete.
+ * The connection to a provider ends at every point of an answer, in every format, streamed and not: whatever the client is
+ * told, an answer is charged if and only if it is complete.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type FaultProxy, startFaultProxy } from '../../chaos/fault-proxy.ts';
+import { type FaultProxy, startFaultProxy } from '../../chaos/world/fault-proxy.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import { type ChatFixture, eventsOf, finishedGeneration, openChatFixture } from '../support/chat-fixture.ts';
 import { type Format, formats } from '../support/provider-faults.ts';
@@ -60,7 +60,7 @@ async function ask(format: Format, stream: boolean) {
 
 const charge = '0.000050000000';
 
-/** How long the answer is on the wire, and then a cut at each of these places of it. */
+/** The length of the answer on the wire, and a cut at each of these positions. */
 async function cutEverywhere(format: Format, stream: boolean, step: number): Promise<void> {
   const proxy = proxies.get(format);
   if (proxy === undefined) throw new Error('Every format has a proxy.');
@@ -75,7 +75,7 @@ async function cutEverywhere(format: Format, stream: boolean, step: number): Pro
   for (const afterBytes of [...places, length - 1, beyond]) {
     for (const kind of ['cut', 'reset'] as const) {
       proxy.fault = { kind, afterBytes };
-      // A connection that was kept gets the same fault. If it were ended, the gateway might not know that yet.
+      // A kept connection gets the same fault. If it were ended, the gateway might not have noticed yet.
       proxy.strike();
       const { isWhole, isError, generation } = await ask(format, stream);
       const what = `${format} ${stream ? 'streamed' : 'whole'} ${kind} after ${afterBytes} of ${length}`;

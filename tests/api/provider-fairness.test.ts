@@ -1,4 +1,4 @@
-/** What one account meets with at a provider shuts nobody else out, and no account takes all of a provider's places. */
+/** What one account experiences at a provider shuts nobody else out, and no account takes all of a provider's slots. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type ChatFixture, type ErrorBody, eventsOf, openChatFixture } from '../support/chat-fixture.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
@@ -6,10 +6,10 @@ import { startHeldProvider } from '../support/held-provider.ts';
 const model = (id: string, provider: string) =>
   `  ${id}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${provider}] }`;
 
-/** Streams wait after their first word; what is not streamed is answered at once. */
+/** Streams wait after their first word; non-streamed requests are answered at once. */
 const held = startHeldProvider('"stream":true');
 
-/** A circuit belongs to a provider and a model: each test has a model of its own. */
+/** A circuit belongs to a provider and a model: each test has its own model. */
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
@@ -79,7 +79,7 @@ test('five timeouts of one account shut the provider for that account, and for n
   expect(await Promise.all(hanging)).toEqual(Array(5).fill('provider_timeout'));
   expect(await codeOfChat(0, 'hangs', 'hello')).toBe('all_providers_unavailable');
   expect(await codesOf(3, 1, 'hangs', 'hello')).toEqual(Array(3).fill('completed'));
-  // Nothing that others do opens it again for the first.
+  // Nothing that others do readmits the first.
   expect(await codeOfChat(0, 'hangs', 'hello')).toBe('all_providers_unavailable');
 });
 
@@ -98,7 +98,7 @@ test('two accounts that fail in turn, sixty times, shut the provider for themsel
   }
   for (const customer of [0, 1])
     expect(await codeOfChat(customer, 'fails-for-two', 'hello')).toBe('all_providers_unavailable');
-  // The five failures of each, and what the third account asked for.
+  // The five failures of each, and the requests of the third account.
   expect(callsOf('fails-for-two')).toBe(5 + 5 + 30);
 });
 
@@ -135,7 +135,7 @@ async function end(stream: Response | undefined, words: string): Promise<void> {
   expect(eventsOf((await stream?.text()) ?? '').at(-1)).toBe('[DONE]');
 }
 
-test('one account that has all places makes room for another as soon as one of its calls ends', async () => {
+test('an account that has all slots makes room for another as soon as one of its calls ends', async () => {
   const names = ['first', 'second', 'third', 'fourth'];
   const [first, ...others] = await Promise.all(names.map((words) => streamOf(0, 'narrow', words)));
   expect([first, ...others].map((response) => response?.status)).toEqual([200, 200, 200, 200]);
@@ -145,18 +145,18 @@ test('one account that has all places makes room for another as soon as one of i
     '1',
   ]);
   await end(first, 'first');
-  // One place is free now. Who has three already leaves it to the other.
+  // One slot is free now. The account that has three leaves it to the other.
   expect(await codeOfChat(0, 'narrow', 'hello')).toBe('all_providers_unavailable');
   const newcomer = await streamOf(1, 'narrow', 'newcomer');
   expect(newcomer.status).toBe(200);
   expect(await codeOfChat(0, 'narrow', 'hello')).toBe('all_providers_unavailable');
   await end(newcomer, 'newcomer');
-  // Nobody else asks any more.
+  // No others are waiting now.
   expect(await codeOfChat(0, 'narrow', 'hello')).toBe('completed');
   await Promise.all(others.map((stream, index) => end(stream, names[index + 1] ?? '')));
 });
 
-test('no place is kept for an account that is not admitted', async () => {
+test('no slot is kept for an account that is not admitted', async () => {
   const [one, other] = await Promise.all(['one', 'other'].map((words) => streamOf(0, 'strait', words)));
   expect([one?.status, other?.status]).toEqual([200, 200]);
   const [poor, limited] = [3, 4];

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type AddressInfo, createServer } from 'node:net';
-import { startFaultProxy } from '../../chaos/fault-proxy.ts';
+import { startFaultProxy } from '../../chaos/world/fault-proxy.ts';
 import { startSandbox } from '../../sandbox/server.ts';
 import { type ErrorCode, errorTable } from '../../src/errors.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
@@ -27,7 +27,7 @@ import {
 import { quickGateway } from '../support/quick-lease.ts';
 
 const base = { openai: '/v1', anthropic: '/v1', google: '/v1beta' } satisfies Record<Format, string>;
-/** Each row has a provider of its own in every format, so that all can be played at once. */
+/** Each row has its own provider in every format, so that all can be played at once. */
 const played = rows.map((row, index) => ({ row, name: row.name, id: `row-${index}` }));
 type Played = (typeof played)[number];
 
@@ -37,8 +37,8 @@ let fixture: ChatFixture;
 let key: string;
 
 /**
- * Before the first event of a stream it is the time of the first byte that counts. It has to end before the headers are
- * sent for the sake of a silent client, because a failure has a status of its own until then.
+ * Before the first event of a stream, the deadline for the first byte counts. It has to end before keep-alive sends the
+ * headers, because only until then a failure has its own status.
  */
 const shortDeadlines = {
   first_byte: 'first_byte_ms: 600',
@@ -85,7 +85,7 @@ afterAll(async () => {
   await Promise.all(closers.map((close) => close()));
 });
 
-/** Starts what fails as the row says, and returns its port. */
+/** Starts the provider that fails as the row says, and returns its port. */
 async function startFaulty({ cause }: Row): Promise<number> {
   if ('bytes' in cause) return await startFixedServer(cause.bytes, cause.thenSilence ?? false);
   const sandbox = startSandbox('directives' in cause ? { directives: cause.directives } : {});
@@ -141,7 +141,7 @@ async function seen(
   return { outcome: 'broken', error: (JSON.parse(error) as ErrorBody).error };
 }
 
-/** Withheld for want of usage, the answer itself was fine: the attempt is no failure of the provider's. */
+/** The answer was withheld because it had no usage, but was fine itself: the attempt is not a failure of the provider. */
 const notTheProviders = new Set<ErrorCode>(['billing_consistency_error', 'usage_missing']);
 
 /** What `prompt` makes the provider report, by the catalogue's price. */
@@ -151,7 +151,7 @@ const charged = '0.000050000000';
 const maxOvertaken = 5;
 const isReset = ({ cause }: Row) => 'directives' in cause && cause.directives.includes('[[cut');
 
-/** Served by the first provider alone, whoever stands behind it. */
+/** Served by the first provider alone, whatever the fallback. */
 async function expectNoOther(
   row: Row,
   model: string,

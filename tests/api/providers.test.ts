@@ -1,6 +1,6 @@
-/** Providers that differ: in dialect, in what they can carry, and in whether anyone picks up at all. */
+/** Providers that differ: in dialect, in what they support, and in whether they can be reached at all. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { type DeafPort, startDeafPort } from '../../chaos/deaf-port.ts';
+import { type DeafPort, startDeafPort } from '../../chaos/world/deaf-port.ts';
 import { Calls } from '../../src/providers/call.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';
@@ -19,7 +19,7 @@ const price = 'pricing: { billing_type: token, input: "1", output: "2" }';
 const everything =
   'capabilities: [text_input, image_input, text_output, streaming, function_calling, structured_output]';
 
-/** All that a new compatible vendor needs. */
+/** Everything that a new compatible vendor needs. */
 const vendorEntry = (url: string) => `
   vendor:
     name: Vendor
@@ -49,7 +49,7 @@ models:
   fixed:        { workload: chat, ${everything}, unsupported_parameters: [temperature], ${price}, providers: [openai] }
 `;
 
-/** A vendor with a dialect of its own, which refuses what it does not know as some do. */
+/** A vendor with its own dialect, which refuses what it does not know, as some do. */
 const received: Record<string, unknown>[] = [];
 const known = ['model', 'messages', 'stream', 'random_seed', 'max_completion_tokens', 'temperature'];
 const vendor = Bun.serve({
@@ -110,7 +110,7 @@ async function lookUp(response: Response) {
 }
 
 describe('one more compatible vendor is an entry in the catalogue', () => {
-  test('it is spoken to in its dialect, whole and streamed', async () => {
+  test('it is called in its dialect, streamed and not', async () => {
     const whole = await chat('vendor-model', { seed: 7, max_tokens: 5 });
     expect(whole.status).toBe(200);
     expect(received.at(-1)).toEqual({
@@ -168,7 +168,7 @@ describe('400 unsupported_parameter before any money is held', () => {
     expect(Number(held[0]?.held)).toBe(0);
   });
 
-  test('a provider that can carry it serves it instead, without a fallback', async () => {
+  test('a provider that supports it serves it instead, without a fallback', async () => {
     const plain = await lookUp(await chat('several'));
     const seeded = await lookUp(await chat('several', { seed: 1 }));
     expect([plain.provider, seeded.provider]).toEqual(['Messages', 'Completions']);
@@ -176,7 +176,7 @@ describe('400 unsupported_parameter before any money is held', () => {
   });
 });
 
-describe('a provider that nobody picks up at', () => {
+describe('a provider that does not accept connections', () => {
   // The first byte may take a minute here: only the time to connect can have ended these in a few seconds.
   test('504 provider_timeout after the time to connect', async () => {
     const response = await chat('deaf');
@@ -197,7 +197,7 @@ describe('a provider that nobody picks up at', () => {
     });
   }, 60_000);
 
-  test('time that this process loses does not count: what arrived in it is looked at first', async () => {
+  test('time that this process loses does not count: what arrived meanwhile is read first', async () => {
     let silences = 0;
     const stop = new ConnectWatchdog(`http://127.0.0.1:${deaf.port}/v1`, true).watch(500, () => {
       silences += 1;
@@ -208,7 +208,7 @@ describe('a provider that nobody picks up at', () => {
     expect(silences).toBe(0);
   });
 
-  test('calls that leave through a proxy are not given up for that', async () => {
+  test('calls through a proxy are not given up for that', async () => {
     let silences = 0;
     const line = new ConnectWatchdog(`http://127.0.0.1:${deaf.port}/v1`, false);
     line.watch(50, () => {
@@ -219,7 +219,7 @@ describe('a provider that nobody picks up at', () => {
   });
 });
 
-describe('what a body says that its status does not', () => {
+describe('what only the body says, and not the status', () => {
   test('a bad key of Google is an authentication failure, and another provider takes over', async () => {
     const alone = await chat('locked');
     expect(((await alone.json()) as ErrorBody).error.code).toBe('provider_authentication_error');
@@ -244,7 +244,7 @@ describe('what a body says that its status does not', () => {
       model: 'm',
       maxOutputTokens: null,
       dialect: defaultDialect,
-      generationId: 'req_1',
+      requestId: 'req_1',
     };
     const { readError } = chatAdapters.google.chatRequest(emptyCall, upstream, false);
     expect(readError?.(status, { error })).toEqual(told as never);
@@ -265,7 +265,7 @@ describe('images over a real socket', () => {
       model,
       maxOutputTokens: null,
       dialect: defaultDialect,
-      generationId: 'req_1',
+      requestId: 'req_1',
     };
     const call = { prompt: 'a gate', size: '1024x1024', count: 2 };
     const { status, answer } = await makeImages(

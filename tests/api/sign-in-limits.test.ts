@@ -1,9 +1,14 @@
 /** How often something may be tried at /api/auth, by whom and for whom. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveKeys } from '../../src/lib/derived-keys.ts';
-import { type Attempts, type Limit, openAttempts } from '../../src/sessions/attempts.ts';
-import { createResetToken } from '../../src/sessions/reset-link.ts';
-import { guessLimits, networkLimits, resetRequestLimits, signUpLimits } from '../../src/sign-in/limits.ts';
+import { type Attempts, type Limit, openAttempts } from '../../src/people/attempts.ts';
+import { createResetToken } from '../../src/people/reset-link.ts';
+import {
+  guessLimits,
+  networkLimits,
+  resetRequestLimits,
+  signUpLimits,
+} from '../../src/people/sign-in-limits.ts';
 import {
   type Browser,
   codeOf,
@@ -36,7 +41,7 @@ async function times<Result>(count: number, run: (index: number) => Promise<Resu
   return results;
 }
 
-/** Uses a limit up without the work that it guards. */
+/** Uses up a limit without the work that it guards. */
 const exhaust = (limit: Limit, count = limit.max) => times(count, () => attempts.take([limit]));
 
 const alone = (network: string) => ({ network, sites: [] });
@@ -64,13 +69,13 @@ describe('wrong passwords', () => {
     const waitSeconds = Number(refused.headers.get('retry-after'));
     expect(waitSeconds).toBeGreaterThan(60);
     expect(waitSeconds).toBeLessThanOrEqual(90);
-    // Neither another address from there, nor the same from elsewhere, has anything to do with it.
+    // Neither another address from there nor the same one from elsewhere is affected.
     await fixture.addUser('bob@example.com');
     expect(await tryPassword(browser, 'bob@example.com', password)).toBe(200);
     expect(await tryPassword(fixture.browser(), 'ann@example.com', password)).toBe(200);
   });
 
-  test('an address that nobody has is limited alike', async () => {
+  test('an unknown address is limited in the same way', async () => {
     const browser = fixture.browser();
     await exhaust(guessLimits('nobody@example.com', '10.9.9.9/32', false)[0] as Limit, 9);
     const same = fixture.browser('10.9.9.9');
@@ -144,7 +149,7 @@ describe('a network', () => {
     expect(asForms).toEqual([...guesses(10), 'too_many_attempts']);
   });
 
-  test('cannot be made up by a client: what it writes itself stands left of what the proxy adds', async () => {
+  test('cannot be made up by a client: what it writes itself is left of what the proxy adds', async () => {
     await fixture.addUser('gil@example.com');
     const outcomes = await times(11, (index) =>
       tryPassword(fixture.browser(`203.0.113.${index}, unknown, 198.51.100.4`), 'gil@example.com'),
@@ -252,7 +257,7 @@ describe('one address from everywhere', () => {
     const outcomes = await times(15, () => tryPassword(browser, 'jon@example.com'));
     expect(outcomes.filter((code) => code === 'too_many_attempts')).toHaveLength(5);
     await exhaust(anywhere('jon@example.com'), 90);
-    expect(async () => await attempts.take([anywhere('jon@example.com')])).toThrow('too many attempts');
+    expect(async () => await attempts.take([anywhere('jon@example.com')])).toThrow('Too many attempts');
   });
 });
 
@@ -280,7 +285,7 @@ describe('mails and new accounts', () => {
   });
 });
 
-/** Passwords of nobody. `isFull` resolves when one is refused: by then as many wait as may. */
+/** Attempts for unknown users. `isFull` resolves when one is refused, so the queue is full. */
 function flood(count: number, addressOf: (index: number) => string | undefined) {
   const crowd = crypto.randomUUID();
   const emailOf = (index: number) => `${index}-${crowd}@example.com`;
@@ -299,7 +304,7 @@ const patientMs = 180_000;
 
 describe('while more is tried than can be checked', () => {
   test(
-    'a /48 does not take every place: others get their turn',
+    'a /48 does not take every slot: others get their turn',
     async () => {
       await fixture.addUser('honest@example.com');
       const { isFull, outcomes } = flood(40, (index) => `2001:db8:aaaa:${index.toString(16)}::1`);
@@ -311,7 +316,7 @@ describe('while more is tried than can be checked', () => {
   );
 
   test(
-    'others are refused at once, which counts as no guess, and those have places who have come before',
+    'others are refused at once, which does not count as a guess, and earlier ones keep their places',
     async () => {
       await fixture.addUser('regular@example.com');
       const home = fixture.browser();
@@ -329,7 +334,7 @@ describe('while more is tried than can be checked', () => {
   );
 
   test(
-    'whoever is refused has not signed up, nor changed a password',
+    'a refused request has neither signed up nor changed a password',
     async () => {
       await fixture.addUser('changing@example.com');
       const changing = await fixture.signedIn('changing@example.com');
@@ -387,7 +392,7 @@ describe('the counter', () => {
     expect((await outcomes([wide], 20)).filter((result) => result === 'taken')).toHaveLength(8);
   });
 
-  test('nobody waits in a circle, in whatever order limits are named', async () => {
+  test('there is no deadlock, in whatever order limits are named', async () => {
     const all = Array.from({ length: 6 }, (_, index) => limit(`circle-${index}`, 1000));
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
@@ -398,7 +403,7 @@ describe('the counter', () => {
     );
   });
 
-  test('what is given back can be taken again', async () => {
+  test('what is returned can be taken again', async () => {
     const one = limit('returned', 1);
     expect(await outcomes([one], 1)).toEqual(['taken']);
     expect(await outcomes([one], 1)).not.toEqual(['taken']);
@@ -406,7 +411,7 @@ describe('the counter', () => {
     expect(await outcomes([one], 1)).toEqual(['taken']);
   });
 
-  test('its names tell neither networks nor addresses', async () => {
+  test('its names reveal neither networks nor addresses', async () => {
     const rows = await fixture.database.sql`select encode(name, 'escape') as name from sign_in_attempts`;
     expect(rows.length).toBeGreaterThan(20);
     for (const { name } of rows) expect(name).not.toMatch(/example|198\.51/);

@@ -1,4 +1,4 @@
-/** What /api/auth refuses: strangers' pages, bodies of any other shape, routes that are not offered, and bad days. */
+/** What /api/auth refuses: foreign pages, malformed bodies, routes that are not offered, and everything on a bad day. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { createDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
@@ -191,7 +191,7 @@ describe('400', () => {
   });
 });
 
-test('what the console refuses is told to be nothing but JSON, too', async () => {
+test('refusals of the console are marked as JSON too', async () => {
   for (const path of ['me', 'operator/users', 'accounts/x/keys']) {
     const response = await fixture.browser().send('GET', `/api/console/${path}`);
     expect([path, response.status, response.headers.get('x-content-type-options')]).toEqual([
@@ -261,7 +261,7 @@ describe('on a bad day', () => {
     await gateway.stop();
   });
 
-  test('what nobody foresaw is a 500 with its cause in the log, and not a wrong password', async () => {
+  test('an unforeseen error is a 500 with its cause in the log, and not a wrong password', async () => {
     const { id } = await fixture.addUser('broken@example.com');
     await fixture.database.sql`update user_credentials set password = 'no hash' where user_id = ${id}`;
     const response = await fixture

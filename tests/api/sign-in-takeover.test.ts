@@ -1,10 +1,10 @@
-/** What someone must not keep, or get, who knows an old password, was an operator once, or came first with an address. */
+/** What someone who knows an old password, was an operator once, or was first to use an address must not keep or get. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { TransactionSQL } from 'bun';
 import type { OperatorUser, OperatorUsers, ResetLink } from '../../src/console/operator-contract.ts';
-import { createResetToken, replacePassword } from '../../src/sessions/reset-link.ts';
-import { changeKnownPassword } from '../../src/sign-in/sign-in-store.ts';
-import { findPasswordHash } from '../../src/users/user-store.ts';
+import { createResetToken, replacePassword } from '../../src/people/reset-link.ts';
+import { changeKnownPassword } from '../../src/people/sign-in-store.ts';
+import { findPasswordHash } from '../../src/people/user-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/mail-server.ts';
 import {
@@ -38,7 +38,7 @@ const isIn = async (browser: Browser) => (await browser.send('GET', '/api/consol
 const sessionsOf = async (userId: string) =>
   (await fixture.database.sql`select 1 from sessions where user_id = ${userId}`).length;
 
-/** Until someone else waits for a lock that this transaction has. */
+/** Waits until another transaction waits for a lock of this one. */
 async function someoneWaits(transaction: TransactionSQL): Promise<void> {
   const waiting = () => transaction`
     select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
@@ -62,7 +62,7 @@ describe('whoever signs in with the old password while it is replaced', () => {
   test('gets no session when theirs begins after the others were ended', async () => {
     const { id, email } = await fixture.addUser('late@example.com');
     const answer = await fixture.database.sql.begin(async (transaction) => {
-      // A session that begins notes it with the user, and so waits here, after the password was found right.
+      // A new session is recorded with the user, and so waits here, after the password was found right.
       await transaction`select 1 from users where id = ${id} for update`;
       const signingIn = tryPassword(email, password);
       await someoneWaits(transaction);
@@ -101,7 +101,7 @@ describe('whoever signs in with the old password while it is replaced', () => {
 });
 
 describe('of two who change the password at once', () => {
-  test('one succeeds, and the other has no session any more', async () => {
+  test('one succeeds, and the other loses its session', async () => {
     const { email } = await fixture.addUser('twice@example.com');
     const browsers = [await fixture.signedIn(email), await fixture.signedIn(email)];
     const outcomes = await Promise.all(
@@ -140,7 +140,7 @@ describe('a link that an operator made', () => {
   const linkBy = async (browser: Browser, userId: string) =>
     (await ask<ResetLink>(browser, 'POST', `users/${userId}/reset-link`, {})).reset_url;
 
-  test('ends with their office, is gone when another signs them out, and when their password is replaced', async () => {
+  test('ends when they are dismissed, when another signs them out, and when their password is replaced', async () => {
     const { id: victim } = await fixture.addUser('victim@example.com');
     const boss = await operatorNamed('boss@example.com');
     const bossLink = await linkBy(boss.browser, victim);
@@ -161,7 +161,7 @@ describe('a link that an operator made', () => {
       for (const link of [...links, invited.reset_url])
         expect([name, await reset(link)]).toEqual([name, 'invalid_reset_token']);
     }
-    // Nobody else's links end by it.
+    // Nobody else's links end.
     expect(await reset(bossLink)).toBe(200);
   });
 

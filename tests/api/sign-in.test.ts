@@ -1,6 +1,6 @@
 /** /api/auth from the first sign-up to the last sign-out, on two gateways that share a database. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { createResetToken } from '../../src/sessions/reset-link.ts';
+import { createResetToken } from '../../src/people/reset-link.ts';
 import { dumpOf } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
@@ -17,7 +17,7 @@ import {
 } from '../support/sign-in-fixture.ts';
 
 let fixture: SignInFixture;
-/** What must be found in no log and, unless hashed, in no table. */
+/** What must not appear in any log or, unless hashed, in any table. */
 const secrets = new Set([password, mailPassword, encodeURIComponent(mailPassword)]);
 
 beforeAll(async () => {
@@ -58,7 +58,7 @@ const reset = (token: string, newPassword: string, browser = fixture.browser()) 
   browser.send('POST', '/api/auth/reset-password', { token, newPassword });
 
 describe('signing up', () => {
-  test('makes a user, an account of their own without money, and a session', async () => {
+  test('creates a user, their own account without money, and a session', async () => {
     const browser = fixture.browser();
     const response = await browser.send('POST', '/api/auth/sign-up/email', {
       name: ' Ann Example ',
@@ -84,7 +84,7 @@ describe('signing up', () => {
     expect(account).toEqual({ balance: '0.000000000000', held: '0.000000000000' });
   });
 
-  test('without a name the address lends one', async () => {
+  test('without a name, it is taken from the address', async () => {
     const browser = fixture.browser();
     await browser.send('POST', '/api/auth/sign-up/email', {
       name: '',
@@ -191,7 +191,7 @@ describe('signing in', () => {
     for (const body of [text, sessionText, listed]) expect(body).not.toContain(token);
   });
 
-  test('whatever a browser calls itself, the list of sessions shows', async () => {
+  test('the list of sessions shows whatever a browser calls itself', async () => {
     await fixture.addUser('agent@example.com');
     const browser = fixture.browser('2001:db8::7');
     const agent = `M\u00fcller/1.0 \u00ff "<b>" ${'x'.repeat(2000)}`;
@@ -309,7 +309,7 @@ describe('signing in', () => {
 });
 
 describe('ending sessions', () => {
-  test('signing out deletes the row, clears the cookie, and the old cookie is worth nothing', async () => {
+  test('signing out deletes the row, clears the cookie, and the old cookie no longer works', async () => {
     const { id } = await fixture.addUser('gil@example.com');
     const browser = await fixture.signedIn('gil@example.com');
     const cookie = browser.cookies.get('tollgate_session') ?? '';
@@ -368,7 +368,7 @@ describe('ending sessions', () => {
     expect(await Promise.all([first, second, third, stranger].map(isIn))).toEqual([false, true, false, true]);
   });
 
-  test('a session whose time is over is refused, and removed when a gateway comes by', async () => {
+  test('an expired session is refused, and removed by the next cleanup', async () => {
     const { id } = await fixture.addUser('jon@example.com');
     const browser = await fixture.signedIn('jon@example.com');
     const { sql } = fixture.database;
@@ -397,7 +397,7 @@ describe('changing the password', () => {
   const change = (browser: Browser, currentPassword: string, newPassword: string) =>
     browser.send('POST', '/api/auth/change-password', { currentPassword, newPassword });
 
-  test('ends every session but that of the browser at hand, whose cookie is a new one', async () => {
+  test('ends every session except that of this browser, whose cookie is new', async () => {
     const { id } = await fixture.addUser('kim@example.com');
     const browser = await fixture.signedIn('kim@example.com');
     const elsewhere = await fixture.signedIn('kim@example.com');
@@ -496,7 +496,7 @@ describe('a forgotten password', () => {
     expect((await signIn(fixture.browser(), 'pia@example.com')).status).toBe(200);
   });
 
-  test('a mail that the server refuses changes nothing of the answer, and the log names no address', async () => {
+  test('a mail that the server refuses does not change the response, and the log names no address', async () => {
     await fixture.addUser('quinn@example.com');
     fixture.mail.refuse(true);
     const response = await fixture

@@ -1,4 +1,4 @@
-/** A gateway that cannot write to its disk: it says so while nothing is lost yet, and when usage exists in memory only. */
+/** A gateway that cannot write to its disk: it says so before anything is lost, and when usage exists only in memory. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

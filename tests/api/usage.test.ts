@@ -126,7 +126,7 @@ describe('200', () => {
     });
   });
 
-  test('50 rows when nothing is said, and a limit outside 1 to 500 becomes the nearest', async () => {
+  test('50 rows by default, and a limit outside 1 to 500 becomes the nearest', async () => {
     const customer = await fixture.customer('10');
     await Promise.all(Array.from({ length: 51 }, () => chat(customer.key, '[[usage 1 1]] hi')));
     const counts = await Promise.all(
@@ -153,7 +153,7 @@ describe('200', () => {
     expect(data).toMatchObject([{ input_tokens: Number(tokens + 4n), cost: Number(hold) }]);
   });
 
-  test('tells nothing of what was said', async () => {
+  test('reveals nothing of the conversation', async () => {
     const customer = await fixture.customer('1');
     await chat(customer.key, '[[say completion-canary]] prompt-canary');
     const text = await (await ask('', customer.key)).text();
@@ -188,7 +188,7 @@ describe('400, 401 and 404', () => {
     await expectError(await ask('?limit=1&limit=2'), 400, 'invalid_parameter', 'limit');
   });
 
-  test('without a good key nothing is looked at', async () => {
+  test('without a valid key nothing is read', async () => {
     await expectError(await ask('?limit=x', 'nothing'), 401, 'invalid_api_key');
     await expectError(await fetch(`${fixture.gateway.origin}/v1/usage`), 401, 'invalid_api_key');
   });
@@ -244,7 +244,7 @@ async function recordWithoutCharge({ account, keyId }: typeof owner): Promise<st
   return id;
 }
 
-test('a month that leaves for its archive between the two queries is gone from both', async () => {
+test('a month that is archived between the two queries is gone from both', async () => {
   const { sql } = fixture.database;
   const customer = await fixture.customer('1');
   const id = await recordWithoutCharge(customer);
@@ -341,7 +341,7 @@ test('what is read is no more than what is shown, however much there is and what
         () => sql`explain (analyze, buffers, format json) ${chargesQuery(sql, ids)}`,
       );
       expect(ofRecords).toBeLessThan(20 + limit);
-      // Their IDs are random here, so each is on its own way through the index and on a page of its own.
+      // Their IDs are random here, so each has its own path through the index and its own page.
       expect(ofCharges).toBeLessThan(20 + 5 * limit);
     }
   }

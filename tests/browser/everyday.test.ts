@@ -53,7 +53,7 @@ test('a new link in the same tab begins anew, and its token does not stay in the
   await watched.close();
 }, 60_000);
 
-test('the keyboard comes from the e-mail to the password, and who was signed in is told that it is over', async () => {
+test('Tab goes from the e-mail to the password, and a person whose session has ended is told so', async () => {
   const first = await openPage(fixture.browser, fixture.gateway.origin);
   await first.page.goto('/billing');
   await first.page.getByLabel('E-mail').press('Tab');
@@ -71,7 +71,7 @@ test('the keyboard comes from the e-mail to the password, and who was signed in 
 }, 60_000);
 
 describe('a gateway that is gone', () => {
-  test('is said as long as it is so', async () => {
+  test('is reported for as long as it is gone', async () => {
     const watched = await fixture.enter('owner', '/');
     const { page } = watched;
     const note = page.getByText('The gateway cannot be reached. This page may be out of date.');
@@ -88,7 +88,7 @@ describe('a gateway that is gone', () => {
     await watched.close();
   }, 60_000);
 
-  test('leaves the app in place: all pages but those whose code never came, and these once it can be had', async () => {
+  test('leaves the app in place: all pages except those whose code never came, and these once it can be loaded', async () => {
     const watched = await fixture.enter('owner', '/docs');
     const { page, complaints } = watched;
     await page.route('**/assets/keys-page-*', (route) => route.abort());
@@ -119,7 +119,7 @@ describe('the playground', () => {
   const toEnd = (page: Page) =>
     conversation(page).evaluate((list) => list.scrollHeight - list.scrollTop - list.clientHeight);
 
-  test('follows the end after a stop, and after a message of one who had scrolled up', async () => {
+  test('scrolls to the end after a stop, and after a new message of someone who had scrolled up', async () => {
     const watched = await fixture.enter('owner', '/playground?model=full');
     const { page } = watched;
     await say(page, 'Go on [[long 900]] [[chunk-delay 2]]');
@@ -232,7 +232,7 @@ test('names of any length stay within the window, and a phone says which account
   await watched.close();
 }, 60_000);
 
-/** Whose text is wider than the card that it stands in. */
+/** Elements whose text is wider than their card. */
 async function widestOver(page: Page): Promise<string[]> {
   return await page
     .locator('main section, main header')

@@ -238,7 +238,7 @@ test('a member sees the keys, and whom to ask', async () => {
   await page.getByText('Ask owner@example.com').waitFor();
   await page.getByRole('cell', { name: 'Active' }).first().waitFor();
   expect(await page.getByRole('button', { name: /New key|Actions for/ }).count()).toBe(0);
-  // Nothing is shipped, so the first family has to be one that every system has.
+  // No font is shipped, so the first family has to be one that every system has.
   expect(await page.evaluate('getComputedStyle(document.body).fontFamily')).toStartWith('system-ui,');
   expectNoComplaints(watched);
   await watched.close();
@@ -285,7 +285,7 @@ test('models are found, calculated and tried', async () => {
   await page.getByLabel('Input tokens').fill('100');
   await page.getByLabel('Output tokens').fill('1');
   expect(await total.textContent()).toBe('$0.000102');
-  // One token more, and the second tier counts for all of them.
+  // With one token more, the second tier counts for all of them.
   await page.getByLabel('Input tokens').fill('101');
   expect(await total.textContent()).toBe('$0.000307000001');
   await page.getByLabel('Output tokens').fill('some');
@@ -325,7 +325,7 @@ test('a key that has expired can be given another name', async () => {
   await watched.close();
 }, 60_000);
 
-test('what is held counts against a limit and is told apart from what is spent', async () => {
+test('what is held counts against a limit and is shown separately from what is spent', async () => {
   const watched = await fixture.enter('owner', '/models');
   const { page } = watched;
   await page.route('**/keys', async (route) => {
@@ -349,7 +349,7 @@ test('a phone lays rows out as blocks, and they are still read as a table, each 
   const watched = await fixture.enter('owner', '/keys', { look: phone });
   const { page } = watched;
   await page.getByText('Active').first().waitFor();
-  // This browser reads it as a table in any case. Others do where the roles are said.
+  // This browser always reads it as a table. Others do if the roles are given.
   expect(
     await page.locator('table:not([role]), table :is(thead, tbody, tr, th, td):not([role])').count(),
   ).toBe(0);

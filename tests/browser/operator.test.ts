@@ -54,7 +54,7 @@ async function choose(page: Page, subject: string, item: string): Promise<void> 
   await page.getByRole('menuitem', { name: item }).click();
 }
 
-/** Lists the parts of texts that stand on two lines, although nothing in them invites a break. Runs in the page. */
+/** Lists the parts of texts that are broken over two lines without a break opportunity. Runs in the page. */
 const brokenWords = `((table) => {
   const found = [];
   const texts = document.createTreeWalker(table, NodeFilter.SHOW_TEXT);
@@ -262,7 +262,7 @@ describe('users', () => {
 });
 
 describe('providers', () => {
-  test('show what they have against them, and lead to the request that failed', async () => {
+  test('show their failures, and lead to the request that failed', async () => {
     const { page } = operator;
     await visit(page, '/operator/providers');
     await page.getByText('1 (100%)').waitFor();
@@ -318,7 +318,7 @@ describe('the table of failures', () => {
   });
 });
 
-test('a circuit is shown as open until its time, and then as one that the next call decides on', async () => {
+test('a circuit is shown as open until its time, and then as decided by the next call', async () => {
   const { page } = operator;
   const { sql } = fixture.database;
   const circuit = { provider: 'main', model: 'plain', consecutive_failures: 5, state: 'open' };
@@ -486,7 +486,7 @@ test('a settlement that the database refused is noticed on every page, and expla
   expect(await page.getByText('Failed settlements').count()).toBe(0);
 });
 
-test('what a provider reported and was not believed is told to operators alone', async () => {
+test('reported usage that was not believed is shown to operators only', async () => {
   const { page } = operator;
   const { database, account: accountId, keyId } = fixture;
   const id = await settleAs(
@@ -579,7 +579,7 @@ describe('the team', () => {
     await guestPage.getByLabel('Name').fill('Ada');
     await guestPage.getByLabel('E-mail').fill('ada@example.com');
     await guestPage.getByLabel('Password', { exact: true }).fill('a password of her own');
-    await guestPage.getByRole('button', { name: 'Create sign-in and join' }).click();
+    await guestPage.getByRole('button', { name: 'Create login and join' }).click();
     await guestPage.getByRole('heading', { name: 'Overview', level: 1 }).waitFor();
     await rowOf(page, 'ada@example.com').getByText('Owner', { exact: true }).waitFor();
     expectNoComplaints(guest);
@@ -598,7 +598,7 @@ describe('the team', () => {
     };
     await signInAs('member');
     await knownPage.getByRole('button', { name: 'Join', exact: true }).click();
-    await knownPage.getByText('This user belongs to the account already.').waitFor();
+    await knownPage.getByText('This user already belongs to the account.').waitFor();
     await knownPage.getByRole('button', { name: 'Use another sign-in' }).click();
     await signInAs('stranger');
     await takePicture(knownPage, 'invitation-signed-in');

@@ -79,7 +79,7 @@ test('an answer is streamed, shown without its HTML taking effect, and charged a
   await say(page, 'Hello [[say <img src=x> one\nand two]]');
   const link = page.getByRole('link', { name: 'View Generation' });
   await link.waitFor();
-  // Once as it was asked for and once as it was answered, and neither of them a picture.
+  // Once in the question and once in the answer, and neither is a picture.
   expect(await conversation(page).getByText('<img src=x> one').count()).toBe(2);
   expect(await conversation(page).locator('img').count()).toBe(0);
   const first = await asked('Be brief.');
@@ -111,7 +111,7 @@ test('an answer is streamed, shown without its HTML taking effect, and charged a
   await watched.close();
 }, 60_000);
 
-test('an answer can be stopped, and what breaks off is told in plain words', async () => {
+test('an answer can be stopped, and one that breaks off is explained in plain words', async () => {
   const watched = await enter('/playground?model=full');
   const { page } = watched;
   await say(page, 'Go on [[long 500]] [[chunk-delay 30]]');
@@ -139,7 +139,7 @@ test('an answer can be stopped, and what breaks off is told in plain words', asy
   await watched.close();
 }, 60_000);
 
-test('an answer whose connection breaks before its last event is not called whole, and is looked up', async () => {
+test('an answer whose connection breaks before its last event is not called complete, and is looked up', async () => {
   const watched = await enter('/playground?model=full');
   const { page } = watched;
   await page.route('**/playground/chat', async (route) => {
@@ -268,7 +268,7 @@ test('an answer is shown as the Markdown that it is, and its links lead nowhere 
   await checkLooks(page, 'playground-markdown');
   await say(page, 'As JSON [[say {"a": "*b* and *c*"}]]');
   await conversation(page).getByText('{"a": "*b* and *c*"}', { exact: true }).waitFor();
-  // What scrolls inside the conversation does not make the page itself longer than its content.
+  // Scrolling inside the conversation does not make the page itself longer.
   await say(page, `Long [[say ${Array.from({ length: 60 }, (_, at) => `- item ${at}`).join('\n')}]]`);
   await conversation(page).getByText('item 59', { exact: true }).waitFor();
   await conversation(page).getByText('Cost').nth(2).waitFor();
@@ -340,7 +340,7 @@ test('images are made in the playground, shown when they come inline and linked 
   await page.getByLabel('Prompt').fill('No more [[status 400]]');
   await page.getByRole('button', { name: 'Generate' }).click();
   await results.getByText('The provider rejected these settings').waitFor();
-  // What cannot be tried is said, instead of something else being tried.
+  // The page says what cannot be tried, instead of trying something else.
   await page.goto('/playground?model=clip');
   await page.getByText('clip cannot be called').waitFor();
   expectNoComplaints(watched);

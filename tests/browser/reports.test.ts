@@ -1,4 +1,4 @@
-/** The pages about what was asked, what it cost and what is left: Overview, Generations, Usage and Billing. */
+/** The pages about requests, their cost and what is left: Overview, Generations, Usage and Billing. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
@@ -129,8 +129,8 @@ test('a running request is followed in the list until it ends, and leads to its 
   await watched.close();
 }, 60_000);
 
-test('filters stand in the address, and pages can be turned and come back to', async () => {
-  // One that costs much more than the others, which shows fewer decimals on its own.
+test('filters are in the address, and one can page forward and come back', async () => {
+  // One costs much more than the others, and would have fewer decimals on its own.
   await settleAs(fixture.database, { accountId: fixture.account, keyId: fixture.keyId });
   const watched = await fixture.enter('owner', '/generations');
   const { page } = watched;
@@ -293,7 +293,7 @@ test('an estimated charge is marked, and a refund leads to the request that it i
   await watched.close();
 }, 60_000);
 
-test('a failure and what was filtered can be used by everyone', async () => {
+test('a failure and a filtered list are accessible', async () => {
   const { data } = await answerOf<{ data: GenerationRow[] }>('generations?status=failed&limit=1');
   const watched = await fixture.enter('owner', '/generations?status=failed');
   const { page } = watched;

@@ -12,8 +12,9 @@ import {
   type Watched,
   waitUntilLoaded,
 } from '../support/browser.ts';
+import { preparedFolder } from '../support/embedded.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { type Gateway, startGateway } from '../support/gateway.ts';
 
 let gateway: Gateway;
 let browser: Browser;
@@ -22,7 +23,8 @@ let page: Page;
 let secret = '';
 
 beforeAll(async () => {
-  [gateway, browser] = await Promise.all([startGateway({ TOLLGATE_DATA: temporaryFolder() }), openBrowser()]);
+  const environment = { TOLLGATE_DATA: await preparedFolder() };
+  [gateway, browser] = await Promise.all([startGateway(environment), openBrowser()]);
   watched = await openPage(browser, gateway.origin);
   page = watched.page;
 }, 60_000);
@@ -189,7 +191,7 @@ test.each(places)('%s looks right by day, at night and on a phone', async (path,
   await checkLooks(page, `page${path.replaceAll('/', '-')}`);
 });
 
-test('signs out, after which the cookie is worth nothing', async () => {
+test('signs out, after which the cookie no longer works', async () => {
   const cookies = await page.context().cookies();
   await page.goto('/');
   await page.getByRole('button', { name: /demo/i }).last().click();

@@ -1,7 +1,7 @@
-/** What the command line asks for: part of the clients by their names, or all of them and the page written. */
+/** What the command line asks for: some clients by their names, or all of them, with the page written. */
 export type Arguments = Readonly<{ isWritten: boolean; isWanted: (name: string) => boolean }>;
 
-/** Null for a page that only some of the clients would be on: one run makes all of its tables. */
+/** Null for --write with only some of the clients: one run makes all tables of the page. */
 export function readArguments(words: readonly string[]): Arguments | null {
   const isWritten = words.includes('--write');
   const wanted = words.filter((word) => word !== '--write');

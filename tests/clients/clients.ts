@@ -1,7 +1,7 @@
 /** The clients that npm run test:clients points at a gateway, with their exact versions. */
 export type Client = Readonly<{
   name: string;
-  /** As the matrix shows it; null for a client of the machine, which is asked for its version. */
+  /** As the matrix shows it; null for a client installed on the machine, which is asked for its version. */
   version: string | null;
   /** The folder in tests/clients with its script. */
   language: 'shell' | 'python' | 'node' | 'go' | 'java' | 'rust';
@@ -49,7 +49,7 @@ export const clients: readonly Client[] = [
   { name: 'async-openai', version: '0.43.0', language: 'rust', script: 'async-openai' },
 ];
 
-/** Clients that are documented by their own settings, and why no script runs them. */
+/** Clients for which only settings are documented, and why no script runs them. */
 export const notRun: readonly Readonly<{ name: string; reason: string }>[] = [
   { name: 'openai (.NET)', reason: 'needs the .NET SDK (dotnet) and its package registry' },
   { name: 'Open WebUI', reason: 'an application with a browser interface' },

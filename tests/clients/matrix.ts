@@ -41,7 +41,7 @@ function table([head = [], ...rows]: readonly (readonly string[])[]): string {
   return [line(head), `|${head.map(() => '---').join('|')}|`, ...rows.map(line)].join('\n');
 }
 
-/** The text with everything between two marks replaced. Marks are links that lead nowhere, which no reader shows. */
+/** The text with everything between two marks replaced. Marks are empty links, which are not displayed. */
 export function replaced(text: string, mark: string, content: string): string {
   const [start, end] = [`[//]: # (${mark})`, `[//]: # (end of ${mark})`];
   const [before, rest] = text.split(start);

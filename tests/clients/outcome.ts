@@ -21,7 +21,7 @@ const outcomeSchema = z.object({
 
 export type Outcome = Readonly<z.infer<typeof outcomeSchema>>;
 
-/** One JSON object per line; lines of anything else are the client's own. A column without a line has failed. */
+/** One JSON object per line; other lines are the client's own output. A column without a line has failed. */
 export function readOutcomes(output: string): Outcome[] {
   const reported = output
     .split('\n')

@@ -1,4 +1,4 @@
-/** Installs each client in a folder of its own below .clients, and returns how to run its script. */
+/** Installs each client in its own folder below .clients, and returns how to run its script. */
 import { cpSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Client } from './clients.ts';
@@ -6,7 +6,7 @@ import type { Client } from './clients.ts';
 const sources = import.meta.dir;
 export const cacheFolder = join(import.meta.dir, '../../.clients');
 const uvVersion = '0.13.7';
-/** Installing and compiling take their time; no answer from a registry must not take forever. */
+/** Installing and compiling take long, but a silent registry must not take forever. */
 const maxInstallMs = 1_200_000;
 
 export type Prepared = Readonly<{ command: readonly string[]; cwd: string; path: string }>;
@@ -92,7 +92,7 @@ export function pythonEnvironment(packages: readonly string[]): string {
   return folder;
 }
 
-/** Does it unless the file says that exactly this was done before. */
+/** Skips the work if the file says that exactly this was done before. */
 function once(file: string, wanted: string, install: () => void): void {
   mkdirSync(cacheFolder, { recursive: true });
   if (existsSync(file) && readFileSync(file, 'utf8') === wanted) return;

@@ -1,6 +1,6 @@
 /**
- * The single executable, built as npm run build:binary does it and run in an empty folder. Run as root, it is given to a
- * user who owns nothing.
+ * The single executable, built as by npm run build:binary and run in an empty folder. If the test runs as root, the
+ * executable runs as a user who owns nothing.
  *
  * Needs `setpriv` as root: it comes with util-linux (apt-get install util-linux).
  */
@@ -99,14 +99,14 @@ async function json<Output = { id: string }>(...words: string[]): Promise<Output
   return JSON.parse(stdout) as Output;
 }
 
-test('names its version, and what it lacks', async () => {
+test('reports its version, and what is missing', async () => {
   const { version } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
   expect((await run(['--version'])).stdout).toBe(`tollgate ${version}\n`);
   const { PATH = '' } = environment;
   expect(await run(['serve'], { PATH })).toMatchObject({
     exitCode: 1,
     stderr: expect.stringMatching(
-      /^tollgate: DATABASE_URL is not set, and this executable has no PostgreSQL/,
+      /^tollgate: DATABASE_URL is not set, and this executable does not include PostgreSQL/,
     ),
   });
   expect(await run(['serve'])).toMatchObject({
@@ -170,7 +170,7 @@ test('serves the dashboard, the reference and a paid call, keeps its lease, and 
   });
   expect(signIn.status).toBe(200);
 
-  // The lease is renewed by a thread, which is a file of its own inside the executable.
+  // The lease is renewed by a thread, which is a separate file inside the executable.
   await eventually('a renewed lease', async () => {
     const [node] =
       await database.sql`select heartbeat_at > started_at + interval '3 seconds' as is_renewed from nodes`;

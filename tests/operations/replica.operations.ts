@@ -40,7 +40,7 @@ afterAll(async () => {
 const newest = async () =>
   (await deployment.get<{ data: { id: string }[] }>('/v1/generations?limit=1')).data[0]?.id;
 
-/** What the doctor reports of the replica. */
+/** What the doctor reports about the replica. */
 async function replicaFinding(): Promise<Finding | undefined> {
   const config = readConfig(programEnvironment({ PORT: '0', ...deployment.environment }));
   const findings = await examine(config, { isOffline: true });
@@ -58,7 +58,7 @@ test('lists come from a replica that keeps up, a single Generation from the prim
 
   await replica.run('select pg_wal_replay_pause()');
   const second = await deployment.chat();
-  // The replica cannot know it yet, so this shows which server was asked.
+  // The replica cannot have it yet, so this shows which server was queried.
   expect(await newest()).toBe(first.id);
   expect((await deployment.get<{ id: string }>(`/v1/generations/${second.id}`)).id).toBe(second.id);
   await eventually('the primary is asked instead', async () => {

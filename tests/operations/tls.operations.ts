@@ -22,7 +22,7 @@ function openssl(folder: string, ...words: string[]): void {
   if (exitCode !== 0) throw new Error(stderr.toString());
 }
 
-/** A certificate authority, and a certificate of it for the host `localhost` alone. */
+/** A certificate authority, and its certificate for the host `localhost` alone. */
 function certify(): string {
   const folder = temporaryFolder();
   const subject = (name: string) => ['-nodes', '-subj', `/CN=${name}`, '-newkey', 'rsa:2048'];
@@ -99,7 +99,7 @@ test('verify-ca and verify-full reject a certificate of another authority', asyn
   }
 });
 
-test('verify-full rejects another name, verify-ca does not look at it', async () => {
+test('verify-full rejects another host name, verify-ca ignores it', async () => {
   expect(await connect(encrypted, '127.0.0.1', `sslmode=verify-ca&${ca(ours)}`)).toBe('encrypted');
   expect(await connect(encrypted, '127.0.0.1', `sslmode=verify-full&${ca(ours)}`)).toEqual(rejected);
 });

@@ -1,6 +1,6 @@
 /**
- * Upgrades under traffic, from the last release and from 0.1, as docs/operate.md describes them, and what becomes of one that
- * is forced. The earlier versions come from the history of the repository, so a shallow clone does not do.
+ * Upgrades under traffic, from the last release and from 0.1, as docs/deployment.md describes them, and a forced one. The
+ * earlier versions come from the history of the repository, so a shallow clone is not enough.
  *
  * Needs `git`: it comes with the clone, or apt-get install git.
  * Needs `tar`: apt-get install tar.
@@ -164,7 +164,7 @@ describe('from the last release', () => {
 });
 
 describe('from 0.1', () => {
-  test('migrations wait until its gateways have stopped, and nobody notices that they were tried', async () => {
+  test('migrations wait until its gateways have stopped, and nobody notices the attempt', async () => {
     const old = installRelease(firstVersion.commit);
     const gateways = [await serve(old), await serve(old)];
     let serving = gateways.map(({ origin }) => origin);
@@ -219,8 +219,8 @@ describe('from 0.1', () => {
       const [{ count }] = await sql`select count(*)::int as count from open_generations`;
       return count === 0;
     });
-    // 0008 counts what is open. What was waiting for its locks with the code of before stays counted for ever: that is some of
-    // it in nearly every run.
+    // 0008 counts what is open. Requests of the old code that were waiting for its locks stay counted: there are some in
+    // nearly every run.
     const audit = await run(current, 'ledger', 'audit', '--full');
     const isBroken = audit.exitCode !== 0;
     expect(audit.stdout.includes('Run: tollgate ledger repair')).toBe(isBroken);

@@ -21,7 +21,7 @@ const upstream: Upstream = {
   model: 'claude-x',
   maxOutputTokens: 4_096,
   dialect: defaultDialect,
-  generationId: 'req_1',
+  requestId: 'req_1',
 };
 
 const hello: ChatMessage = { role: 'user', content: 'Hello' };
@@ -80,7 +80,7 @@ describe('the request', () => {
     expect(bodyOf({}, {}, true).stream).toBe(true);
   });
 
-  test('is limited by what is held for, whatever the client asks for', () => {
+  test('is limited by the hold, whatever the client asks for', () => {
     expect(bodyOf({ maxTokens: 64_000 }, { maxOutputTokens: 7 }).max_tokens).toBe(7);
     expect(bodyOf({}).max_tokens).toBe(4096);
   });
@@ -273,7 +273,7 @@ describe('the request', () => {
   });
 });
 
-describe('what cannot be carried is refused', () => {
+describe('what the format cannot express is refused', () => {
   const png = 'data:image/png;base64,AAAA';
   const closed = { type: 'object', additionalProperties: false };
   const inField = (field: JsonObject) => schemaFormat({ ...closed, properties: { field } });
@@ -497,7 +497,7 @@ describe('what cannot be carried is refused', () => {
     expect(process.cpuUsage().user / 1000 - startedMs).toBeLessThan(5_000);
   });
 
-  test('schemas made to be walked for ever are walked once', () => {
+  test('schemas made to be walked forever are walked once', () => {
     const definitions = Object.fromEntries(
       Array.from({ length: 20_000 }, (_, index) => [
         `d${index}`,

@@ -16,12 +16,12 @@ const upstream: Upstream = {
   model: 'claude-x',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_1',
+  requestId: 'req_1',
 };
 
 const fixture = (name: string) => readFileSync(join(import.meta.dir, 'fixtures/anthropic', name), 'utf8');
 
-/** The code of a failure, thrown or told as an event after which the stream is read on. */
+/** The code of a failure, thrown or reported as an event after which reading continues. */
 function codeOf(work: () => unknown): string {
   try {
     const result = work();
@@ -36,7 +36,7 @@ function codeOf(work: () => unknown): string {
   throw new TypeError('expected a ProviderError');
 }
 
-/** What the reader says of a whole stream. */
+/** What the reader returns for a whole stream. */
 function readStream(text: string): ChatEvent[] {
   const read = anthropic.openReader(upstream);
   return new SseParser().push(text).flatMap((data) => [...read(data ?? '')]);
@@ -47,7 +47,7 @@ const readEvents = (...events: unknown[]): ChatEvent[] => {
   return events.flatMap((event) => [...read(JSON.stringify(event))]);
 };
 
-/** A streamed answer put together as a client would do it. */
+/** A streamed answer, assembled as a client would do it. */
 function assembled(events: readonly ChatEvent[]) {
   let content = '';
   const toolCalls: { id: string; name: string; arguments: string }[] = [];
@@ -126,7 +126,7 @@ describe('a whole answer', () => {
     });
   });
 
-  test('puts texts together and passes over blocks of other kinds', () => {
+  test('joins texts and skips blocks of other kinds', () => {
     const content = [
       { type: 'text', text: 'One' },
       { type: 'hologram', text: 'no' },
@@ -218,7 +218,7 @@ describe('usage', () => {
           input_tokens: input,
           cache_creation_input_tokens: written,
           cache_read_input_tokens: cached,
-          // Breakdowns of what is counted already.
+          // Breakdowns of what is already counted.
           cache_creation: { ephemeral_5m_input_tokens: written, ephemeral_1h_input_tokens: 0 },
           output_tokens_details: { thinking_tokens: output },
         };
@@ -250,7 +250,7 @@ describe('usage', () => {
     );
   });
 
-  test('is unknown when any of it is no count', () => {
+  test('is unknown when any part of it is not a count', () => {
     const sound = {
       input_tokens: 1,
       cache_creation_input_tokens: 2,
@@ -402,7 +402,7 @@ describe('a stream', () => {
     expect(codeOf(() => anthropic.openReader(upstream)(data))).toBe('malformed_stream_chunk');
   });
 
-  test('arguments that are no text are malformed', () => {
+  test('arguments that are not text are malformed', () => {
     const read = anthropic.openReader(upstream);
     read(JSON.stringify(start(0, use('a', {}))));
     expect(codeOf(() => read(JSON.stringify(piece(0, { a: 1 }))))).toBe('malformed_stream_chunk');
@@ -416,7 +416,7 @@ describe('a stream', () => {
     ]);
   });
 
-  test('does not go on with calls for ever', () => {
+  test('does not go on with calls forever', () => {
     const read = anthropic.openReader(upstream);
     const events = Array.from({ length: 1_001 }, (_, index) =>
       JSON.stringify(start(index, use(`a${index}`))),

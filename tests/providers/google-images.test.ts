@@ -12,7 +12,7 @@ const upstream: Upstream = {
   model: 'imagen-4.0-generate-001',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6',
+  requestId: 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6',
 };
 
 const call = { prompt: 'A boat', size: '1024x1024', count: 1 };
@@ -39,7 +39,7 @@ test('address and headers', () => {
   expect(headers).toEqual({
     'content-type': 'application/json',
     'accept-encoding': 'identity',
-    'x-client-request-id': upstream.generationId,
+    'x-client-request-id': upstream.requestId,
     'x-goog-api-key': 'key-canary',
   });
   const keyless = googleImages.imageRequest(call, { ...upstream, apiKey: null });
@@ -55,7 +55,7 @@ test.each(['512x512', '1024x1024 ', '', '2048x2048', '__proto__'])('another size
 });
 
 // ai.google.dev/gemini-api/docs/imagen
-test('images become addresses, and what was held back is left out', () => {
+test('images become URLs, and withheld ones are left out', () => {
   const body: unknown = JSON.parse(
     readFileSync(join(import.meta.dir, 'fixtures/google/images.json'), 'utf8'),
   );
@@ -94,7 +94,7 @@ test.each([
   expect(codeOf(body)).toBe('provider_error');
 });
 
-test('garbage fails in its own words, and whatever is read is an image', () => {
+test('garbage gives a ProviderError, and whatever is read is an image', () => {
   const json = fc.jsonValue({ maxDepth: 2 });
   const item = fc.record({
     mimeType: fc.oneof(json, fc.constantFrom('image/png', 'text/html')),

@@ -11,7 +11,7 @@ const upstream = {
   model: 'gemini-x',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_1',
+  requestId: 'req_1',
 };
 
 test.each([

@@ -11,14 +11,14 @@ import { callId, readCallId } from '../../src/providers/google-request.ts';
 import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 import { emptyCall } from '../support/provider.ts';
 
-const generationId = 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6';
+const requestId = 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6';
 const upstream: Upstream = {
   baseUrl: 'https://example.test/v1beta',
   apiKey: 'key-canary',
   model: 'gemini-3.5-flash',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId,
+  requestId,
 };
 
 const plain: ChatCall = {
@@ -39,7 +39,7 @@ function read(text: string): ChatEvent[] {
   return new SseParser().push(text).flatMap((data) => reader(data ?? ''));
 }
 
-/** The code of a failure, thrown or told as an event after which the stream is read on. */
+/** The code of a failure, thrown or reported as an event after which reading continues. */
 function codeOf(run: () => unknown): ErrorCode | null {
   try {
     const result = run();
@@ -175,7 +175,7 @@ describe('request', () => {
     expect(whole.headers).toEqual({
       'content-type': 'application/json',
       'accept-encoding': 'identity',
-      'x-client-request-id': generationId,
+      'x-client-request-id': requestId,
       'x-goog-api-key': 'key-canary',
     });
     const streamed = google.chatRequest(plain, { ...upstream, apiKey: null }, true);
@@ -509,7 +509,7 @@ describe('call IDs', () => {
   test('carry any signature and any ID there and back', () => {
     fc.assert(
       fc.property(
-        fc.oneof(fc.constant(generationId), fc.string()),
+        fc.oneof(fc.constant(requestId), fc.string()),
         fc.nat(),
         fc.option(anyText),
         fc.option(anyText),
@@ -524,9 +524,9 @@ describe('call IDs', () => {
 
   test('differ from call to call and from request to request', () => {
     const nothing = { signature: null, upstreamId: null };
-    expect(callId(generationId, 0, nothing)).toBe('call_req0198c5a1b2c37d4e8f90a1b2c3d4e5f6_0');
-    expect(callId(generationId, 1, nothing)).not.toBe(callId(generationId, 0, nothing));
-    expect(callId('req_1', 0, nothing)).not.toBe(callId(generationId, 0, nothing));
+    expect(callId(requestId, 0, nothing)).toBe('call_req0198c5a1b2c37d4e8f90a1b2c3d4e5f6_0');
+    expect(callId(requestId, 1, nothing)).not.toBe(callId(requestId, 0, nothing));
+    expect(callId('req_1', 0, nothing)).not.toBe(callId(requestId, 0, nothing));
   });
 
   test('from elsewhere carry nothing', () => {
@@ -567,7 +567,7 @@ describe('answer', () => {
   });
 
   // ai.google.dev/gemini-api/docs/thinking
-  test('thoughts are paid for and not shown', () => {
+  test('thoughts are charged and not shown', () => {
     expect(answerOf('answer-thinking.json')).toEqual({
       content: 'They have 24 legs.',
       toolCalls: [],
@@ -618,9 +618,7 @@ describe('answer', () => {
       upstream,
     );
     expect(content).toBe('So: ');
-    expect(toolCalls).toEqual([
-      { id: callId(generationId, 0, readCallId('')), name: 'now', arguments: '{}' },
-    ]);
+    expect(toolCalls).toEqual([{ id: callId(requestId, 0, readCallId('')), name: 'now', arguments: '{}' }]);
   });
 
   // ai.google.dev/api/generate-content, FinishReason
@@ -684,7 +682,7 @@ describe('answer', () => {
     expect(codeOf(() => google.readAnswer(body, upstream))).toBe('provider_unknown_error');
   });
 
-  test('arguments without a bottom are no call', () => {
+  test('arguments nested without end are not a call', () => {
     const args = JSON.parse(`${'{"a":'.repeat(200_000)}1${'}'.repeat(200_000)}`);
     const body = parts({ functionCall: { name: 'f', args } });
     expect(codeOf(() => google.readAnswer(body, upstream))).toBe('provider_unknown_error');
@@ -716,7 +714,7 @@ describe('usage', () => {
     );
   });
 
-  test('what is no count is no usage', () => {
+  test('what is not a count is not usage', () => {
     const good = { promptTokenCount: 3, candidatesTokenCount: 2, thoughtsTokenCount: 1 };
     const wrong = fc.constantFrom<unknown>(-1, 1.5, '3', null, {}, [], true, 2 ** 53);
     const field = fc.constantFrom(...Object.keys(good), 'toolUsePromptTokenCount');
@@ -752,8 +750,8 @@ describe('stream', () => {
 
   // ai.google.dev/gemini-api/docs/function-calling and /thought-signatures
   test('parallel calls, told apart over the whole stream', () => {
-    const first = callId(generationId, 0, { signature: 'CpMCAdHtim8zK/0p+2g=', upstreamId: 'a9d0c1f2' });
-    const second = callId(generationId, 1, { signature: null, upstreamId: 'b3e1d2a7' });
+    const first = callId(requestId, 0, { signature: 'CpMCAdHtim8zK/0p+2g=', upstreamId: 'a9d0c1f2' });
+    const second = callId(requestId, 1, { signature: null, upstreamId: 'b3e1d2a7' });
     expect(read(fixture('stream-parallel-calls.sse'))).toEqual([
       { type: 'tool_call', index: 0, id: first, name: 'tide_table' },
       { type: 'tool_arguments', index: 0, text: '{"harbour":"Brest"}' },
@@ -798,7 +796,7 @@ describe('stream', () => {
     },
   );
 
-  test('the usage of an answer that failed, or went beyond a limit, is read all the same', () => {
+  test('the usage of an answer that failed, or exceeded a limit, is still read', () => {
     const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 };
     const usage = { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } } as const;
     const reader = google.openReader(upstream);
@@ -820,7 +818,7 @@ describe('stream', () => {
     ]);
   });
 
-  test('is told how much is held for', () => {
+  test('is told the bound of the hold', () => {
     const { body } = google.chatRequest(
       { ...plain, maxTokens: 100 },
       { ...upstream, maxOutputTokens: 80 },
@@ -861,7 +859,7 @@ describe('garbage', () => {
     ),
   });
 
-  test('makes the reader fail in its own words or not at all', () => {
+  test('makes the reader fail with a ProviderError or not at all', () => {
     const seen = new Set<ErrorCode | null>();
     fc.assert(
       fc.property(fc.array(garbage, { maxLength: 4 }), (chunks) => {
@@ -873,7 +871,7 @@ describe('garbage', () => {
     expect(seen).toEqual(new Set([null, 'malformed_stream_chunk', 'provider_stream_error']));
   });
 
-  test('makes a whole answer fail in its own words or not at all', () => {
+  test('makes a non-streamed answer fail with a ProviderError or not at all', () => {
     const seen = new Set<ErrorCode | null>();
     fc.assert(
       fc.property(garbage, (body) => {

@@ -1,4 +1,4 @@
-/** OpenAI's format for images. Fixtures follow platform.openai.com/docs/api-reference/images, with values of their own. */
+/** OpenAI's format for images. Fixtures follow platform.openai.com/docs/api-reference/images, with other values. */
 import { expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,7 +12,7 @@ const upstream: Upstream = {
   model: 'dall-e-3',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
+  requestId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
 };
 const fixture = (name: string): unknown =>
   JSON.parse(readFileSync(join(import.meta.dir, 'fixtures', 'openai', name), 'utf8'));
@@ -51,7 +51,7 @@ test.each([undefined, 'png', 'image/svg+xml,<script>', 5])(
   },
 );
 
-test('what is no image is passed over', () => {
+test('what is not an image is skipped', () => {
   const data = [
     null,
     {},

@@ -1,6 +1,6 @@
 /**
- * OpenAI's format as the adapter writes and reads it. Every fixture follows the page named beside it, byte for byte in
- * form and with values of its own.
+ * OpenAI's format as the adapter writes and reads it. Every fixture follows the page named next to it: the same form, byte
+ * for byte, with other values.
  */
 import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
@@ -18,7 +18,7 @@ const upstream: Upstream = {
   model: 'some-model',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
+  requestId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
 };
 const plainCall: ChatCall = {
   ...emptyCall,
@@ -42,7 +42,7 @@ function eventsOf(...choices: object[]): ChatEvent[] {
 const toolDelta = (...items: unknown[]) => ({ index: 0, delta: { tool_calls: items } });
 
 /** The code with which something fails; null when it does not. */
-/** The code of a failure, thrown or told as an event after which the stream is read on. */
+/** The code of a failure, thrown or reported as an event after which reading continues. */
 function codeOf(work: () => unknown): string | null {
   try {
     const result = work();
@@ -119,7 +119,7 @@ describe('the request', () => {
     });
   });
 
-  test('is written in the dialect of the provider, and tells it how much is held for', () => {
+  test('is written in the dialect of the provider, with the bound of the hold', () => {
     const limits = { maxTokens: 9, seed: 3 };
     expect(bodyOf(limits, {}, false, 7)).toMatchObject({ max_tokens: 7, seed: 3 });
     const other = bodyOf(limits, { maxTokens: 'max_completion_tokens', seed: 'random_seed' }, false, 9);
@@ -150,7 +150,7 @@ describe('the request', () => {
     expect(openai.unsupported({ ...plainCall, tools }, strict)).toBeNull();
   });
 
-  test('asks for usage in a stream, unless it comes unasked', () => {
+  test('asks for usage in a stream, unless it always comes', () => {
     expect(bodyOf({}, {}, true)).toMatchObject({ stream: true, stream_options: { include_usage: true } });
     const always = bodyOf({}, { streamUsage: 'always' }, true);
     expect(always.stream).toBe(true);
@@ -158,7 +158,7 @@ describe('the request', () => {
     expect(bodyOf({}, {}, false)).not.toHaveProperty('stream_options');
   });
 
-  test('cannot name an image to a server that wants it sent along', () => {
+  test('cannot give an image by URL to a server that needs it inline', () => {
     const withImages = (...urls: string[]): ChatCall => ({
       ...plainCall,
       messages: [
@@ -205,7 +205,7 @@ describe('a whole answer', () => {
   });
 
   // api-docs.deepseek.com/guides/thinking_mode
-  test('of DeepSeek: the reasoning is passed over, and counted where it is', () => {
+  test('of DeepSeek: the reasoning is skipped, and counted where it is', () => {
     expect(answerIn('deepseek-completion.json')).toMatchObject({
       content: 'Two boats.',
       usage: { inputTokens: 12, outputTokens: 41 },
@@ -213,7 +213,7 @@ describe('a whole answer', () => {
   });
 
   // docs.x.ai/docs/key-information/consumption-and-rate-limits
-  test('of xAI: reasoning stands beside the completion, and is output all the same', () => {
+  test('of xAI: reasoning is next to the completion, and still output', () => {
     expect(answerIn('xai-completion.json').usage).toEqual({ inputTokens: 32, outputTokens: 115 });
   });
 
@@ -332,7 +332,7 @@ describe('usage', () => {
     openai.readAnswer({ choices: [{ message: { content: '' }, finish_reason: 'stop' }], usage }, upstream)
       .usage;
 
-  test('counts reasoning exactly once, inside completion_tokens or beside it', () => {
+  test('counts reasoning exactly once, inside completion_tokens or next to it', () => {
     fc.assert(
       fc.property(count, count, count, (input, text, reasoning) => {
         const details = { completion_tokens_details: { reasoning_tokens: reasoning } };
@@ -345,7 +345,7 @@ describe('usage', () => {
         };
         expect(usageOf(inside)).toEqual(expected);
         expect(usageOf({ ...inside, completion_tokens: text })).toEqual(expected);
-        // Without a total there is nothing to tell by, and the documented form counts.
+        // Without a total nothing shows which it is, and the documented form counts.
         expect(usageOf({ ...inside, total_tokens: undefined })).toEqual(expected);
       }),
     );
@@ -422,7 +422,7 @@ describe('a stream', () => {
   });
 
   // console.groq.com/docs/api-reference#chat-create
-  test('of Groq: usage in a field of its own', () => {
+  test('of Groq: usage in its own field', () => {
     expect(eventsIn('groq-stream.sse')).toEqual([
       { type: 'text', text: 'Calm' },
       { type: 'finish', reason: 'stop' },
@@ -554,7 +554,7 @@ describe('calls to tools in a stream', () => {
     expect(read(last)).toContainEqual({ type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } });
   });
 
-  test('that never end, or are nested beyond writing, are refused', () => {
+  test('that never end, or are nested too deeply, are refused', () => {
     const endless = Array.from({ length: 1_001 }, (_, index) => ({
       id: `${index}`,
       function: { name: 'a' },
@@ -570,7 +570,7 @@ describe('calls to tools in a stream', () => {
     maxLength: 5,
   });
 
-  /** What a client puts together from the events. */
+  /** What a client assembles from the events. */
   function assembled(events: readonly ChatEvent[]): { name: string; arguments: string }[] {
     const made: { name: string; arguments: string }[] = [];
     for (const event of events) {
@@ -614,7 +614,7 @@ describe('calls to tools in a stream', () => {
 });
 
 describe('whatever JSON a provider sends', () => {
-  /** JSON that has the names of the format in it, so that it is looked into. */
+  /** JSON with the names of the format in it, so that its values are read. */
   const { anything } = fc.letrec((tie) => ({
     anything: fc.oneof(
       { depthSize: 'medium', withCrossShrink: true },

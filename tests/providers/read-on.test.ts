@@ -1,4 +1,4 @@
-/** Readers of every format get what follows something unreadable, or an error, because the usage may be a part of it. */
+/** Readers of every format get what follows something unreadable, or an error, because it may contain the usage. */
 import { describe, expect, test } from 'bun:test';
 import type { ChatEvent } from '../../src/providers/chat.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
@@ -10,7 +10,7 @@ const upstream: Upstream = {
   model: 'm',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
+  requestId: 'req_0198c1f2a3b4c5d6e7f8091a2b3c4d5e',
 };
 
 /** A reader that takes objects. */

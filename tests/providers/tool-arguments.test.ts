@@ -1,4 +1,4 @@
-/** Arguments on their way between a text of JSON and an object: nothing of them is lost, and nothing takes too long. */
+/** Arguments converted between JSON text and an object: nothing is lost, and nothing takes too long. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { ChatMessage } from '../../src/providers/chat.ts';
@@ -21,7 +21,7 @@ const upstream = {
   model: 'gemini-2.5-pro',
   maxOutputTokens: null,
   dialect: defaultDialect,
-  generationId: 'req_1',
+  requestId: 'req_1',
 };
 const large = '{"id":12345678901234567890,"far":-1e400,"near":0.1,"deep":[{"x":9007199254740993}]}';
 
@@ -102,13 +102,13 @@ test('characters are counted over all calls together, with their IDs', () => {
   expect(areReadable([answered(million), answered(million), answered('1')])).toBe(false);
 });
 
-test('depth is judged before anything is made of a text', () => {
+test('depth is checked before a text is parsed', () => {
   expect(readArguments(`{"a":${'['.repeat(63)}${']'.repeat(63)}}`)).not.toBeNull();
   expect(readArguments(`{"a":${'['.repeat(64)}${']'.repeat(64)}}`)).toBeNull();
   expect(readArguments(`{"a":${'['.repeat(5_000_000)}`)).toBeNull();
 });
 
-test('results are read until it has been enough, and are text from then on', () => {
+test('results are parsed up to a limit, and are text beyond it', () => {
   const reader = new ResultReader();
   const result = JSON.stringify({ text: 'x'.repeat(60_000) });
   expect(reader.read(JSON.stringify({ text: 'x'.repeat(70_000) }))).toBeNull();

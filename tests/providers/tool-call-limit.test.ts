@@ -1,4 +1,4 @@
-/** A provider that makes up more tool calls than anyone needs costs the gateway no more than one that makes none. */
+/** A provider that sends more tool calls than anyone needs costs the gateway no more than one that sends none. */
 import { describe, expect, test } from 'bun:test';
 import { anthropic } from '../../src/providers/anthropic.ts';
 import { type ChatAdapter, maxToolCalls } from '../../src/providers/chat.ts';
@@ -10,7 +10,7 @@ const upstream: Upstream = {
   baseUrl: 'https://example.com',
   apiKey: 'k',
   model: 'm',
-  generationId: '0198a1b2-c3d4-7e5f-8091-a2b3c4d5e6f7',
+  requestId: '0198a1b2-c3d4-7e5f-8091-a2b3c4d5e6f7',
   dialect: defaultDialect,
 } as Upstream;
 

@@ -1,4 +1,4 @@
-/** Usage of any day, as if requests had been billed then: the records, their charges and the balance after each. */
+/** Usage on any day, as if requests had been billed on it: the records, their charges and the balance after each. */
 import type { SQL } from 'bun';
 import { newId } from '../../src/lib/ids.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../../src/lib/money.ts';
@@ -9,12 +9,12 @@ export type BilledUsage = Readonly<{
   billedAt: Date;
   inputTokens: number;
   outputTokens: number;
-  /** Images in place of tokens. */
+  /** Images instead of tokens. */
   images?: number;
   cost: Money;
 }>;
 
-/** The balance must cover it. What is billed counts towards the limit of a month that no key has. */
+/** The balance must cover it. It is booked in a month long ago, so it counts towards no key's limit. */
 export async function bill(sql: SQL, accountId: string, usages: readonly BilledUsage[]): Promise<void> {
   await sql.begin(async (transaction) => {
     await transaction`

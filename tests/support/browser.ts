@@ -13,24 +13,24 @@ export const desktop: Look = { width: 1280, height: 900, colorScheme: 'light' };
 const desktopAtNight: Look = { ...desktop, colorScheme: 'dark' };
 export const phone: Look = { width: 390, height: 844, colorScheme: 'light' };
 const looks = { light: desktop, dark: desktopAtNight, phone };
-/** All that the dark scheme can make different: it changes colours, and neither the elements nor where they stand. */
+/** The rules that the dark scheme can affect: it changes colours, and neither elements nor layout. */
 const rulesOfColour = ['color-contrast', 'link-in-text-block'];
 
 export async function openBrowser(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === null) throw new Error('There is no Chromium. npm test says how to get one.');
-  // As root there is no sandbox to be had; the pages are our own.
+  // Chromium has no sandbox when run as root; the pages are our own.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
   return await chromium.launch({ executablePath, args });
 }
 
-/** Tabs that nobody uses now, by the address of their gateway. */
+/** Unused tabs, by the address of their gateway. */
 const idlePages = new WeakMap<Browser, Map<string, Page[]>>();
 
 /**
- * A new person at a new browser. The tab may be one that was used before, without anything that is stored in it: a new
- * one has to be started and the code of the pages compiled, which takes longer than most tests. Whatever the pages
- * complain about is an error of theirs, the browser's policy included.
+ * A new person at a new browser. The tab may have been used before, but everything stored in it is deleted: starting a new
+ * one and compiling the pages takes longer than most tests. Every error that the pages log to the console is
+ * collected, including violations of the browser's policy.
  */
 export async function openPage(browser: Browser, origin: string, look: Look = desktop): Promise<Watched> {
   const byOrigin = idlePages.get(browser) ?? new Map<string, Page[]>();
@@ -43,7 +43,7 @@ export async function openPage(browser: Browser, origin: string, look: Look = de
   const complaints: string[] = [];
   const onError = (error: Error) => complaints.push(`${error}`);
   const onMessage = (message: ConsoleMessage) => {
-    // The browser itself says so of every answer that is a refusal, which pages may well expect.
+    // The browser itself logs every error response, which a page may expect.
     const isRefusal = message.text().startsWith('Failed to load resource');
     if (message.type() === 'error' && !isRefusal) complaints.push(message.text());
   };
@@ -57,7 +57,7 @@ export async function openPage(browser: Browser, origin: string, look: Look = de
   return { page, complaints, close };
 }
 
-/** For a machine that has much else to do. */
+/** For a busy machine. */
 const maxWaitMs = 40_000;
 
 async function openTab(browser: Browser, origin: string): Promise<Page> {
@@ -71,7 +71,7 @@ async function openTab(browser: Browser, origin: string): Promise<Page> {
   return await context.newPage();
 }
 
-/** Goes where no page can store anything again, and leaves nothing of what they have stored. */
+/** Goes where no page can store anything, and deletes what they have stored. */
 async function forget(page: Page): Promise<void> {
   await page.context().clearCookies();
   await page.goto('/healthz');
@@ -92,14 +92,16 @@ type AxeViolation = {
   nodes: { html: string; failureSummary?: string }[];
 };
 
-/** What an accessibility checker holds against the page as it is now, of what is serious. By default it tries every rule. */
+/** The serious findings of an accessibility checker on the page as it is now. By default it tries every rule. */
 export async function seriousViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
-  // Evaluated over the debugging protocol, which the page's policy against foreign scripts does not concern.
+  // Evaluated over the debugging protocol, to which the page's policy against foreign scripts does not apply.
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
-  // Only experimental rules, which are off, look into the style sheets that it would otherwise load for them.
+  // Only experimental rules, which are off, need the style sheets that it would otherwise load.
   const options = {
     resultTypes: ['violations'],
     preload: false,
+    // Reports the HTML of an element instead of its selector, which takes ten times as long to compute.
+    selectors: false,
     ...(rules === undefined ? {} : { runOnly: [...rules] }),
   };
   const violations = await page.evaluate(async (given) => {
@@ -131,27 +133,27 @@ export async function checkLooks(page: Page, name: string): Promise<void> {
 }
 
 /**
- * Goes to a place within the app, as a link would. Loading the app again takes several times as long, and is for tests
- * of what a page shows when it is loaded, or of data that changed behind the back of the app. The page must have a
- * title, and be another route than the one that is left.
+ * Goes to a place within the app, as a link would. Reloading the app takes several times as long, and is for tests of what
+ * a page shows when it is loaded, or of data that changed without the app's knowledge. The page must have a title and be
+ * a different route.
  */
 export async function visit(page: Page, path: string): Promise<void> {
   await page.locator('h1').first().waitFor();
-  // The title of the page that is left is marked, so that nothing is looked for before the next page is there.
+  // Marks the title of the old page, so that nothing is searched before the next page is shown.
   await page.evaluate(
     `document.querySelector('h1')?.setAttribute('data-left', ''); history.pushState({}, '', ${JSON.stringify(path)})`,
   );
   await page.locator('h1:not([data-left])').first().waitFor();
 }
 
-/** When everything that was asked for has come, and nothing stands in its place any more. */
+/** Waits until everything has loaded and no placeholder is left. */
 export async function waitUntilLoaded(page: Page): Promise<void> {
   await page.locator('.animate-breathe').first().waitFor({ state: 'detached' });
 }
 
 const pictureFolder = process.env.TOLLGATE_PICTURES;
 
-/** Keeps a picture of the page, for people who look, when the environment names a folder for them. */
+/** Saves a screenshot, if the environment names a folder for them. */
 export async function takePicture(page: Page, name: string): Promise<void> {
   if (pictureFolder === undefined) return;
   mkdirSync(pictureFolder, { recursive: true });

@@ -1,13 +1,13 @@
 /**
- * A node that does nothing but hold its lease, and whose event loop stands still from the moment it has said so until a
- * file is there, or nobody makes one any more. Ends with its lease on SIGTERM.
+ * A node that only holds its lease, and whose event loop, once it has said so, stands still until a file exists, for a
+ * minute at most. On SIGTERM it ends its lease and exits.
  */
 import { existsSync } from 'node:fs';
 import { SQL } from 'bun';
 import { openLedger } from '../../src/ledger/ledger.ts';
-import { takeLease } from '../../src/ledger/node-lease.ts';
 import { openSpool } from '../../src/ledger/spool.ts';
 import { createLog } from '../../src/lib/log.ts';
+import { takeLease } from '../../src/nodes/lease.ts';
 import { quickTimings } from './quick-lease.ts';
 
 const {
@@ -40,6 +40,6 @@ process.once('SIGTERM', () => {
 });
 process.stdout.write('busy\n');
 const givesUpAtMs = performance.now() + 60_000;
-// Sleeping here keeps the event loop as still as computing would, and leaves the processor to others.
+// Sleeping blocks the event loop just as computing would, and leaves the processor to others.
 while (!existsSync(freeFile) && performance.now() < givesUpAtMs) Bun.sleepSync(5);
 process.stdout.write('free\n');

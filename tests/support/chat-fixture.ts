@@ -1,4 +1,4 @@
-/** A gateway in front of a sandbox whose log can be read, with models of every kind that a chat request can meet. */
+/** A gateway in front of a sandbox whose log can be read, with every kind of model that a chat request can name. */
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import { createDatabase, type TestDatabase } from './cluster.ts';
 import { runCommand } from './commands.ts';
@@ -7,10 +7,10 @@ import { type Environment, type Gateway, startGateway, temporaryFolder, writeCat
 
 const everything = '[text_input, image_input, text_output, streaming, function_calling, structured_output]';
 
-/** These tests make providers fail on purpose and all the time; circuits have tests of their own. */
+/** These tests constantly make providers fail on purpose; circuits have their own tests. */
 const patient = 'circuit: { failures: 1000 }';
 
-/** `more` are providers and models beside the usual ones, as lines of the catalogue. */
+/** `more` are additional providers and models, as lines of the catalogue. */
 export const chatCatalog = (url: string, more = { providers: '', models: '' }) => `
 price_version: "2026-11"
 providers:
@@ -47,7 +47,7 @@ export type ChatFixture = Readonly<{
   database: TestDatabase;
   gateway: Gateway;
   environment: Readonly<Record<string, string>>;
-  /** Strings that must be found neither in the gateway's log nor in its database at the end. Tests may add their own. */
+  /** Strings that must appear neither in the gateway's log nor in its database at the end. Tests may add their own. */
   canaries: Set<string>;
   /** A new account with this balance in USD and a key for it. */
   customer: (
@@ -57,7 +57,7 @@ export type ChatFixture = Readonly<{
   close: () => Promise<void>;
 }>;
 
-/** What no client, log line or table may ever hold, whatever else a suite does. */
+/** What no client, log line or table may ever contain, in any suite. */
 const secrets = ['provider-key-canary', 'sandbox-private', 'sandbox-organization', 'req_sandbox_'];
 
 /** `catalogOf` makes the catalogue from the address of the sandbox; `start` starts the gateway. */

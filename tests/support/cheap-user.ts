@@ -1,8 +1,8 @@
-/** People whose passwords take little work to check: signing in as them does not take a test half a second. */
+/** People whose passwords are cheap to check, so that signing in does not take half a second. */
 import type { SQL } from 'bun';
-import { createUser, putPassword, type Role } from '../../src/users/user-store.ts';
+import { createUser, putPassword, type Role } from '../../src/people/user-store.ts';
 
-/** Without an account, an operator. A hash says itself how much work it is to check. */
+/** Without an account, it is an operator. A hash contains its own cost. */
 export async function addCheapUser(
   sql: SQL,
   email: string,

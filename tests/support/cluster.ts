@@ -1,6 +1,6 @@
 /**
  * One real PostgreSQL for the tests: the server that TOLLGATE_TEST_DATABASE_URL names, or an embedded one in a temporary
- * folder, shared by the whole run if the run names the folder. Each test file gets databases of its own, cloned from a
+ * folder, shared by the whole run if the run names the folder. Each test file gets its own databases, cloned from a
  * migrated template, which takes milliseconds.
  */
 import { createHash } from 'node:crypto';
@@ -14,7 +14,7 @@ import { migrate } from '../../src/database/migrate.ts';
 type Server = Readonly<{ urlOf: (database: string) => string; release: () => Promise<void> }>;
 type Cluster = Server & Readonly<{ admin: SQL }>;
 
-/** A database on the server to test on, for a user who may create databases. */
+/** A database on the test server, for a user who may create databases. */
 const namedServer = process.env.TOLLGATE_TEST_DATABASE_URL;
 /** The folder of the run, shared by its processes. */
 const sharedFolder = process.env.TOLLGATE_TEST_CLUSTER;
@@ -31,7 +31,7 @@ export async function createDatabase(template = migratedTemplate): Promise<TestD
   cluster ??= startCluster();
   const { admin, urlOf } = await cluster;
   const name = `test_${crypto.randomUUID().replaceAll('-', '')}`;
-  // Without flushes, copying the files takes half of what copying them through the log does.
+  // Without flushes, copying the files takes half as long as copying them through the WAL.
   await admin.unsafe(`create database ${name} template ${template} strategy file_copy`);
   const url = urlOf(name);
   const sql = new SQL(url, { bigint: true, max: 4 });
@@ -83,7 +83,7 @@ async function startEmbedded(): Promise<Server> {
   };
 }
 
-/** Test databases come and go by the hundred, and none has to survive a crash of the machine. */
+/** There are hundreds of short-lived test databases, and none has to survive a crash of the machine. */
 async function doWithoutFlushes(url: string): Promise<void> {
   const sql = new SQL(url, { max: 1 });
   await sql.unsafe('alter system set fsync = off');

@@ -31,7 +31,7 @@ export async function runCommand<Output>(
   return JSON.parse(JSON.stringify(json)) as Output;
 }
 
-/** With the text and the exit code, too. */
+/** Also returns the text and the exit code. */
 export async function outcomeOf(words: readonly string[], environment: Environment): Promise<Outcome> {
   const command = commands.find(({ name }) => `${words.join(' ')} `.startsWith(`${name} `));
   if (command === undefined) throw new Error(`tollgate ${words.join(' ')} cannot be run in this process.`);

@@ -1,6 +1,6 @@
 /** A gateway with people who have signed in to its dashboard: an owner, a member, an operator, and a stranger. */
 import { expect } from 'bun:test';
-import type { Role } from '../../src/users/user-store.ts';
+import type { Role } from '../../src/people/user-store.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from './chat-fixture.ts';
 import { addCheapUser } from './cheap-user.ts';
 
@@ -51,7 +51,7 @@ export async function openConsoleFixture(
   return { ...fixture, account, key, keyId, strangersAccount, strangersKeyId, people };
 }
 
-/** Signs in as someone of the fixture, in another browser, so to speak. Returns the cookie. */
+/** Signs in as a person of the fixture, as if in another browser. Returns the cookie. */
 export async function signIn(origin: string, name: string, secret = password): Promise<string> {
   const response = await fetch(`${origin}/api/auth/sign-in/email`, {
     method: 'POST',
@@ -83,7 +83,7 @@ export function visitor(origin: string, cookie: string): Visitor {
   };
 }
 
-/** A code of the error table for those who are refused, and null for those who are answered. */
+/** For each person, the error code of the refusal, or null for a success. */
 export type Expected = Readonly<Record<Person, string | null>>;
 
 export const forEveryone: Expected = {
@@ -110,7 +110,7 @@ export const forOperators: Expected = {
   operator: null,
 };
 
-/** What happened when a person called a route: the code of the refusal, or null for an answer of status 2xx. */
+/** What happened when a person called a route: the code of the refusal, or null for a status of 2xx. */
 export async function outcomeFor(
   visitorOf: Visitor,
   method: string,

@@ -10,7 +10,7 @@ export type DashboardFixture = ConsoleFixture &
     enter: (person: Person, path: string, options?: EnterOptions) => Promise<Watched>;
   }>;
 
-/** Another origin is that of another gateway on the same database. */
+/** `origin` may be that of another gateway on the same database. */
 type EnterOptions = Readonly<{ look?: Look; origin?: string }>;
 
 /** `catalogOf` makes the catalogue from the address of the sandbox. */

@@ -1,4 +1,4 @@
-/** Stands between a gateway and its database, and behaves as a broken network or a proxy without a server does. */
+/** A relay between a gateway and its database that behaves like a broken network or a proxy without a server. */
 import { connect, createServer, type Socket } from 'node:net';
 
 /** `close` accepts connections and closes them; `silent` accepts them and passes nothing on, in either direction. */
@@ -6,9 +6,9 @@ export type RelayMode = 'pass' | 'close' | 'silent';
 
 export type DatabaseRelay = Readonly<{
   url: string;
-  /** Connections that are open are closed by `close`, and stay open without a word by `silent`. */
+  /** `close` closes open connections; with `silent` they stay open without an answer. */
   become: (mode: RelayMode) => void;
-  /** Leads new connections to another server and closes those that are open. */
+  /** Sends new connections to another server and closes the open ones. */
   leadTo: (url: string) => void;
   close: () => void;
 }>;

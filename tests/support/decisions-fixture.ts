@@ -1,4 +1,4 @@
-/** A gateway whose decisions come from a sandbox, beside one that has nobody to decide, and someone who has signed in. */
+/** A gateway whose decisions come from a sandbox, one without a decision provider, and someone who has signed in. */
 import { expect } from 'bun:test';
 import type { DecisionBody, DecisionErrorBody } from '../../src/decisions/present.ts';
 import { type ChatFixture, openChatFixture } from './chat-fixture.ts';
@@ -10,15 +10,15 @@ export const decisionModel = 'sandbox-decision-latest';
 
 export type DecisionsFixture = ChatFixture &
   Readonly<{
-    /** The one that decides; `gateway` is the one that does not. */
+    /** The gateway that decides; `gateway` does not. */
     deciding: Gateway;
-    /** Of someone who has signed in, good for both. */
+    /** The cookie of someone who has signed in, valid for both. */
     cookie: string;
     key: string;
     close: () => Promise<void>;
   }>;
 
-/** `settings` are what the deciding gateway has more in its environment. */
+/** `settings` are additional environment variables of the deciding gateway. */
 export async function openDecisionsFixture(
   settings: (sandboxUrl: string) => Record<string, string> = (url) => ({
     DECISIONS_BASE_URL: `${url}/v1`,
@@ -68,7 +68,7 @@ type Sending = Readonly<{
   signal?: AbortSignal;
 }>;
 
-/** Sends what the page of decisions would send. A body that is no text is written as JSON. */
+/** Sends what the page of decisions would send. A body that is not a string is sent as JSON. */
 export function send(
   { deciding, cookie }: Pick<DecisionsFixture, 'deciding' | 'cookie'>,
   body: unknown,

@@ -1,4 +1,4 @@
-/** A relay to the database that can keep what it is sent, and deliver it when nobody expects it any more. */
+/** A relay to the database that can withhold what it is sent, and deliver it when nobody expects it. */
 import { connect, createServer, type Socket } from 'node:net';
 
 type Link = { client: Socket; upstream: Socket; kept: Buffer[]; answeredBytes: number };
@@ -26,7 +26,7 @@ export async function startDelayingRelay(databaseUrl: string) {
     keep: () => {
       isKeeping = true;
     },
-    /** For the clients alone. Connections that are made later work. */
+    /** Ends the connections of clients only. Later ones work. */
     breakOff: () => {
       isKeeping = false;
       for (const { client } of links) client.destroy();

@@ -1,4 +1,4 @@
-/** What tests of the embedded database look at, and a data folder for those that are not about making one. */
+/** What tests of the embedded database look at, and a data folder for tests that are not about creating one. */
 import { cpSync, existsSync, mkdtempSync, readFileSync, renameSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
@@ -29,8 +29,8 @@ export async function modelIds(gateway: Gateway, key: string): Promise<string[]>
 }
 
 /**
- * A data folder with a migrated database in which nothing is. A copy takes a twentieth of the time that it takes to make
- * one, which only the tests of the making need.
+ * A data folder with an empty migrated database. A copy takes a twentieth of the time of creating one, which only the
+ * tests of its creation need.
  */
 export async function preparedFolder(): Promise<string> {
   const folder = join(temporaryFolder(), 'data');
@@ -38,11 +38,11 @@ export async function preparedFolder(): Promise<string> {
   return folder;
 }
 
-/** One for the whole run when that names a place, else one for the file. Whoever copies it must leave it as it is. */
+/** One for the whole run if that names a folder, else one per file. It must only be copied, never changed. */
 export async function preparedTemplate(): Promise<string> {
   const template = templateFolder();
   if (existsSync(template)) return template;
-  // Under another name until it is whole: two files may need it at once.
+  // Under another name until it is complete: two files may need it at once.
   const draft = mkdtempSync(`${template}-`);
   const server = await acquireEmbeddedServer(draft);
   const sql = new SQL({ adapter: 'postgres', ...server.connection, max: 1 });

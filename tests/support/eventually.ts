@@ -1,7 +1,7 @@
-/** Ends before the runner ends the test, which would not say what was missing. */
+/** Shorter than the runner's timeout, which would not say what was missing. */
 const deadlineMs = 45_000;
 
-/** Looks until there is something: neither false, null nor undefined. Names what never came. */
+/** Polls until the result is neither false, null nor undefined. The error says what never came. */
 export async function eventually<Found>(
   what: string,
   look: () => Found | Promise<Found>,

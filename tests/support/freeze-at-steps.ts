@@ -1,6 +1,6 @@
 /**
- * Loaded before a gateway: at each step of its start it stops as a process does that a busy machine has no time for, until
- * someone lets it go on. Hashing a password, the slowest thing that a start does, is a step too.
+ * Loaded before a gateway: at each step of its start it stops, as if a busy machine had no time for it, until someone lets
+ * it go on. Hashing a password, the slowest part of a start, is a step too.
  */
 import { Closers } from '../../src/operations/lifecycle.ts';
 

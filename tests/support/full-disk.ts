@@ -1,6 +1,6 @@
 /**
- * Writes settlements to the spool of a folder until no more fit, as a process of its own: a limit on the size of its files
- * (`ulimit -f`) is what a full disk is to it. Prints how many the spool said it has.
+ * Writes settlements to the spool of a folder until no more fit, in its own process: a limit on the size of its files
+ * (`ulimit -f`) has the effect of a full disk. Prints how many the spool said it has.
  */
 import { openSpool } from '../../src/ledger/spool.ts';
 import { newId } from '../../src/lib/ids.ts';

@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 
 const root = join(import.meta.dir, '../..');
-/** One script per program, made once per run of everything: it starts in two thirds of the time that the sources take. */
+/** One script per program, built once per full run: it starts in two thirds of the time that the sources take. */
 const bundleFolder = process.env.TOLLGATE_TEST_BUNDLE;
 const program = bundled('main') ?? [join(root, 'bin/tollgate')];
-/** On a machine that is busy with everything else. The runner itself gives up soon after. */
+/** Enough for a busy machine. The runner itself gives up soon after. */
 const readyDeadlineMs = 50_000;
 const maxStopMs = 3_000;
 
@@ -31,11 +31,11 @@ export type LaunchOptions = Readonly<{
   command?: readonly string[];
   cwd?: string;
   stdin?: 'ignore' | 'pipe';
-  /** In a process group of its own, as in a terminal. */
+  /** In its own process group, as in a terminal. */
   detached?: boolean;
 }>;
 
-/** The gateway as soon as its process is there, and as soon as it listens. */
+/** The gateway as soon as its process exists, and as soon as it listens. */
 export function launchGateway(environment: Environment, options: LaunchOptions = {}) {
   const {
     command = [...program, 'serve'],
@@ -93,7 +93,7 @@ export function launchGateway(environment: Environment, options: LaunchOptions =
 
 const running = new Set<Subprocess>();
 
-/** A test that failed may have left its gateways running, at the expense of every test after it. */
+/** A failed test may have left its gateways running, which would slow down all later ones. */
 export async function stopLeftGateways(): Promise<void> {
   const left = [...running].filter(({ exitCode, signalCode }) => exitCode === null && signalCode === null);
   running.clear();
@@ -137,7 +137,7 @@ export function bundled(name: 'main' | 'quick-gateway'): string[] | null {
 
 const temporaryFolders: string[] = [];
 
-/** A folder that is gone after the run. */
+/** A folder that is removed after the run. */
 export function temporaryFolder(): string {
   const folder = mkdtempSync(join(tmpdir(), 'tollgate-test-'));
   temporaryFolders.push(folder);
@@ -155,13 +155,17 @@ export function writeCatalog(text: string, folder: string = temporaryFolder()): 
   return file;
 }
 
-/** Nothing of the developer's own settings reaches a test. */
+export const shippedCatalog = join(root, 'catalog.yaml');
+const smallCatalog = join(import.meta.dir, 'small-catalog.yaml');
+
+/** None of the developer's own settings reach a test. */
 export function programEnvironment(environment: Environment): Record<string, string> {
   return {
     PATH: process.env.PATH ?? '',
     HOME: process.env.HOME ?? '',
     TMPDIR: tmpdir(),
-    TOLLGATE_CATALOG: join(root, 'catalog.yaml'),
+    // The demo, which only the embedded database has, needs the shipped catalogue.
+    TOLLGATE_CATALOG: 'DATABASE_URL' in environment ? smallCatalog : shippedCatalog,
     // The test server does not flush (cluster.ts).
     TOLLGATE_ALLOW_UNSAFE: 'fsync',
     // There is no balancer to wait for.
@@ -174,7 +178,7 @@ export function programEnvironment(environment: Environment): Record<string, str
 
 let emptyFolder: string | null = null;
 
-/** A program reads the .env of the folder it runs in, so it runs in one that has none. */
+/** A program reads the .env of its working directory, so it runs in one without. */
 export function workingFolder(): string {
   emptyFolder ??= temporaryFolder();
   return emptyFolder;

@@ -1,25 +1,25 @@
 /**
- * A provider that answers as the sandbox does, but only when it is let: whatever a test does before that is sure to
- * happen while a request is under way, however slow the machine is.
+ * A provider that answers like the sandbox, but only when allowed to: whatever a test does before that is sure to happen
+ * while a request is in progress, however slow the machine is.
  */
 import { eventually } from './eventually.ts';
 
 export type HeldProvider = Readonly<{
-  /** To be given the address of the sandbox; its own address is known before. */
+  /** Set to the address of the sandbox later; its own address is known first. */
   url: string;
   behind: (sandboxUrl: string) => string;
   /** How many requests are held at the moment. A stream is held after its first word. */
   count: () => number;
   /** Resolves as soon as this many are held. */
   holds: (count: number) => Promise<void>;
-  /** Lets all of them go on. Those that come later are held again. */
+  /** Lets all of them go on. Later ones are held again. */
   release: () => void;
-  /** Lets the requests with this text in them go on, as soon as there is one that is held. */
+  /** Lets the requests that contain this text go on, as soon as one is held. */
   releaseOnly: (text: string) => Promise<void>;
   stop: () => Promise<void>;
 }>;
 
-/** Holds the requests that have this text in them; all of them, unless it is given. */
+/** Holds only requests that contain this text; without it, all. */
 export function startHeldProvider(marker = ''): HeldProvider {
   let target = '';
   const held = new Set<Readonly<{ body: string; go: () => void }>>();
@@ -33,7 +33,7 @@ export function startHeldProvider(marker = ''): HeldProvider {
     }
   }
 
-  /** Many events may come in one piece: what follows the first word is kept back, whatever it came with. */
+  /** Many events may arrive in one piece: everything after the first word is held, even if it arrived together. */
   async function* heldAfterWord(
     request: string,
     answer: ReadableStream<Uint8Array>,

@@ -1,6 +1,6 @@
-/** The gateway, without patience for a database that cannot be reached. */
+/** The gateway, with no patience for an unreachable database. */
 import { readConfig } from '../../src/config.ts';
-import { defaultTimings } from '../../src/ledger/heartbeat.ts';
 import { serve } from '../../src/main.ts';
+import { defaultTimings } from '../../src/nodes/heartbeat.ts';
 
 await serve(readConfig(), defaultTimings, 0);

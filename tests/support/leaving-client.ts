@@ -1,4 +1,4 @@
-/** A client that leaves, and knows that the gateway has noticed: fetch closes its connection some time after it was aborted. */
+/** A client that leaves and knows when the gateway has noticed: fetch closes its connection some time after an abort. */
 import { openRawClient, type RawClient } from './raw-socket.ts';
 
 export const asHolderOf = (key: string) => ({ authorization: `Bearer ${key}` });
@@ -6,7 +6,7 @@ export const asHolderOf = (key: string) => ({ authorization: `Bearer ${key}` });
 export type LeavingClient = RawClient &
   Readonly<{ requestId: () => Promise<string>; leave: () => Promise<void> }>;
 
-/** Has sent its request, and waits for what comes. */
+/** It has sent its request, and waits for the response. */
 export function openLeavingClient(
   origin: string,
   path: string,
@@ -26,7 +26,7 @@ export function openLeavingClient(
   const leave = async () => {
     client.socket.destroy();
     await client.ended;
-    // Whoever connects after the end of another connection is answered after that end has been noticed.
+    // A connection made after another one ended is answered only after that end has been noticed.
     await fetch(`${origin}/healthz`, { keepalive: false });
   };
   const pattern = /x-service-request-id: (req_[0-9a-f]{32})/i;

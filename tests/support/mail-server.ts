@@ -1,4 +1,4 @@
-/** A mail server on a real socket that keeps what it is given. It speaks as much SMTP as a client needs. */
+/** A mail server on a real socket that keeps the mails it receives. It speaks as much SMTP as a client needs. */
 import type { Socket } from 'bun';
 import { eventually } from './eventually.ts';
 
@@ -7,16 +7,16 @@ export type ReceivedMail = Readonly<{ from: string; to: string; data: string }>;
 export type MailServer = Readonly<{
   url: string;
   mails: ReceivedMail[];
-  /** Refuses every recipient from now on, naming it, as servers do. */
+  /** From now on refuses every recipient and names it in the error, as servers do. */
   refuse: (refuses: boolean) => void;
-  /** The next mail to this address, waited for. */
+  /** Waits for the next mail to this address. */
   next: (to: string) => Promise<ReceivedMail>;
   stop: () => void;
 }>;
 
 type Conversation = { line: string; isKnown: boolean; from: string; to: string; data: string | null };
 
-/** What a client must say of itself before it may send anything. */
+/** The credentials that a client must send first. */
 export const mailPassword = 'mail@secret canary';
 const credentials = Buffer.from(`\0mailer\0${mailPassword}`).toString('base64');
 

@@ -24,7 +24,7 @@ export async function spendingOwner(sql: SQL): Promise<SpendingOwner> {
 type When = Readonly<{
   /** The month in which the request began. */
   monthsAgo: number;
-  /** The month in which it was charged; this one unless it is given. */
+  /** The month in which it was charged; the current one unless given. */
   bookedMonthsAgo?: number;
   id?: string;
 }>;
@@ -51,7 +51,7 @@ export async function settleAt(sql: SQL, owner: SpendingOwner, when: When): Prom
     await transaction`
       select ledger_write(${account.month}::text::date, ${accountRow}::text::ledger_account_row[],
         ${meterRow}::text::ledger_meter_row[], null, ${closedRow}::text::ledger_closed_row[], null, null)`;
-    // What a key spent is of one month, which the rows of other months would not sum to.
+    // A key's spending is that of one month, so the rows of other months would not match it.
     await transaction`
       update api_key_meters set month_spent = coalesce((
         select sum(cost) from usage_records
@@ -61,7 +61,7 @@ export async function settleAt(sql: SQL, owner: SpendingOwner, when: When): Prom
   return id;
 }
 
-/** The middle of the month that lies this many months back, which is in that month for every clock. */
+/** The middle of the month this many months ago, which is in that month in every time zone. */
 export function middleOfMonth(monthsAgo: number): Date {
   const now = new Date();
   return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - monthsAgo, 15));

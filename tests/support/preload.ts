@@ -6,14 +6,21 @@ import { removeTemporaryFolders, stopLeftGateways } from './gateway.ts';
 import { startRecorder } from './recorder.ts';
 
 const recorder = startRecorder();
-/** Where a run of everything collects which errors its processes met: none of them alone meets all. */
+/**
+ * Where `npm test` collects which errors occurred: no single test file causes them all. The hook runs at the end of each
+ * file, so it also shows how many have ended.
+ */
 const seenFolder = process.env.TOLLGATE_SEEN_ERRORS;
 
 afterAll(async () => {
   await stopLeftGateways();
   await stopCluster();
   removeTemporaryFolders();
-  const seen = await recorder.check();
-  if (seenFolder !== undefined)
-    writeFileSync(join(seenFolder, `${crypto.randomUUID()}.json`), JSON.stringify(seen));
+  let seen: string[] = [];
+  try {
+    seen = await recorder.check();
+  } finally {
+    if (seenFolder !== undefined)
+      writeFileSync(join(seenFolder, `${crypto.randomUUID()}.json`), JSON.stringify(seen));
+  }
 });

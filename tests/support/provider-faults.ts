@@ -1,8 +1,8 @@
 /**
- * What a provider can do wrong, and what a client must get for it. One row a fault; each is played in every format, whole
- * and streamed, alone and with another provider behind it.
+ * What a provider can do wrong, and what a client must get for it. One row per fault; each is played in every format,
+ * non-streamed and streamed, alone and with another provider as fallback.
  */
-import type { Fault } from '../../chaos/fault.ts';
+import type { Fault } from '../../chaos/world/fault.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 
 export const formats = ['openai', 'anthropic', 'google'] as const;
@@ -15,7 +15,7 @@ export type Outcome =
       kind: 'refused' | 'broken';
       code: ErrorCode;
       upstreamStatus: number | null;
-      /** Whether the client could be spared it, because another provider can take over. */
+      /** Whether another provider can take over, so that the client need not see it. */
       isAvoidable: boolean;
       /** Whether the usage that follows is charged, because something was delivered before. */
       isPaid?: boolean;
@@ -25,12 +25,12 @@ export type Deadline = 'first_byte' | 'idle' | 'total';
 
 export type Row = Readonly<{
   name: string;
-  /** How the provider is made to fail: by what it is told to do, by the network before it, or by fixed bytes. */
+  /** How the provider is made to fail: by directives, by the network in front of it, or by fixed bytes. */
   cause:
     | Readonly<{ directives: string }>
     | Readonly<{ network: Fault }>
     | Readonly<{ bytes: string; thenSilence?: boolean }>;
-  /** Which of its deadlines has to end the call. A short one is given only to these: a busy machine misses it. */
+  /** Which of its deadlines has to end the call. Only these providers get a short one: a busy machine misses it. */
   deadline?: Deadline;
   whole: Outcome;
   stream: Outcome | Readonly<Record<Format, Outcome>>;
@@ -38,7 +38,7 @@ export type Row = Readonly<{
 
 const completed: Outcome = { kind: 'completed' };
 
-/** The operator's credit there is used up, or the model is retired: nothing of that is true of other providers. */
+/** The operator's credit there is used up, or the model is retired: other providers are not affected. */
 const concernsOperator = (status: number | null) => status === 402 || status === 404 || status === 410;
 
 /** The request itself is to blame for a bad request; everything else is worth another try elsewhere. */
@@ -47,7 +47,7 @@ function refused(code: ErrorCode, upstreamStatus: number | null): Outcome {
   return { kind: 'refused', code, upstreamStatus, isAvoidable };
 }
 
-/** The provider has done its work, and it cannot be billed. */
+/** The provider has done its work, but it cannot be billed. */
 const withheld: Outcome = {
   kind: 'refused',
   code: 'billing_consistency_error',
@@ -59,12 +59,12 @@ function broken(code: ErrorCode): Outcome {
   return { kind: 'broken', code, upstreamStatus: 200, isAvoidable: false };
 }
 
-/** Nothing more is passed on, but the provider goes on and reports its usage. */
+/** Nothing more is forwarded, but the provider goes on and reports its usage. */
 function brokenAndPaid(code: ErrorCode): Outcome {
   return { kind: 'broken', code, upstreamStatus: 200, isAvoidable: false, isPaid: true };
 }
 
-/** Told inside a stream, because the code has no status of its own, though nothing of the answer was sent. */
+/** Sent inside a stream, because the code has no status, although none of the answer was sent. */
 function brokenEarly(code: ErrorCode): Outcome {
   return { kind: 'broken', code, upstreamStatus: 200, isAvoidable: true };
 }
@@ -83,7 +83,7 @@ function status(code: number, outcome: ErrorCode): Row {
   return both(`status ${code}`, { directives: `[[status ${code}]]` }, refused(outcome, code));
 }
 
-/** Where the finish reason and the usage are one event, what comes after them comes too late to do harm. */
+/** If the finish reason and the usage are one event, anything after it comes too late to do harm. */
 const onlyOpenai = (outcome: Outcome): Row['stream'] => ({
   openai: outcome,
   anthropic: completed,
@@ -96,8 +96,8 @@ function midway(directive: string, where: string, whole: Outcome, stream: Row['s
 }
 
 /**
- * A reset overtakes what the gateway has not read yet, and so becomes another fault. Each piece is therefore given a second,
- * and there are no more of them than the position needs.
+ * A reset overtakes what the gateway has not read yet, which makes it a different fault. So each piece gets a second, and
+ * there are no more pieces than the position needs.
  */
 function cut(where: string, stream: Row['stream']): Row {
   const text = where === '4' ? 'one two three four five six' : 'one two';
@@ -171,7 +171,7 @@ const bodies: readonly Row[] = [
     whole: unreadable,
     stream: unopened,
   },
-  // What the body is counts for a whole answer, whatever it is called.
+  // For a non-streamed answer the body counts, whatever its content type.
   {
     name: 'the wrong content type',
     cause: { directives: '[[wrong-type]]' },

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { defaultTimings, type LeaseTimings } from '../../src/ledger/heartbeat.ts';
+import { defaultTimings, type LeaseTimings } from '../../src/nodes/heartbeat.ts';
 import { bundled, type Environment, type Gateway, launchGateway } from './gateway.ts';
 
 /** Short enough to wait for, and long enough for a machine that is busy with other tests. */
@@ -12,7 +12,7 @@ export const quickTimings: LeaseTimings = {
 /** The command that starts a gateway with them, with these scripts loaded before it. */
 export function quickGateway(...preloads: readonly string[]): string[] {
   const script = (name: string) => join(import.meta.dir, name);
-  // What is loaded before may change modules, which a bundle has copies of.
+  // A preloaded script may change modules, of which a bundle has its own copies.
   const program = preloads.length === 0 ? bundled('quick-gateway') : null;
   if (program !== null) return program;
   return [

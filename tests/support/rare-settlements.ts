@@ -1,4 +1,4 @@
-/** Endings of requests that no provider of the tests leads to, written by a ledger of their own beside the gateway. */
+/** Outcomes of requests that no test provider can cause, written by a separate ledger next to the gateway. */
 import { SQL } from 'bun';
 import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
 import type { Settlement, SettlementResult } from '../../src/ledger/operations.ts';
@@ -15,7 +15,7 @@ export type Owner = Readonly<{ accountId: string; keyId: string }>;
 
 const usage = { inputTokens: 10, outputTokens: 5, units: 15, unit: 'tokens', tier: null } as const;
 
-/** Holds 1 USD and settles as completed at 0.25 USD, but for what is changed. Returns the request ID. */
+/** Holds 1 USD and settles as completed at 0.25 USD, except for what is changed. Returns the request ID. */
 export async function settleAs(
   database: TestDatabase,
   owner: Owner,
@@ -32,7 +32,7 @@ export async function settleAs(
   });
 }
 
-/** Gives a charge back, as for a response that was withheld. */
+/** Refunds a charge, as for a response that was withheld. */
 export async function refund(
   database: TestDatabase,
   owner: Owner,

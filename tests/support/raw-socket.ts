@@ -1,6 +1,6 @@
 /**
- * A client that says exactly what it is told to, down to the bytes. It waits for the gateway to end the connection: a client
- * that ends its own half counts as gone, and may get no answer. leaving-client.ts is for those who want to go.
+ * A client that sends exactly the given bytes. It waits for the gateway to end the connection: a client that ends its own
+ * half counts as gone, and may get no response. leaving-client.ts is for clients that leave.
  */
 import { connect, type Socket } from 'node:net';
 
@@ -27,7 +27,7 @@ export function openRawClient(origin: string): RawClient {
     received += data.toString('latin1');
     wake();
   });
-  // A connection that is reset is one that has ended.
+  // A reset connection has ended.
   socket.on('error', () => undefined);
   socket.on('close', () => {
     isOver = true;

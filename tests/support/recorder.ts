@@ -1,7 +1,7 @@
 /**
- * Looks at every answer of a gateway that the tests fetch, and holds it against the document that is published: the
- * status must be one that the endpoint has, the body must have the fields of its schema and no others. It also notes
- * which errors were seen, so that no row of the contract's table stays untried.
+ * Compares every response of a gateway that the tests fetch with the published document: the endpoint must have the
+ * status, the body must have the fields of its schema and no others. It also records which errors were seen, so that no
+ * row of the contract's table stays untested.
  */
 import { z } from 'zod';
 import { errorTable } from '../../src/errors.ts';
@@ -10,10 +10,10 @@ import { statusesOf } from '../../src/openapi/responses.ts';
 import { errorBodySchema, errorSchema } from '../../src/openapi/schemas/errors.ts';
 import contractErrors from '../contract/errors.json';
 
-/** Rows of the contract that no test meets over a socket yet. A row that is met must leave this list. */
+/** Rows of the contract that no test causes over a socket yet. A row that occurs must leave this list. */
 export const notYetSeen: readonly string[] = [];
 
-/** An answer as it arrived. `text` is what was read of its body. */
+/** A response as it arrived. `text` is what was read of its body. */
 export type Answer = Readonly<{
   method: string;
   path: string;
@@ -37,7 +37,7 @@ const routes = endpoints.map((endpoint) => ({
 
 const unknownRoute = errorBodySchema(['not_found']);
 
-/** What is wrong with an answer, in words; null when it is as documented. */
+/** What is wrong with a response, in words; null when it is as documented. */
 export function faultOf(answer: Answer): string | null {
   const { method, status } = answer;
   const path = routeOf(answer)?.endpoint.path ?? answer.path;
@@ -82,13 +82,13 @@ function streamFault(answer: Answer): string | null {
   return null;
 }
 
-/** Of a stream that was cut only what arrived whole counts. */
+/** Of a stream that was cut off, only complete events count. */
 function eventsIn(text: string): string[] {
   return (
     text
       .split('\n\n')
       .slice(0, -1)
-      // A comment is no event.
+      // A comment is not an event.
       .filter((event) => !event.startsWith(':'))
       .map((event) => event.replace(/^data: /, ''))
   );
@@ -107,7 +107,7 @@ function mismatch(schema: z.core.$ZodType, body: unknown): string | null {
   return error === undefined ? null : z.prettifyError(error).replaceAll('\n', ' ');
 }
 
-/** A code goes with one type, whatever else a schema would take. */
+/** Each code has one type, even if the schema would allow others. */
 function typeFault(error: ErrorSeen | null): string | null {
   if (error === null || !(error.code in errorTable)) return null;
   const { type } = errorTable[error.code as keyof typeof errorTable];
@@ -121,7 +121,7 @@ function errorIn(body: unknown, status: number | null): ErrorSeen | null {
   return { status, type, code };
 }
 
-/** Every error that an answer tells of, as rows of the table. */
+/** Every error in a response, as rows of the table. */
 export function errorsIn(answer: Answer): string[] {
   const found = isEventStream(answer)
     ? eventsIn(answer.text).map((data) => errorIn(parse(data), null))
@@ -129,7 +129,7 @@ export function errorsIn(answer: Answer): string[] {
   return found.filter((error) => error !== null).map(rowName);
 }
 
-/** What the whole suite must have met, and what it must not pretend to miss. */
+/** Errors that the whole suite should have met but did not, and excuses for errors that it did meet. */
 export function coverageFaults(seen: ReadonlySet<string>, excused: readonly string[] = notYetSeen): string[] {
   const rows = contractErrors.map(rowName);
   return [
@@ -146,7 +146,7 @@ export type Recorder = Readonly<{
 
 const maxWaitMs = 5_000;
 
-/** Takes the place of fetch for the rest of the process. What callers get is what they would get without it. */
+/** Replaces fetch for the rest of the process. Callers get what they would get without it. */
 export function startRecorder(): Recorder {
   const faults = new Set<string>();
   const seen = new Set<string>();
@@ -165,7 +165,7 @@ export function startRecorder(): Recorder {
     init: RequestInit | undefined,
     response: Response,
   ): void {
-    // Only a gateway gives its answers this ID.
+    // Only a gateway gives its responses this ID.
     if (!response.headers.has('x-service-request-id')) return;
     const contentType = response.headers.get('content-type');
     const request = input instanceof Request ? input : null;
@@ -174,7 +174,7 @@ export function startRecorder(): Recorder {
     const { pathname: path } = new URL(request?.url ?? String(input));
     const answer = { method, path, status: response.status, contentType };
     if (contentType.startsWith('text/event-stream')) {
-      // A second reader would keep a stream open that its client has left, so only what the test itself reads is seen.
+      // A second reader would keep open a stream that its client has left, so only what the test itself reads is seen.
       const read = response.text.bind(response);
       const readAndNote = async () => {
         const text = await read();
@@ -188,7 +188,7 @@ export function startRecorder(): Recorder {
     const copy = response.clone();
     const noted = copy.text().then(
       (text) => note({ ...answer, text }),
-      // What never arrived whole is the test's own doing.
+      // The test itself cut off what never arrived in full.
       () => undefined,
     );
     reading.add(noted);

@@ -1,13 +1,13 @@
 /**
- * A provider in OpenAI's format that sends what a test tells it to, when it tells it to. A script is chosen by a text in the
- * request, so that tests do not meet each other's.
+ * A provider in OpenAI's format that sends what a test tells it to, when it tells it to. A script is chosen by a text in
+ * the request, so that tests do not get each other's.
  */
 import { eventually } from './eventually.ts';
 
 export type Exchange = Readonly<{
   /** Opens the stream; without a status, 200. */
   open: (status?: number) => void;
-  /** Sends an event, and opens the stream first if necessary. Nobody gets it once the gateway has hung up. */
+  /** Sends an event, and opens the stream first if necessary. It is lost if the gateway has hung up. */
   send: (event: object | '[DONE]') => void;
   end: () => void;
   /** Answers with one JSON body instead. */

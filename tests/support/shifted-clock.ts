@@ -1,4 +1,4 @@
-/** Loaded before a program, this shifts its clock by as many milliseconds as a file says at the moment. */
+/** Loaded before a program, this shifts its clock by the number of milliseconds that a file contains at the moment. */
 import { readFileSync } from 'node:fs';
 
 const file = process.env.CLOCK_SHIFT_FILE ?? '';

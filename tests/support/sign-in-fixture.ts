@@ -1,5 +1,5 @@
 /** Gateways that share a database and differ in how people sign in, and browsers that keep their cookies. */
-import { createUser, putPassword } from '../../src/users/user-store.ts';
+import { createUser, putPassword } from '../../src/people/user-store.ts';
 import type { ErrorBody } from './chat-fixture.ts';
 import { createDatabase, type TestDatabase } from './cluster.ts';
 import { type Environment, type Gateway, startGateway, temporaryFolder } from './gateway.ts';
@@ -20,8 +20,8 @@ export type Browser = Readonly<{
 }>;
 
 /**
- * A browser that has opened the dashboard at this address. What it says of its own address counts only with a gateway
- * that trusts the tests as a proxy.
+ * A browser that has opened the dashboard at this address. Its own IP address, as it states it, counts only with a
+ * gateway that trusts the tests as a proxy.
  */
 export function openBrowser(gateway: Gateway, address = gateway.origin, clientAddress = ''): Browser {
   const cookies = new Map<string, string>();
@@ -57,13 +57,13 @@ export type SignInFixture = Readonly<{
   environment: Environment;
   /** Open to sign-up, sends mail, behind a proxy that it trusts, and known to browsers as `publicUrl`. */
   open: Gateway;
-  /** As a gateway is without any settings. */
+  /** A gateway without any settings. */
   plain: Gateway;
-  /** A browser at the open gateway, in a network of its own unless it is told which. */
+  /** A browser at the open gateway, in its own network unless one is given. */
   browser: (clientAddress?: string) => Browser;
   /** A browser that has signed in. */
   signedIn: (email: string, secret?: string) => Promise<Browser>;
-  /** Has the password of the tests, unless it is still to be chosen. */
+  /** Has the password of the tests, unless none has been chosen yet. */
   addUser: (email: string, hasPassword?: boolean) => Promise<{ id: string; email: string }>;
   /** Both logs so far. */
   output: () => string;
@@ -85,7 +85,7 @@ export async function openSignInFixture(): Promise<SignInFixture> {
     }),
     startGateway(environment),
   ]);
-  // Says itself how little work it is to check, so that the tests do not spend minutes on it.
+  // A hash contains its own cost; this one is cheap to check, so that the tests do not spend minutes on it.
   const cheapHash = await Bun.password.hash(password, { algorithm: 'argon2id', memoryCost: 8, timeCost: 1 });
   let networks = 0;
   const browser = (clientAddress?: string) => {
@@ -122,7 +122,7 @@ export async function openSignInFixture(): Promise<SignInFixture> {
   };
 }
 
-/** The code of a refusal, or the status of an answer. */
+/** The code of a refusal, or the status of a success. */
 export async function codeOf(response: Response): Promise<string | number> {
   const body = (await response.json()) as ErrorBody | null;
   return body !== null && 'error' in body ? body.error.code : response.status;

@@ -1,4 +1,4 @@
-/** A program whose start waits for ever, as for a database that has frozen. */
+/** A program whose start waits forever, as for a frozen database. */
 import { createLog } from '../../src/lib/log.ts';
 import { listenForSignals } from '../../src/operations/lifecycle.ts';
 import { runToEnd } from '../../src/operations/run-to-end.ts';

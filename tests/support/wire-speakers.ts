@@ -1,9 +1,9 @@
-/** Writes a conversation in each vendor's format and reads the answers, knowing nothing of the sandbox that gives them. */
+/** Writes a conversation in each vendor's format and reads the answers, independently of the sandbox's code. */
 
 export type Json = Record<string, unknown>;
 export type CallMade = { id?: string; name: string; args: unknown };
 
-/** What a test wants to say, in no vendor's words. */
+/** What a test wants to say, in a neutral form. */
 export type Turn =
   | { user: string; images?: number }
   | { said?: string; calls: CallMade[] }
@@ -19,7 +19,7 @@ export type Talk = {
   model?: string;
 };
 
-/** What an answer says, in no vendor's words. `input` and `output` are all that was read and written. */
+/** What an answer says, in a neutral form. `input` and `output` are all tokens that were read and written. */
 export type Heard = {
   text: string;
   thought: string;

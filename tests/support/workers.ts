@@ -17,7 +17,7 @@ export function isRunning(processId: number): boolean {
   return Bun.spawnSync(['ps', '-p', `${processId}`]).exitCode === 0;
 }
 
-/** Once this many workers have been replaced, and accept connections. */
+/** Waits until this many workers have been replaced and accept connections. */
 export async function replaced(gateway: Gateway, count: number): Promise<void> {
   await eventually('a worker is replaced', () => logged(gateway, 'a worker was replaced').length === count);
 }
@@ -28,7 +28,7 @@ export function logged({ output }: Gateway, event: string): Record<string, unkno
   return lines.filter((line) => line.includes(`"event":"${event}"`)).map((line) => JSON.parse(line));
 }
 
-/** On a connection of its own, so that the system chooses a worker for it. */
+/** On its own connection, so that the system chooses a worker for it. */
 export function fetchAnew(url: string, init: RequestInit = {}): Promise<Response> {
   return fetch(url, {
     ...init,
@@ -51,7 +51,7 @@ export function askAnew(
   });
 }
 
-/** The first of so many ports that are free, below those that the system gives out by itself. */
+/** The first of this many consecutive free ports, below those that the system assigns by itself. */
 export function freePorts(count: number): number {
   for (;;) {
     const first = 20_000 + Math.floor(Math.random() * 10_000);

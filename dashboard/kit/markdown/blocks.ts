@@ -17,7 +17,7 @@ export type Block =
   | Readonly<{ kind: 'table'; alignments: readonly Alignment[]; head: Cells; rows: readonly Cells[] }>
   | Readonly<{ kind: 'rule' }>;
 
-/** What is beyond is shown as plain text: so many elements would slow the browser down. */
+/** Text beyond this is shown as it is: so many elements would slow the browser down. */
 const maxLength = 100_000;
 const maxDepth = 6;
 const maxColumns = 50;
@@ -120,7 +120,7 @@ function itemMarkIn(line: string): ItemMark | null {
   return { indent: spaces.length, width, number: mark.length > 1 ? Number.parseInt(mark, 10) : null };
 }
 
-/** Items may be further in than Markdown asks for: models do not count spaces. */
+/** Items may be indented further than Markdown asks for: models do not count spaces. */
 function listAt(lines: readonly string[], at: number, depth: number): Found | null {
   const first = itemMarkIn(lines[at] ?? '');
   if (first === null) return null;
@@ -144,7 +144,7 @@ function listAt(lines: readonly string[], at: number, depth: number): Found | nu
 /** The lines of an item without their indentation, up to the next item or to text that is not indented. */
 function itemAt(lines: readonly string[], at: number, { indent, width }: ItemMark) {
   const inner = [(lines[at] ?? '').slice(indent + width)];
-  // As far in as its first indented line is, so that what is further in than that stays so.
+  // The indentation of its first indented line, so that deeper lines stay deeper.
   let margin = indent + width;
   let hasMargin = false;
   let next = at + 1;

@@ -49,7 +49,7 @@ class InlineParser {
     return this.#frames.at(-1) as Frame;
   }
 
-  /** Reads something, and returns where the rest starts, as do the methods for what it can be. */
+  /** Reads one element, and returns where the rest starts, as do the methods for each kind. */
   #step(): number {
     const char = this.#text.charAt(this.#at);
     switch (char) {
@@ -176,7 +176,7 @@ class InlineParser {
     const place = this.#frames.findLastIndex(({ marker }) => marker === '[' || marker === '![');
     const found = place < 0 ? null : addressAfter(this.#text, this.#at + 1);
     if (found === null) {
-      // It cannot become a link any more.
+      // It can no longer become a link.
       if (place >= 0) {
         this.#flush();
         while (this.#frames.length > place) this.#giveUpLast();
@@ -212,7 +212,7 @@ function withoutLinks(content: readonly Inline[]): readonly Inline[] {
   });
 }
 
-/** The address in parentheses that makes a link of the brackets before it, if it is one of a web page. */
+/** The address in parentheses that makes a link of the brackets before it, if it is that of a web page. */
 function addressAfter(text: string, start: number): Readonly<{ href: string; end: number }> | null {
   if (text.charAt(start) !== '(') return null;
   const rest = text.slice(start + 1, start + 1 + maxAddressLength);
@@ -233,7 +233,7 @@ function addressAfter(text: string, start: number): Readonly<{ href: string; end
   return null;
 }
 
-/** Null for anything but an address of a web page, such as `javascript:`. */
+/** Null unless it is the address of a web page: not for `javascript:`. */
 export function webAddress(text: string): string | null {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return null;
   const { protocol, href } = new URL(text);

@@ -1,4 +1,4 @@
-/** Shows Markdown as elements. There is no HTML in between, so nothing in the text can become an element of its own. */
+/** Shows Markdown as elements. There is no HTML in between, so nothing in the text can become another element. */
 import { memo, type ReactNode, useDeferredValue, useMemo } from 'react';
 import { textLinkClass } from '../class-names.ts';
 import { CodeBlock } from '../code-block.tsx';
@@ -134,7 +134,7 @@ function InlineView({ node }: Readonly<{ node: Inline }>) {
       return <del>{inline(node.content)}</del>;
     case 'link':
       return (
-        // The title tells where it leads, which its text may not.
+        // The title shows where it leads, which its text may not.
         <a
           href={node.href}
           title={node.href}

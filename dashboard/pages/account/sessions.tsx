@@ -1,6 +1,6 @@
 import { useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { ListedSession } from '../../../src/sign-in/contract.ts';
+import type { ListedSession } from '../../../src/people/sign-in-contract.ts';
 import { problemOf } from '../../api/client.ts';
 import { endOtherSessions, endSession, sessionsQuery } from '../../api/session.ts';
 import { Badge } from '../../kit/badge.tsx';

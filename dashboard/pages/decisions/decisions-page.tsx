@@ -37,7 +37,7 @@ export function DecisionsPage() {
         </Callout>
       )}
       {decisions.model?.startsWith(sandboxPrefix) === true && (
-        <Callout title="The sandbox makes its answers up">
+        <Callout title="The sandbox makes up its answers">
           The probabilities are a hash of the state and the questions, and mean nothing. For real answers, the
           operator of this gateway has to set up a decision provider or a chat model.
         </Callout>

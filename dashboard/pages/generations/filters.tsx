@@ -1,37 +1,12 @@
 import { X } from 'lucide-react';
 import type { GenerationRow } from '../../../src/console/contract.ts';
-import { type Search, useReplaceSearch } from '../../address.ts';
+import { useReplaceSearch } from '../../address.ts';
 import { Button } from '../../kit/button.tsx';
 import { Field, Select } from '../../kit/field.tsx';
 import { Picker } from '../../kit/picker.tsx';
 import { useModels } from '../models/models.ts';
+import { type GenerationFilter, isFiltered, statuses } from './filter.ts';
 import { useKeyNames } from './queries.ts';
-
-const statuses = [
-  { value: 'in_progress', label: 'In progress' },
-  { value: 'completed', label: 'Completed' },
-  { value: 'failed', label: 'Failed' },
-  { value: 'cancelled', label: 'Cancelled' },
-] as const;
-
-export type GenerationFilter = Readonly<{ status: string | null; model: string | null; key: string | null }>;
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-const maxModelLength = 200;
-
-/** The filter in the address. Invalid values are ignored. */
-export function filterIn({ status, model, key }: Search): GenerationFilter {
-  const isModel = typeof model === 'string' && model !== '' && model.length <= maxModelLength;
-  return {
-    status: statuses.find(({ value }) => value === status)?.value ?? null,
-    model: isModel ? model : null,
-    key: typeof key === 'string' && uuidPattern.test(key) ? key : null,
-  };
-}
-
-export function isFiltered({ status, model, key }: GenerationFilter): boolean {
-  return status !== null || model !== null || key !== null;
-}
 
 type FiltersProps = Readonly<{ filter: GenerationFilter; rows: readonly GenerationRow[] | undefined }>;
 

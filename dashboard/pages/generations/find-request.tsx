@@ -50,7 +50,7 @@ export function FindRequest({ to }: Readonly<{ to: '/generations/$id' | '/operat
   );
 }
 
-/** The request ID in whatever was pasted: alone, in a header line or in an address. Null if there is none. */
+/** The request ID in pasted text: alone, in a header line or in an address. Null if there is none. */
 export function requestIdIn(text: string): string | null {
   return /\breq_[0-9a-f]{32}\b/i.exec(text)?.[0].toLowerCase() ?? null;
 }

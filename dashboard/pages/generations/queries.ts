@@ -1,7 +1,7 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import type { GenerationDetail, GenerationRow, Key, Page } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
-import type { GenerationFilter } from './filters.tsx';
+import type { GenerationFilter } from './filter.ts';
 
 const pageSize = 50;
 const listRefreshMs = 2_000;

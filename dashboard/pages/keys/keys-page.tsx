@@ -87,24 +87,7 @@ function KeyList({ onCreate, onAction }: KeyListProps) {
         />
       }
     >
-      {(hasMany || view.search !== '') && (
-        <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3 sm:px-5">
-          <SearchInput
-            label="Search keys"
-            placeholder="Name or last characters"
-            value={view.search}
-            onSearch={(search) => change({ search: search === '' ? undefined : search.slice(0, maxSearch) })}
-            className="flex-1 basis-56"
-          />
-          <Field label="Sort by" isLabelHidden className="w-full sm:w-56">
-            <Select
-              value={view.order}
-              options={keyOrders}
-              onChange={(order) => change({ sort: order === 'newest' ? undefined : order })}
-            />
-          </Field>
-        </div>
-      )}
+      {(hasMany || view.search !== '') && <KeyListControls view={view} onChange={change} />}
       <QueryTable
         query={keys}
         errorTitle="The keys could not be loaded"
@@ -156,6 +139,29 @@ function useKeyListView() {
   };
   const pageNumber = typeof page === 'string' && /^\d{1,6}$/.test(page) ? Number(page) : 1;
   return { view, pageNumber, change };
+}
+
+type KeyListControlsProps = Readonly<{ view: KeyListView; onChange: (changed: KeyListSearch) => void }>;
+
+function KeyListControls({ view, onChange }: KeyListControlsProps) {
+  return (
+    <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3 sm:px-5">
+      <SearchInput
+        label="Search keys"
+        placeholder="Name or last characters"
+        value={view.search}
+        onSearch={(search) => onChange({ search: search === '' ? undefined : search.slice(0, maxSearch) })}
+        className="flex-1 basis-56"
+      />
+      <Field label="Sort by" isLabelHidden className="w-full sm:w-56">
+        <Select
+          value={view.order}
+          options={keyOrders}
+          onChange={(order) => onChange({ sort: order === 'newest' ? undefined : order })}
+        />
+      </Field>
+    </div>
+  );
 }
 
 function NoKeys({

@@ -29,7 +29,7 @@ export function CostCalculator({ model, onClose }: CostCalculatorProps) {
 
 const maxCount = 1_000_000_000_000;
 
-/** Null for anything but a count. Large counts may have spaces or commas between their digits. */
+/** Null if it is not a count. Large counts may have spaces or commas between their digits. */
 function countIn(text: string): number | null {
   const digits = text.replaceAll(/[\s,_]/g, '');
   return /^\d{1,13}$/.test(digits) && Number(digits) <= maxCount ? Number(digits) : null;

@@ -23,7 +23,7 @@ export function costOfTokens(pricing: Pricing, use: TokenUse): TokenCost {
   return { input, output, total: input + output };
 }
 
-/** The cost of images or seconds. A tier without a rate of its own has the plain unit price. */
+/** The cost of images or seconds. A tier without its own rate has the plain unit price. */
 export function costOfUnits(pricing: Pricing, count: number, tier: string | null): bigint {
   const own = new Map(Object.entries(pricing.tier_rates ?? {})).get(tier ?? '');
   return BigInt(count) * priceUnitsOf(own ?? pricing.unit_price ?? 0);

@@ -1,4 +1,4 @@
-/** Images: the form, the request that it becomes, and what came of it. */
+/** Images: the form, the request that it becomes, and the result. */
 import type { ListedModel } from '../models/models.ts';
 import type { Ending } from './conversation.ts';
 

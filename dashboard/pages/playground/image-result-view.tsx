@@ -40,7 +40,7 @@ export function ImageResultView({ result }: Readonly<{ result: ImageResult }>) {
 
 type ImageViewProps = Readonly<{ url: string; number: number; prompt: string }>;
 
-/** The content security policy allows no images of other servers, so one that its provider hosts is only linked to. */
+/** The content security policy allows no images from other servers, so those that a provider hosts are only linked. */
 function ImageView({ url, number, prompt }: ImageViewProps) {
   if (url.startsWith('data:image/'))
     return (

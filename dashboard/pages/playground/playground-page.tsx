@@ -117,30 +117,7 @@ function Workbench({ keys, models, chat, images, work, change }: WorkbenchProps)
   return (
     <>
       {named !== '' && named !== model.id && <UnavailableNote id={named} models={models} />}
-      <div className="grid gap-4 sm:grid-cols-2">
-        <Field label="Model">
-          <Select
-            value={model.id}
-            options={callable.map(({ id, name }) => ({
-              value: id,
-              label: name === id ? id : `${name} (${id})`,
-              isDisabled: !keys.some((candidate) => mayCall(candidate, id)),
-            }))}
-            onChange={(id) => choose({ model: id, key: key.id })}
-          />
-        </Field>
-        <Field label="Key">
-          <Picker
-            value={key.id}
-            options={keys.map(({ id, name, hint }) => ({ value: id, label: `${name} (${hint})` }))}
-            onChange={(id) => {
-              const next = keys.find((candidate) => candidate.id === id);
-              // A key that may not call this model comes with one that it may call.
-              choose({ model: next !== undefined && mayCall(next, model.id) ? model.id : '', key: id });
-            }}
-          />
-        </Field>
-      </div>
+      <ModelAndKeyFields keys={keys} models={callable} apiKey={key} model={model} onChoose={choose} />
       {model.workload === 'image' ? (
         <ImageCard
           images={images}
@@ -168,6 +145,44 @@ function Workbench({ keys, models, chat, images, work, change }: WorkbenchProps)
         </div>
       )}
     </>
+  );
+}
+
+type ModelAndKeyFieldsProps = Readonly<{
+  keys: readonly Key[];
+  models: readonly ListedModel[];
+  apiKey: Key;
+  model: ListedModel;
+  onChoose: (next: Wanted) => void;
+}>;
+
+/** Which model is called, and through which key. */
+function ModelAndKeyFields({ keys, models, apiKey, model, onChoose }: ModelAndKeyFieldsProps) {
+  return (
+    <div className="grid gap-4 sm:grid-cols-2">
+      <Field label="Model">
+        <Select
+          value={model.id}
+          options={models.map(({ id, name }) => ({
+            value: id,
+            label: name === id ? id : `${name} (${id})`,
+            isDisabled: !keys.some((candidate) => mayCall(candidate, id)),
+          }))}
+          onChange={(id) => onChoose({ model: id, key: apiKey.id })}
+        />
+      </Field>
+      <Field label="Key">
+        <Picker
+          value={apiKey.id}
+          options={keys.map(({ id, name, hint }) => ({ value: id, label: `${name} (${hint})` }))}
+          onChange={(id) => {
+            const next = keys.find((candidate) => candidate.id === id);
+            // A key that may not call this model comes with one that it may call.
+            onChoose({ model: next !== undefined && mayCall(next, model.id) ? model.id : '', key: id });
+          }}
+        />
+      </Field>
+    </div>
   );
 }
 

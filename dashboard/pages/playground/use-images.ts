@@ -1,4 +1,4 @@
-/** The images that were made, and those in the making. */
+/** The images that were made, and those in progress. */
 import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import type { PlaygroundRequest } from '../../../src/console/contract.ts';

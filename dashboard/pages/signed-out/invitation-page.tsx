@@ -2,7 +2,7 @@
 import { useMutation, useQuery } from '@tanstack/react-query';
 import { Link, useRouter } from '@tanstack/react-router';
 import { useState } from 'react';
-import type { InvitationDetails } from '../../../src/sign-in/contract.ts';
+import type { InvitationDetails } from '../../../src/people/sign-in-contract.ts';
 import { useAddressToken } from '../../address-token.ts';
 import { ApiProblem } from '../../api/client.ts';
 import {
@@ -20,17 +20,17 @@ import { ErrorState, FormProblem, SkeletonLines } from '../../kit/states.tsx';
 import { SignedOutForm, SignedOutMessage } from '../../layout/signed-out.tsx';
 import { type NewUser, NewUserFields } from './new-user-fields.tsx';
 
-/** Survives the way to the sign-in page and back, but no reload: it is stored nowhere. */
+/** Survives the way to the sign-in page and back, but not a reload: it is not stored. */
 let openedToken = '';
 
-/** Each link starts over, whatever happened with the one before. */
+/** Each link starts over, whatever happened with the previous one. */
 export function InvitationPage() {
   const { token, link } = useAddressToken();
   const [signOuts, setSignOuts] = useState(0);
   if (token !== '') openedToken = token;
   return (
     <InvitationOf
-      // What was fetched before a sign-out is gone, so it starts over as well.
+      // Data from before a sign-out is gone, so it starts over as well.
       key={`${link} ${signOuts}`}
       token={openedToken}
       onSignedOut={() => setSignOuts(signOuts + 1)}
@@ -90,7 +90,7 @@ type InvitationProps = Readonly<{ token: string; invitation: InvitationDetails }
 const titleOf = ({ accountName }: InvitationDetails) => `Join ${accountName}`;
 const roleWords = ({ role }: InvitationDetails) => (role === 'owner' ? 'an owner' : 'a member');
 
-/** The token is of no use any more. */
+/** The token is no longer of use. */
 function useEnter() {
   const router = useRouter();
   return () => {
@@ -146,13 +146,13 @@ function SignUpForm({ token, invitation }: InvitationProps) {
   return (
     <SignedOutForm
       title={titleOf(invitation)}
-      description={`You are invited as ${roleWords(invitation)} of this account. Create a sign-in to join it.`}
-      submitLabel="Create sign-in and join"
+      description={`You are invited as ${roleWords(invitation)} of this account. Create a login to join it.`}
+      submitLabel="Create login and join"
       action={signing}
       ownFields={['name', 'email', 'password']}
       footer={
         <>
-          Already have a sign-in?{' '}
+          Already have a login?{' '}
           <Link to="/sign-in" search={{ next: '/invitation' }} className={textLinkClass}>
             Sign in
           </Link>

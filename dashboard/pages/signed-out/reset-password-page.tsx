@@ -8,7 +8,7 @@ import { NewPasswordField } from '../../kit/field.tsx';
 import { fieldProblem } from '../../kit/states.tsx';
 import { BackToSignIn, SignedOutForm, SignedOutMessage } from '../../layout/signed-out.tsx';
 
-/** Each link starts over, whatever happened with the one before. */
+/** Each link starts over, whatever happened with the previous one. */
 export function ResetPasswordPage() {
   const { token, link } = useAddressToken();
   return <ResetPassword key={link} token={token} />;

@@ -40,7 +40,7 @@ export function InviteDialog({ onClose }: Readonly<{ onClose: () => void }>) {
   return (
     <FormDialog
       title={`Invite someone to ${name}`}
-      description="They sign in, or create a sign-in, and then belong to this account."
+      description="They sign in, or create a login, to join this account."
       submitLabel={address === '' ? 'Create link' : 'Send invitation'}
       isBusy={inviting.isPending}
       error={inviting.error}

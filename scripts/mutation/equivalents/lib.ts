@@ -11,22 +11,22 @@ export const lib: readonly Equivalent[] = [
     file: 'src/lib/bounded-queue.ts',
     within: 'BoundedQueue.#remove',
     changes: ['if (place < 0) return ⟦false → true⟧;'],
-    reason: 'The promise of a task that has been started is resolved, and cannot be rejected any more.',
+    reason: 'The promise of a task that has been started is resolved, and can no longer be rejected.',
   },
   {
-    file: 'src/lib/json-scan.ts',
+    file: 'src/json/scan.ts',
     within: 'measureJson',
     changes: ['for (let at = 0; at ⟦< → <=⟧ text.length; at++) {'],
     reason: 'Beyond the end there is no character that means anything.',
   },
   {
-    file: 'src/lib/json-scan.ts',
+    file: 'src/json/scan.ts',
     within: 'measureJson',
     changes: ['if (++depth ⟦> → >=⟧ deepest) deepest = depth;'],
     reason: 'Of two equal values either is the right one.',
   },
   {
-    file: 'src/lib/json-scan.ts',
+    file: 'src/json/scan.ts',
     within: 'endOfString',
     changes: [
       "while (close ⟦>= → >⟧ 0 && isEscaped(text, close, open + 1)) close = text.indexOf('\"', close + 1);",
@@ -37,15 +37,15 @@ export const lib: readonly Equivalent[] = [
     reason: 'The search starts after the opening quote, so it never finds one at the start of the text.',
   },
   {
-    file: 'src/lib/json-scan.ts',
+    file: 'src/json/scan.ts',
     within: 'endOfString',
     changes: [
       "while (close >= 0 && isEscaped(text, close, open ⟦+ → -⟧ 1)) close = text.indexOf('\"', close + 1);",
     ],
-    reason: 'The opening quote is no backslash, so counting ends there anyway.',
+    reason: 'The opening quote is not a backslash, so counting ends there anyway.',
   },
   {
-    file: 'src/lib/json-scan.ts',
+    file: 'src/json/scan.ts',
     within: 'isEscaped',
     changes: ['return (place ⟦- → +⟧ before) % 2 === 1;'],
     reason: 'The sum of two numbers is odd when their difference is.',

@@ -11,13 +11,13 @@ export const others: readonly Equivalent[] = [
     reason: 'The text always has the 32 digits of a UUID, all of which the pattern covers.',
   },
   {
-    file: 'src/idempotency/canonical-json.ts',
+    file: 'src/json/canonical.ts',
     within: 'CanonicalJson.#begin',
     changes: ["} else if (typeof value === 'string' && value.length ⟦> → >=⟧ sliceLength) {"],
     reason: 'The text is written as the same JSON either way.',
   },
   {
-    file: 'src/idempotency/canonical-json.ts',
+    file: 'src/json/canonical.ts',
     within: 'CanonicalJson.#writeRest',
     changes: ["while (/[\\ud800-\\udbff]/.test(text[end - 1] ?? ⟦'' → 'mutant'⟧)) end += 1;"],
     reason: 'Neither of them is half of a surrogate pair.',

@@ -85,7 +85,7 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
 
 type AccountRow = Unsent<OperatorAccount>;
 
-/** One more than the limit, where there are that many. */
+/** One more than the limit, if there are that many. */
 export async function findAccounts(
   sql: SQL,
   operatorId: string,

@@ -1,10 +1,10 @@
 /** Whether the ledger is consistent, and the settlements that the database rejected. */
 import type { SQL } from 'bun';
 import { z } from 'zod';
+import type { AuditJobs } from '../../audit/jobs.ts';
+import { findAudits, type RecordedAudit } from '../../audit/run.ts';
 import { ApiError } from '../../errors.ts';
 import { readQuery } from '../../http/query.ts';
-import type { AuditJobs } from '../../ledger/audit-jobs.ts';
-import { findAudits, type RecordedAudit } from '../../ledger/audit-run.ts';
 import { findDeadLetters } from '../../ledger/dead-letters.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';

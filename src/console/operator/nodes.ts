@@ -1,7 +1,7 @@
 /** The gateways on this database, and what each has open. */
 import type { SQL } from 'bun';
 import { readQuery } from '../../http/query.ts';
-import { leaseSeconds } from '../../ledger/node-lease.ts';
+import { leaseSeconds } from '../../nodes/lease.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { type Found, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
@@ -38,7 +38,7 @@ function presentNode({ report, ...node }: NodeRow, thisNodeId: string): Unsent<N
 /** A gateway that keeps failing at startup leaves a node behind each time. */
 const maxNodes = 200;
 
-/** By the database's clock, as the nodes themselves compare. */
+/** By the database's clock, which the nodes themselves go by. */
 export async function findNodes(sql: SQL, operatorId: string): Promise<NodeRow[]> {
   const rows = await sql<Found<NodeRow, 'id'>[]>`
     select node.* from users left join lateral (

@@ -1,14 +1,14 @@
 /** The state of every provider, on every node. */
 import type { SQL } from 'bun';
 import { readQuery } from '../../http/query.ts';
-import { leaseSeconds } from '../../ledger/node-lease.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
+import { leaseSeconds } from '../../nodes/lease.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { type Found, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
-import type { Circuit, Providers } from '../operator-contract.ts';
+import type { ListedCircuit, Providers } from '../operator-contract.ts';
 
 type ProvidersServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
 
@@ -42,7 +42,7 @@ export function providersPage({ sql, catalog: current }: ProvidersServices): Rou
   };
 }
 
-function circuitsByProvider(reports: readonly ReportRow[]): ReadonlyMap<string, Circuit[]> {
+function circuitsByProvider(reports: readonly ReportRow[]): ReadonlyMap<string, ListedCircuit[]> {
   const reported = reports.flatMap(({ name, report }) =>
     (readReport(report)?.circuits ?? []).map(({ provider, ...circuit }) => ({
       provider,

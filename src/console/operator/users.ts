@@ -5,8 +5,14 @@ import { accountExists } from '../../accounts/account-store.ts';
 import { ApiError } from '../../errors.ts';
 import { ownOriginOf } from '../../http/origin.ts';
 import { newId } from '../../lib/ids.ts';
-import { createResetToken, endLinksMadeBy, type ResetToken, resetUrl } from '../../sessions/reset-link.ts';
-import { insertMembership, insertUser, isEmailAddress, lockUsers, nameFrom } from '../../users/user-store.ts';
+import { createResetToken, endLinksMadeBy, type ResetToken, resetUrl } from '../../people/reset-link.ts';
+import {
+  insertMembership,
+  insertUser,
+  isEmailAddress,
+  lockUsers,
+  nameFrom,
+} from '../../people/user-store.ts';
 import { type Found, idIn, requireOperator, rowsForOperator } from '../access.ts';
 import type { Role, Unsent } from '../contract.ts';
 import { bodyOf, nothing, readBody, role, uuid } from '../fields.ts';
@@ -37,16 +43,6 @@ export function usersPage({
   sql,
   publicUrl,
 }: Readonly<{ sql: SQL; publicUrl: string | null }>): Routes<ConsoleHandler> {
-  async function showUser({ signedIn }: ConsoleContext, userId: string): Promise<UserRow> {
-    const user = await findUser(sql, signedIn.userId, userId);
-    if (user === null) throw new ApiError('user_not_found');
-    return user;
-  }
-
-  function presentLink(request: Request, { token, expiresAt }: ResetToken): Unsent<ResetLink> {
-    return { reset_url: resetUrl(ownOriginOf(request, publicUrl), token), expires_at: expiresAt };
-  }
-
   return {
     '/users': {
       GET: async (request, { signedIn }) => {
@@ -57,8 +53,8 @@ export function usersPage({
       POST: async (request, context) => {
         const draft = await readDraft(request);
         const { userId, link } = await createUserAs(sql, context.signedIn.userId, draft);
-        const user = await showUser(context, userId);
-        return Response.json({ user, ...presentLink(request, link) } satisfies Unsent<NewUser>);
+        const user = await showUser(sql, context, userId);
+        return Response.json({ user, ...presentLink(request, publicUrl, link) } satisfies Unsent<NewUser>);
       },
     },
     '/users/:user': {
@@ -66,13 +62,13 @@ export function usersPage({
         const userId = userIn(context);
         const change = await readBody(request, userChange);
         const operatorId = context.signedIn.userId;
-        // The last operator could not be appointed again.
+        // Nobody could reappoint the last operator.
         if (userId === operatorId)
           throw new ApiError('permission_denied', {
             message: 'Only another operator can change whether you are one.',
           });
         await makeOperatorAs(sql, operatorId, userId, change.is_operator, change.confirm_unverified);
-        return Response.json(await showUser(context, userId));
+        return Response.json(await showUser(sql, context, userId));
       },
     },
     '/users/:user/memberships': {
@@ -84,7 +80,7 @@ export function usersPage({
           role: membership.role,
           isConfirmed: membership.confirm_unverified,
         });
-        return Response.json(await showUser(context, userId));
+        return Response.json(await showUser(sql, context, userId));
       },
     },
     '/users/:user/reset-link': {
@@ -92,7 +88,7 @@ export function usersPage({
         const userId = userIn(context);
         await readBody(request, nothing);
         const link = await makeResetLinkAs(sql, context.signedIn.userId, userId);
-        return Response.json(presentLink(request, link));
+        return Response.json(presentLink(request, publicUrl, link));
       },
     },
     '/users/:user/sign-out': {
@@ -108,6 +104,20 @@ export function usersPage({
 
 function userIn({ params }: ConsoleContext): string {
   return idIn(params, 'user', 'user_not_found');
+}
+
+async function showUser(sql: SQL, { signedIn }: ConsoleContext, userId: string): Promise<UserRow> {
+  const user = await findUser(sql, signedIn.userId, userId);
+  if (user === null) throw new ApiError('user_not_found');
+  return user;
+}
+
+function presentLink(
+  request: Request,
+  publicUrl: string | null,
+  { token, expiresAt }: ResetToken,
+): Unsent<ResetLink> {
+  return { reset_url: resetUrl(ownOriginOf(request, publicUrl), token), expires_at: expiresAt };
 }
 
 async function readDraft(request: Request): Promise<InvitedUser> {
@@ -135,7 +145,7 @@ type InvitedUser = Readonly<{
   role: Role;
 }>;
 
-/** One more than the limit, where there are that many. */
+/** One more than the limit, if there are that many. */
 export async function findUsers(
   sql: SQL,
   operatorId: string,
@@ -161,7 +171,7 @@ export async function findUser(sql: SQL, operatorId: string, id: string): Promis
   return rowsForOperator(rows, 'id')[0] ?? null;
 }
 
-/** The user chooses a password by a link. */
+/** The user chooses a password through a link. */
 export async function createUserAs(
   sql: SQL,
   operatorId: string,

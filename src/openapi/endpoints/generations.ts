@@ -97,8 +97,8 @@ export const getGeneration: Endpoint = {
   summary: 'Look up a Generation',
   description:
     'The outcome of one inference request: status, usage, cost to 12 digits, and every provider attempt. It never ' +
-    'contains prompts, answers or any other content. Only the key that made a request finds it. The lookup has a ' +
-    'request ID of its own in its headers.',
+    'contains prompts, answers or any other content. Only the key that made a request finds it. The lookup has its own ' +
+    'request ID in its headers.',
   parameters: [
     {
       name: 'request_id',

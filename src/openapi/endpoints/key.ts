@@ -24,7 +24,7 @@ const keySchema = z
         .string()
         .regex(/^\d{4}-\d\d-01$/)
         .describe('The first day of the month, in UTC.'),
-      limit: exactUsd.nullable().describe('USD; null for no limit but the balance.'),
+      limit: exactUsd.nullable().describe('USD; null for no limit.'),
       spent: exactUsd.describe('What this key was charged this month, in USD.'),
       held: exactUsd.describe('What is held for its requests in progress, in USD.'),
       remaining: exactUsd.nullable().describe('What is left of the limit, in USD; null without a limit.'),

@@ -86,7 +86,7 @@ function plainPath(path: string, parameters: readonly Parameter[]): string {
   );
 }
 
-/** Short values stay on one line, as both languages' formatters have it. */
+/** Short values stay on one line, as both languages' formatters write them. */
 const maxLine = 60;
 
 function pythonValue(value: unknown, depth: number): string {
@@ -106,7 +106,7 @@ function pythonValue(value: unknown, depth: number): string {
   );
 }
 
-/** JSON is JavaScript; without the quotes around names it looks like it. */
+/** JSON is JavaScript; without quotes around names it also looks like it. */
 function nodeValue(value: unknown): string {
   return JSON.stringify(value, null, 2).replaceAll(/^(\s*)"([A-Za-z_]\w*)":/gm, '$1$2:');
 }

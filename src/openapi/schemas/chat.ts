@@ -14,7 +14,7 @@ const usage = z
 
 const toolCall = z
   .strictObject({
-    id: z.string().min(1).describe('Goes back with the result, as it came.'),
+    id: z.string().min(1).describe('To be sent back with the result, unchanged.'),
     type: z.literal('function'),
     function: z.strictObject({
       name: z.string(),

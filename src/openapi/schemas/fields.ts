@@ -23,4 +23,4 @@ export const uuid = z
 
 export const anyErrorCode = z
   .enum(apiErrorCodes as [ErrorCode, ...ErrorCode[]])
-  .meta({ id: 'ErrorCode', description: 'Every code there is. Codes may be added later.' });
+  .meta({ id: 'ErrorCode', description: 'All codes. More may be added later.' });

@@ -1,4 +1,4 @@
-/** A sandbox, a catalogue and gateways on a database of one's own. */
+/** A sandbox, a catalogue and gateways on a given database. */
 import { startSandbox } from '../../../sandbox/server.ts';
 import { chatCatalog, type ErrorBody } from '../../support/chat-fixture.ts';
 import {

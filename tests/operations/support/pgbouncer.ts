@@ -1,7 +1,8 @@
 /** pgbouncer in transaction mode, in front of a server. */
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SQL, type Subprocess } from 'bun';
+import type { Subprocess } from 'bun';
+import { answers } from '../../../chaos/world/database.ts';
 import { eventually } from '../../support/eventually.ts';
 import { temporaryFolder } from '../../support/gateway.ts';
 import type { PostgresServer } from './postgres.ts';
@@ -10,7 +11,7 @@ export type Pgbouncer = Readonly<{
   url: (database: string) => string;
   /** Resolves when it passes queries on. */
   start: () => Promise<void>;
-  /** Without a word to whoever is connected. */
+  /** Kills it without notice to its clients. */
   kill: () => Promise<void>;
 }>;
 
@@ -52,16 +53,4 @@ default_pool_size = 5
   };
   await bouncer.start();
   return bouncer;
-}
-
-export async function answers(url: string): Promise<boolean> {
-  const sql = new SQL(url, { max: 1, connectionTimeout: 2 });
-  try {
-    await sql`select 1`;
-    return true;
-  } catch {
-    return false;
-  } finally {
-    await sql.close({ timeout: 0 });
-  }
 }

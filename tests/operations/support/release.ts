@@ -21,7 +21,7 @@ export function installRelease(commit: string): string {
   must(['git', 'archive', '--output', join(draft, 'release.tar'), commit], root);
   must(['tar', '-xf', 'release.tar'], draft);
   must(['npm', 'ci', '--omit=dev', '--no-audit', '--no-fund', '--loglevel=error'], draft);
-  // Until it is complete it has another name.
+  // It has another name until it is complete.
   renameSync(draft, folder);
   return folder;
 }

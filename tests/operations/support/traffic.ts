@@ -7,7 +7,7 @@ export const costOfRequest = 0.000035;
 export type Traffic = Readonly<{
   /** How many requests ended as they should. */
   completedCount: () => number;
-  /** How many ended otherwise, by how: a status, an error in a stream, a broken connection. */
+  /** How many failed, by kind: a status, an error in a stream, a broken connection. */
   failures: () => Readonly<Record<string, number>>;
   /** How many are open now. */
   openCount: () => number;

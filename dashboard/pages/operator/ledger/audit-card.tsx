@@ -103,7 +103,7 @@ function Result({ audit }: Readonly<{ audit: Audit }>) {
         {state === 'sound' ? (
           <Callout tone="good" isUrgent title="The ledger is consistent">
             All {findings.length} rules held at <Time at={startedAt} style="exact" />,{' '}
-            {isFull ? 'for everything' : 'for what was new since the audit before'}.
+            {isFull ? 'for everything' : 'for everything new since the previous audit'}.
           </Callout>
         ) : (
           <Callout tone="bad" isUrgent title="The ledger is inconsistent">

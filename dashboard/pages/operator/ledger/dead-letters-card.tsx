@@ -26,9 +26,9 @@ export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters
               : `The database rejected the settlement of ${formatCount(total)} requests`
           }
         >
-          Such a request is set aside: nothing is charged for it, and its hold is released. The error is the
-          PostgreSQL code with the constraint, column or function that it is about. Once the cause is fixed,
-          settle these requests with the command below.
+          Such a request is set aside: nothing is charged for it, and its hold is released. The error shows
+          PostgreSQL’s code and the constraint, column or function concerned. Once the cause is fixed, settle
+          these requests with the command below.
         </Callout>
         <CodeBlock label="Retry command" samples={[{ label: 'Shell', code: 'tollgate ledger retry' }]} />
       </div>

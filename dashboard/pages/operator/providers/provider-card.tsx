@@ -1,4 +1,4 @@
-import type { Circuit, Providers } from '../../../../src/console/operator-contract.ts';
+import type { ListedCircuit, Providers } from '../../../../src/console/operator-contract.ts';
 import { Badge, type BadgeTone } from '../../../kit/badge.tsx';
 import { Card, Fact, Facts } from '../../../kit/card.tsx';
 import { classNames } from '../../../kit/class-names.ts';
@@ -40,7 +40,7 @@ export function ProviderCard({ provider }: Readonly<{ provider: Provider }>) {
   );
 }
 
-function Circuits({ circuits }: Readonly<{ circuits: readonly Circuit[] }>) {
+function Circuits({ circuits }: Readonly<{ circuits: readonly ListedCircuit[] }>) {
   if (circuits.length === 0) return <p className="text-ink-soft">All circuits are closed.</p>;
   return (
     <ul className="space-y-2.5">
@@ -53,7 +53,7 @@ function Circuits({ circuits }: Readonly<{ circuits: readonly Circuit[] }>) {
   );
 }
 
-function CircuitLine({ circuit }: Readonly<{ circuit: Circuit }>) {
+function CircuitLine({ circuit }: Readonly<{ circuit: ListedCircuit }>) {
   const { node, model, state, consecutive_failures: failures, until, setback } = circuit;
   const { tone, label } = describeCircuit(circuit);
   return (
@@ -89,7 +89,7 @@ export function describeProvider({ circuits }: Pick<Provider, 'circuits'>): Desc
   return states.find(({ tone }) => tone === worst) ?? { tone: 'good', label: 'Configured' };
 }
 
-type Setback = NonNullable<Circuit['setback']>;
+type Setback = NonNullable<ListedCircuit['setback']>;
 
 /** What only the operator can fix comes first. A closed circuit with a time means that the provider asked for a pause. */
 export function describeCircuit({
@@ -97,7 +97,7 @@ export function describeCircuit({
   until,
   accounts_shut: shut,
   setback,
-}: Omit<Circuit, 'node' | 'model' | 'consecutive_failures'>): Described {
+}: Omit<ListedCircuit, 'node' | 'model' | 'consecutive_failures'>): Described {
   if (setback !== null) return { tone: 'bad', label: setbackLabels[setback.kind] };
   if (state === 'open') return { tone: 'bad', label: 'Circuit open' };
   if (state === 'half_open') return { tone: 'warn', label: 'Half open' };

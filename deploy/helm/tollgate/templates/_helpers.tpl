@@ -43,7 +43,7 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- end }}
 
-{{/* Of a worker, counted from 0. The first keeps the name that a pod with one worker has. */}}
+{{/* The name of a worker's metrics port, counted from 0. The first keeps the name it has in a pod with one worker. */}}
 {{- define "tollgate.metricsPortName" -}}
 {{- if eq (int .) 0 }}metrics{{ else }}metrics-{{ add . 1 }}{{ end }}
 {{- end }}

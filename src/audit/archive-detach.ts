@@ -1,0 +1,179 @@
+/** Takes an archived month out of the database: first stores a checkpoint in its place, then removes the partitions. */
+import type { ReservedSQL } from 'bun';
+import type { FileFacts } from '../lib/gzip-lines.ts';
+import { newId } from '../lib/ids.ts';
+import { formatMoney } from '../lib/money.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import type { ArchiveContent } from './archive-file.ts';
+import type { ClosedMonths } from './archive-months.ts';
+
+const lockTimeoutMs = 100;
+const betweenTriesMs = 500;
+const maxTries = 600;
+
+type Replacement = Readonly<{
+  month: ClosedMonths;
+  /** The usage records of the month that are still needed. */
+  staying: readonly string[];
+  content: ArchiveContent;
+  facts: FileFacts;
+  name: string;
+}>;
+
+const partitionsOf = ({ suffix }: ClosedMonths) =>
+  [`ledger_entries${suffix}`, `usage_records${suffix}`] as const;
+
+/** One transaction; returns the ID of the archive. Requests wait only while the partitions are being detached. */
+export async function replaceByCheckpoint(
+  connection: ReservedSQL,
+  replacement: Replacement,
+): Promise<string> {
+  const { month, staying } = replacement;
+  const [entries, records] = partitionsOf(month);
+  const id = newId();
+  try {
+    await connection.unsafe('begin');
+    await storeCheckpoint(connection, id, replacement);
+    await connection.unsafe('savepoint counted');
+    await detach(connection, entries, records);
+    // Our own UUIDs need no quoting. With the partition detached, these records go to the default one.
+    await connection.unsafe(
+      `insert into usage_records select * from "${records}" where id = any ($1::text::uuid[])`,
+      [`{${staying.join(',')}}`],
+    );
+    await connection.unsafe('commit');
+    return id;
+  } catch (error) {
+    await connection.unsafe('rollback').catch(() => undefined);
+    throw error;
+  }
+}
+
+async function storeCheckpoint(
+  connection: ReservedSQL,
+  id: string,
+  { month, content, facts, name }: Replacement,
+): Promise<void> {
+  const [entries] = partitionsOf(month);
+  const accounts = [...content.ranges].map(([accountId, range]) => ({
+    account_id: accountId,
+    first_number: `${range.firstNumber}`,
+    last_number: `${range.lastNumber}`,
+    balance_before: formatMoney(range.balanceBefore),
+    balance_after: formatMoney(range.balanceAfter),
+  }));
+  await connection`
+    insert into ledger_archives (id, begins_on, ends_on, file_name, digest, size_bytes, entry_count, record_count)
+    values (${id}, ${month.beginsOn}::text::date, ${month.endsOn}::text::date, ${name}, decode(${facts.sha256}, 'hex'),
+      ${facts.sizeBytes}, ${content.entryCount}, ${content.recordCount})`;
+  await connection`
+    insert into ledger_archive_accounts (archive_id, account_id, first_number, last_number, balance_before, balance_after)
+    select ${id}::uuid, * from json_to_recordset(${JSON.stringify(accounts)}::text::json) as row (
+      account_id uuid, first_number bigint, last_number bigint, balance_before numeric, balance_after numeric)`;
+  await connection.unsafe(
+    `insert into ledger_archive_usage (archive_id, account_id, day, model, key_id, requests, input_tokens, output_tokens,
+       images, cost)
+     select $1::text::uuid, account_id, day, model, key_id, sum(sign), sum(sign * input_tokens::numeric),
+            sum(sign * output_tokens::numeric),
+            coalesce(sum(sign * units::numeric) filter (where unit = 'images'), 0), sum(sign * cost)
+     from (
+       select used.*, (billed_at at time zone 'UTC')::date as day, case kind when 'refund' then -1 else 1 end as sign
+       from "${entries}" as entry join usage_records as used on used.id = entry.generation_id
+     ) as counted
+     group by account_id, day, model, key_id`,
+    [id],
+  );
+}
+
+/** Detaching needs an exclusive lock on both tables. It is requested again and again, each time briefly. */
+async function detach(connection: ReservedSQL, entries: string, records: string): Promise<void> {
+  for (let tries = 1; ; tries += 1) {
+    try {
+      await connection.unsafe(`set local lock_timeout = ${lockTimeoutMs}`);
+      await connection.unsafe(`alter table usage_records detach partition "${records}"`);
+      await connection.unsafe(`alter table ledger_entries detach partition "${entries}"`);
+      return;
+    } catch (error) {
+      if (!isLockTimeout(error) || tries === maxTries) throw error;
+      await connection.unsafe('rollback to savepoint counted');
+      await Bun.sleep(betweenTriesMs);
+    }
+  }
+}
+
+function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && 'errno' in error && error.errno === '55P03';
+}
+
+type Detached = Readonly<{ id: string; month: ClosedMonths; entryCount: number }>;
+
+/** Nobody can write to a detached partition, so what is checked here is exactly what is dropped. */
+export async function dropDetached(connection: ReservedSQL, detached: Detached): Promise<void> {
+  const [entries, records] = partitionsOf(detached.month);
+  const [row] = await connection.unsafe<[{ entries: number; unknown_records: number }]>(`
+    select (select count(*)::int from "${entries}") as entries,
+           (select count(*)::int from "${records}" as used
+            where not exists (select 1 from usage_records where id = used.id)
+              and not exists (select 1 from "${entries}" where generation_id = used.id and kind = 'charge')) as unknown_records`);
+  if (row.entries !== detached.entryCount || row.unknown_records > 0) {
+    await attachAgain(connection, detached);
+    throw new OperatorError(
+      `The months before ${detached.month.endsOn} stay: they changed while they were being archived. Try again.`,
+    );
+  }
+  // Records outside of this month are deleted with the last entry that refers to them.
+  await connection.unsafe('begin');
+  await connection.unsafe(`
+    delete from usage_records where id in (
+      select generation_id from "${entries}" as entry
+      where kind = 'refund' or kind = 'charge' and not exists (select 1 from "${records}" where id = entry.generation_id)
+    ) and not exists (select 1 from ledger_entries where generation_id = usage_records.id and kind = 'charge')
+      and not exists (select 1 from ledger_entries where generation_id = usage_records.id and kind = 'refund')`);
+  await connection.unsafe(`drop table "${entries}", "${records}"`);
+  await connection.unsafe('commit');
+}
+
+async function attachAgain(connection: ReservedSQL, { id, month }: Detached): Promise<void> {
+  const [entries, records] = partitionsOf(month);
+  const { beginsOn, endsOn } = month;
+  const [bounds] = await connection<[{ first_id: string | null; end_id: string }]>`
+    select first_id_at(${beginsOn}::text::timestamp at time zone 'UTC') as first_id,
+           first_id_at(${endsOn}::text::timestamp at time zone 'UTC') as end_id`;
+  const firstId = bounds.first_id === null ? 'minvalue' : `'${bounds.first_id}'`;
+  const firstTime = beginsOn === null ? 'minvalue' : `'${beginsOn} 00:00:00+00'`;
+  await connection.unsafe('begin');
+  await connection`delete from ledger_archive_usage where archive_id = ${id}`;
+  await connection`delete from ledger_archive_accounts where archive_id = ${id}`;
+  await connection`delete from ledger_archives where id = ${id}`;
+  await connection.unsafe(`delete from usage_records where id in (select id from "${records}")`);
+  await connection.unsafe(
+    `alter table usage_records attach partition "${records}" for values from (${firstId}) to ('${bounds.end_id}')`,
+  );
+  await connection.unsafe(
+    `alter table ledger_entries attach partition "${entries}" for values from (${firstTime}) to ('${endsOn} 00:00:00+00')`,
+  );
+  await connection.unsafe('commit');
+}
+
+type Leftover = {
+  id: string;
+  suffix: string;
+  begins_on: string | null;
+  ends_on: string;
+  entry_count: number;
+};
+
+/** Left by a run that ended between detaching and dropping: its checkpoint is stored, and its file is complete. */
+export async function dropLeftovers(connection: ReservedSQL): Promise<void> {
+  const leftovers = await connection<Leftover[]>`
+    select id, substr(relname, length('ledger_entries') + 1) as suffix, begins_on::text, ends_on::text, entry_count::int
+    from pg_class join ledger_archives on ends_on = to_date(right(relname, 7), 'YYYY_MM') + interval '1 month'
+    where relnamespace = 'public'::regnamespace and relkind = 'r' and not relispartition
+      and relname ~ '^ledger_entries(_to)?_[0-9]{4}_[0-9]{2}$'`;
+  for (const { id, suffix, begins_on: beginsOn, ends_on: endsOn, entry_count: entryCount } of leftovers)
+    await dropDetached(connection, {
+      id,
+      month: { suffix, beginsOn, endsOn },
+      entryCount,
+    });
+}

@@ -1,0 +1,270 @@
+/**
+ * The invariants of the ledger, each as a query that returns how many rows it checked and how many violate it. A full audit
+ * starts where the archives end, any other at the checkpoints of the last sound one.
+ */
+import { accountHeld, type Counter, keyHeld, keyMonthSpent, keyOpenCount } from './counters.ts';
+
+/** What an audit covers. The IDs are UUIDs, and the month is a date. */
+export type AuditScope = Readonly<{
+  isFull: boolean;
+  /** Generations, usage records and write-offs with this ID or a later one are new. */
+  sinceId: string;
+  /** Months before this day are archived. */
+  archivedBefore: string | null;
+  /** Generations with an ID before this one may have been charged in a month that is archived. */
+  archivedBeforeId: string;
+}>;
+
+export const firstId = '00000000-0000-0000-0000-000000000000';
+
+export type Invariant = Readonly<{ invariant: string; query: (scope: AuditScope) => string }>;
+
+/** Where the check of each account starts: the entry before its first one to check, and the balance after that entry. */
+function withBase({ isFull }: AuditScope): string {
+  const checkpoint = isFull
+    ? ''
+    : 'left join ledger_checkpoints on ledger_checkpoints.account_id = accounts.id';
+  const isCheckpoint = isFull
+    ? 'false'
+    : 'ledger_checkpoints.entry_number >= coalesce(archive.last_number, 0)';
+  const choose = (ofCheckpoint: string, ofArchive: string) =>
+    isFull ? ofArchive : `case when ${isCheckpoint} then ${ofCheckpoint} else ${ofArchive} end`;
+  return `
+    with base as materialized (
+      select accounts.id as account_id, accounts.entry_count as last_number,
+             ${choose('ledger_checkpoints.entry_number', 'coalesce(archive.last_number, 0)')} as number,
+             ${choose('ledger_checkpoints.balance', 'coalesce(archive.balance_after, 0)')} as balance
+      from accounts ${checkpoint}
+      left join lateral (
+        select last_number, balance_after from ledger_archive_accounts
+        where account_id = accounts.id order by last_number desc limit 1
+      ) as archive on true
+    ), entries as ${isFull ? allEntries : newEntries}`;
+}
+
+const allEntries = 'not materialized (select * from ledger_entries)';
+
+/** Accounts without a new entry are skipped, and `offset 0` keeps the planner from joining the whole ledger. */
+const newEntries = `materialized (
+      select entry.* from base cross join lateral (
+        select * from ledger_entries
+        where ledger_entries.account_id = base.account_id and ledger_entries.number > base.number offset 0
+      ) as entry where base.last_number > base.number)`;
+
+const maybeArchived = (id: string, { archivedBeforeId }: AuditScope) => `${id} < '${archivedBeforeId}'`;
+
+function ofCounter({ invariant, rows }: Counter): Invariant {
+  return {
+    invariant,
+    query: ({ archivedBefore }) => `
+      select count(*) as checked, count(*) filter (where stored <> counted) as violations
+      from (${rows(archivedBefore)}) as counters`,
+  };
+}
+
+export const invariants: readonly Invariant[] = [
+  {
+    invariant: 'the entries of each account sum to its balance',
+    query: (scope) => `${withBase(scope)}
+      select count(*) as checked,
+             count(*) filter (where accounts.balance <> base.balance + coalesce(total, 0)) as violations
+      from accounts join base on base.account_id = accounts.id
+      left join (select account_id, sum(amount) as total from entries group by account_id) as sums
+        on sums.account_id = accounts.id`,
+  },
+  {
+    invariant: 'entries are numbered without gaps, and each balance follows from the one before',
+    query: (scope) => `${withBase(scope)}
+      select count(*) as checked, count(*) filter (where number <> place or balance_after <> running) as violations
+      from (select entries.number, balance_after, coalesce(base.number, 0) + row_number() over one as place,
+                   coalesce(base.balance, 0) + sum(amount) over one as running
+            from entries left join base on base.account_id = entries.account_id
+            window one as (partition by entries.account_id order by entries.number)) as walk`,
+  },
+  {
+    invariant: 'the last entry of each account carries its balance and its number of entries',
+    query: (scope) => `${withBase(scope)}
+      select count(*) as checked,
+             count(*) filter (where accounts.balance <> coalesce(balance_after, base.balance)
+               or entry_count <> coalesce(last.number, base.number)) as violations
+      from accounts join base on base.account_id = accounts.id left join lateral (
+        select balance_after, number from ledger_entries where account_id = accounts.id order by number desc limit 1
+      ) as last on true`,
+  },
+  {
+    invariant: 'the archives of each account follow each other without gaps',
+    query: () => `
+      select count(*) as checked, count(*) filter (where first_number <> coalesce(number_before, 0) + 1
+               or balance_before <> coalesce(balance_then, 0)) as violations
+      from (select first_number, balance_before, lag(last_number) over one as number_before,
+                   lag(balance_after) over one as balance_then
+            from ledger_archive_accounts window one as (partition by account_id order by last_number)) as walk`,
+  },
+  ofCounter(accountHeld),
+  ofCounter(keyHeld),
+  {
+    invariant: 'no account holds less than nothing or more than its balance',
+    query: () =>
+      'select count(*) as checked, count(*) filter (where held < 0 or held > balance) as violations from accounts',
+  },
+  {
+    invariant: 'no Generation is charged twice',
+    query: (scope) =>
+      scope.isFull
+        ? `select count(*) as checked, count(*) filter (where charges > 1) as violations
+           from (select count(*) as charges from ledger_entries where kind = 'charge' group by generation_id) as per_generation`
+        : `${withBase(scope)}
+           select count(*) as checked, count(*) filter (where exists (
+             select 1 from ledger_entries as other
+             where other.generation_id = entries.generation_id and other.kind = 'charge'
+               and (other.account_id, other.number) <> (entries.account_id, entries.number))) as violations
+           from entries where kind = 'charge'`,
+  },
+  {
+    invariant: 'no charge exceeds its hold by more than what is tolerated: 1 %, and a few tokens',
+    query: (scope) => `${scope.isFull ? '' : withBase(scope)}
+      select count(*) as checked, count(*) filter (where cost_total > hold * 1.01 + 17 * (
+               coalesce(cost_input / nullif(input_tokens, 0), 0) + coalesce(cost_output / nullif(output_tokens, 0), 0))) as violations
+      from generations ${scope.isFull ? '' : "join entries on entries.generation_id = generations.id and kind = 'charge'"}
+      where cost_total is not null and hold is not null`,
+  },
+  {
+    invariant: 'each refund gives back the whole of a charge, once',
+    query: (scope) => `${withBase(scope)}
+      select count(*) as checked,
+             count(*) filter (where charge.amount is distinct from -refund.amount
+               and not (charge.amount is null and ${maybeArchived('refund.generation_id', scope)})) as violations
+      from (select * from entries where kind = 'refund') as refund
+      left join ledger_entries as charge on charge.generation_id = refund.generation_id and charge.kind = 'charge'
+        and charge.account_id = refund.account_id and charge.number < refund.number`,
+  },
+  ofCounter(keyOpenCount),
+  {
+    invariant: 'each charge has a usage record of the same amount, and each usage record a charge',
+    query: (scope) =>
+      scope.isFull
+        ? `select count(*) as checked, count(*) filter (where amount is distinct from -cost
+               and not (amount is null and refunded_at is not null and ${maybeArchived('id', scope)})) as violations
+           from (select * from ledger_entries where kind = 'charge') as charges
+           full join usage_records on usage_records.id = charges.generation_id`
+        : `${withBase(scope)}
+           select count(*) as checked, count(*) filter (where amount is distinct from -cost) as violations
+           from (
+             select amount, cost from entries left join usage_records on usage_records.id = generation_id
+             where kind = 'charge'
+             union all
+             select null, cost from usage_records
+             where id >= '${scope.sinceId}' and not (refunded_at is not null and ${maybeArchived('id', scope)})
+               and not exists (select 1 from ledger_entries where generation_id = usage_records.id and kind = 'charge')
+           ) as charges`,
+  },
+  {
+    invariant: 'each Generation with a cost has a charge of that amount',
+    query: (scope) => `
+      select count(*) as checked,
+             count(*) filter (where ledger_entries.amount is distinct from -cost_total
+               and not (ledger_entries.amount is null and ${maybeArchived('generations.id', scope)})) as violations
+      from generations left join ledger_entries on generation_id = generations.id and kind = 'charge'
+      where cost_total is not null and generations.id >= '${scope.sinceId}'`,
+  },
+  {
+    invariant:
+      'every charge that was not refunded belongs to a finished Generation with a cost, while that is retained',
+    query: (scope) => `${withBase(scope)}
+      select count(*) as checked,
+             count(*) filter (where generations.id is not null and (cost_total is null) = (refund.generation_id is null)) as violations
+      from (select * from entries where kind = 'charge') as charge
+      left join generations on generations.id = charge.generation_id
+      left join ledger_entries as refund on refund.generation_id = charge.generation_id and refund.kind = 'refund'`,
+  },
+  {
+    invariant: 'no Generation is both open and finished',
+    query: () => `
+      select (select count(*) from open_generations) as checked, count(*) as violations
+      from open_generations join generations on generations.id = open_generations.id`,
+  },
+  {
+    invariant: keyMonthSpent.invariant,
+    query: (scope) => (scope.isFull ? ofCounter(keyMonthSpent).query(scope) : monthSpentSince(scope)),
+  },
+  {
+    invariant: 'usage that was added up by day, model and key equals its usage records',
+    query: ({ isFull }) => (isFull ? everyUsageDay : usageDaysSinceCheckpoint),
+  },
+  {
+    invariant: 'every entry, hold, usage record and write-off belongs to an account that exists',
+    query: (scope) => `${withBase(scope)}
+      select count(*) as checked, count(*) filter (where accounts.id is null) as violations
+      from (select account_id from entries union all select account_id from open_generations
+            union all select account_id from usage_records where id >= '${scope.sinceId}'
+            union all select account_id from write_offs where generation_id >= '${scope.sinceId}') as owned
+      left join accounts on accounts.id = account_id`,
+  },
+  {
+    invariant: 'every hold and usage record belongs to a key of its account and to a price list that exist',
+    query: ({ sinceId }) => `
+      select count(*) as checked, count(*) filter (where api_keys.id is null or price_lists.id is null) as violations
+      from (select key_id, account_id, price_list_id from open_generations
+            union all select key_id, account_id, price_list_id from usage_records where id >= '${sinceId}') as owned
+      left join api_keys on api_keys.id = key_id and api_keys.account_id = owned.account_id
+      left join price_lists on price_lists.id = price_list_id`,
+  },
+];
+
+/** A new audit does not read records that were stored more than a month late, so a sum that differs is computed again. */
+function monthSpentSince({ sinceId, archivedBefore }: AuditScope): string {
+  const sinceMonth = `date_trunc('month', to_timestamp(('x' || left(replace('${sinceId}', '-', ''), 12))::bit(48)::bigint / 1000.0), 'UTC')`;
+  const sinceDay = `(${sinceMonth} at time zone 'UTC')::date`;
+  return `
+    select count(*) as checked, count(*) filter (where month_spent <> coalesce(total, 0) and month_spent <> coalesce((
+             select sum(cost) from usage_records
+             where usage_records.key_id = meter.key_id and usage_records.month = meter.month and refunded_at is null), 0)) as violations
+    from api_key_meters as meter left join (
+      select key_id, month, sum(cost) as total from usage_records
+      where refunded_at is null and usage_records.month >= ${sinceDay}
+        and id >= first_id_at(${sinceMonth} - interval '31 days')
+      group by 1, 2) as used
+    using (key_id, month)
+    where month >= ${sinceDay} ${archivedBefore === null ? '' : `and month >= '${archivedBefore}'`}`;
+}
+
+/** The usage of archived entries is in the database; all other entries are counted again. */
+const everyUsageDay = `
+  with counted_rows as (
+    select usage_records.account_id, (billed_at at time zone 'UTC')::date as day, model, key_id, sign::numeric as requests,
+           sign * input_tokens::numeric as input_tokens, sign * output_tokens::numeric as output_tokens,
+           case unit when 'images' then sign * units::numeric else 0 end as images, sign * cost as cost
+    from usage_progress
+    join ledger_entries on ledger_entries.account_id = usage_progress.account_id and number <= entry_number
+    join usage_records on usage_records.id = generation_id
+    cross join lateral (select case kind when 'refund' then -1 else 1 end as sign) as signed
+    union all
+    select account_id, day, model, key_id, requests, input_tokens, output_tokens, images, cost from ledger_archive_usage
+  ), counted as (
+    select account_id, day, model, key_id, sum(requests) as requests, sum(input_tokens) as input_tokens,
+           sum(output_tokens) as output_tokens, sum(images) as images, sum(cost) as cost
+    from counted_rows group by 1, 2, 3, 4
+  )
+  select count(*) as checked,
+         count(*) filter (where (days.requests, days.input_tokens, days.output_tokens, days.images, days.cost)
+           is distinct from (counted.requests, counted.input_tokens, counted.output_tokens, counted.images, counted.cost)) as violations
+  from usage_days as days full join counted using (account_id, day, model, key_id)`;
+
+const usageSums = `
+    select coalesce(sum(requests), 0) as requests, coalesce(sum(input_tokens), 0) as input_tokens,
+           coalesce(sum(output_tokens), 0) as output_tokens, coalesce(sum(images), 0) as images, coalesce(sum(cost), 0) as cost`;
+
+/** The sums of each account at its checkpoint, plus what was added up since, are its sums now. */
+const usageDaysSinceCheckpoint = `
+  select count(*) as checked,
+         count(*) filter (where (current.requests, current.input_tokens, current.output_tokens, current.images, current.cost)
+           is distinct from (
+             coalesce(before.requests, 0) + added.requests, coalesce(before.input_tokens, 0) + added.input_tokens,
+             coalesce(before.output_tokens, 0) + added.output_tokens, coalesce(before.images, 0) + added.images,
+             coalesce(before.cost, 0) + added.cost)) as violations
+  from usage_progress left join ledger_checkpoints as before on before.account_id = usage_progress.account_id
+  cross join lateral (${usageSums} from usage_days where usage_days.account_id = usage_progress.account_id) as current
+  cross join lateral (${usageSums}
+    from usage_of_entries(usage_progress.account_id, coalesce(before.usage_entry_number, 0) + 1, usage_progress.entry_number)
+  ) as added
+  where usage_progress.entry_number > coalesce(before.usage_entry_number, 0)`;

@@ -1,0 +1,185 @@
+/**
+ * The life of an inference request, the same for every workload: authenticate → read → parse → claim the idempotency key
+ * → plan (model, cost, candidates) → hold → attempt → settle → respond.
+ */
+import { ApiError } from '../errors.ts';
+import type { BodyBudget } from '../http/body-budget.ts';
+import type { Handler, RequestContext } from '../http/context.ts';
+import { readQuery } from '../http/query.ts';
+import type { Claim } from '../idempotency/claim.ts';
+import { readIdempotencyKey } from '../idempotency/idempotency-key.ts';
+import type { Idempotency } from '../idempotency/once.ts';
+import { readJsonBody } from '../json/body.ts';
+import type { Authenticate } from '../keys/authenticate.ts';
+import type { ApiKey } from '../keys/key-store.ts';
+import type { Ledger } from '../ledger/ledger.ts';
+import { completed, failure } from '../ledger/settlement.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
+import { CandidatesInTurn, inOrder } from '../routing/candidates.ts';
+import type { Admission } from './admission.ts';
+import { attemptInTurn } from './attempts.ts';
+import { OpenGeneration, settleBeforeDelivery } from './generation.ts';
+import type { Plan, Run, StreamServices, Workload } from './workload.ts';
+
+export type InferenceServices = StreamServices &
+  Readonly<{
+    authenticate: Authenticate;
+    /** How many bytes of request bodies this node reads at a time. */
+    bodies: BodyBudget;
+    catalog: () => ActiveCatalog;
+    admission: Admission;
+    idempotency: Idempotency;
+    ledger: Ledger;
+  }>;
+
+/** Serves the requests of one workload. */
+export class Inference<Wanted, Planned extends Plan, Job, Answer> {
+  readonly #workload: Workload<Wanted, Planned, Job, Answer>;
+  readonly #services: InferenceServices;
+
+  constructor(workload: Workload<Wanted, Planned, Job, Answer>, services: InferenceServices) {
+    this.#workload = workload;
+    this.#services = services;
+  }
+
+  /** For holders of API keys. */
+  readonly handle: Handler = async (request, context) => {
+    const { authenticate, bodies } = this.#services;
+    const found = authenticated(authenticate, request, context);
+    const key = found instanceof Promise ? await found : found;
+    readQuery(request.url, []);
+    const body = await readInferenceBody(request, bodies, key.accountId, (sizeBytes) => {
+      context.bodyBytes = sizeBytes;
+    });
+    return await this.serve(key, body, request, context);
+  };
+
+  /** The rest, once it is known which key pays, whether it came in a header or from a session. */
+  async serve(key: ApiKey, body: unknown, request: Request, context: RequestContext): Promise<Response> {
+    const workload = this.#workload;
+    const { admission, catalog, ledger, log } = this.#services;
+    const client = request.signal;
+    context.caller = key;
+    const wanted = workload.parse(body);
+    admission.checkWait(key);
+    context.waitPatiently();
+    return await this.#once(key, body, request, context, async (claim) => {
+      const active = catalog();
+      const plan = workload.plan(wanted, active, key.allowedModels);
+      const priceListId = active.priceList.knownId ?? (await active.priceList.store());
+      const facts = {
+        id: context.id,
+        accountId: key.accountId,
+        keyId: key.id,
+        workload: workload.name,
+        model: plan.model,
+        streaming: workload.isStreamed(wanted),
+        priceListId,
+        idempotencyHash: claim?.request.idempotencyHash ?? null,
+        createdAtMs: Date.now(),
+      };
+      const candidates = new CandidatesInTurn(inOrder(plan.candidates, Math.random), key.accountId);
+      const preferred = plan.candidates[0]?.connection.provider.name ?? '';
+      const first = candidates.current;
+      const generation = new OpenGeneration(facts, preferred, first, context.trace, ledger, log);
+      context.generation = generation;
+      const hold = await admission.hold(generation, key, plan.hold, context.lookupMs);
+      context.rate = hold.rate;
+      if (hold.outcome === 'denied')
+        throw admission.denial(key, plan.hold, hold, (available) => workload.advice(plan, available));
+      if (client.aborted) {
+        await generation.abandon();
+        return new Response();
+      }
+      const job = workload.accept(plan, hold.amount);
+      const run = { requestId: context.requestId, job, generation, candidates, claim, client };
+      return facts.streaming && workload.stream !== null
+        ? await workload.stream(run, this.#services)
+        : await this.#respond(run);
+    });
+  }
+
+  /** With an idempotency key the request runs only if it gets the claim. Otherwise it gets the stored response. */
+  #once(
+    key: ApiKey,
+    body: unknown,
+    request: Request,
+    { id }: RequestContext,
+    run: (claim: Claim | null) => Promise<Response>,
+  ): Promise<Response> {
+    const { admission, idempotency } = this.#services;
+    const idempotencyKey = readIdempotencyKey(request.headers);
+    if (idempotencyKey === null) return run(null);
+    const incoming = {
+      id,
+      keyId: key.id,
+      route: this.#workload.route,
+      body,
+      client: request.signal,
+      countReplay: () => admission.countReplay(key, id),
+    };
+    return idempotency.once(idempotencyKey, incoming, run);
+  }
+
+  /** A non-streamed response. It is sent, and stored for retries, only with its charge. */
+  async #respond({ requestId, job, generation, candidates, claim, client }: Run<Job>): Promise<Response> {
+    const workload = this.#workload;
+    const { recordAttempts } = this.#services;
+    const { status, answer } = await attemptInTurn(
+      generation,
+      candidates,
+      client,
+      recordAttempts,
+      (candidate) => workload.call(job, candidate, generation),
+    );
+    const finishedAt = new Date();
+    generation.attemptSucceeded(status);
+    const charge = workload.bill(job, answer, finishedAt);
+    if (charge === null) {
+      await generation.settle(failure('billing_consistency_error', 'usage_missing'));
+      throw new ApiError('billing_consistency_error');
+    }
+    const createdSeconds = Math.floor(generation.facts.createdAtMs / 1000);
+    const body = JSON.stringify(workload.present(job, answer, requestId, createdSeconds));
+    const stored = claim === null ? null : await claim.toStore(body, headers, null);
+    // A client that disconnected still caused the work, so it is charged.
+    const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', stored);
+    // A retry gets the response if it is stored, so its charge stands then, even if this response has to be withheld.
+    const isReplayable = claim?.isReplayable === true;
+    await settleBeforeDelivery(generation, ending, isReplayable ? 'refund_unless_stored' : 'refund');
+    // A claim without a stored response is released where it was made.
+    if (stored !== null) claim?.handOver();
+    return new Response(body, { headers });
+  }
+}
+
+const headers = { 'content-type': 'application/json;charset=utf-8' };
+
+/** How long this takes is noted: the client's patience with the database has to suffice for the hold, too. */
+function authenticated(
+  authenticate: Authenticate,
+  request: Request,
+  context: RequestContext,
+): ApiKey | Promise<ApiKey> {
+  const found = authenticate(request, context, 'api_keys_lookup_failed');
+  if (!(found instanceof Promise)) return found;
+  const startedAtMs = performance.now();
+  return found.finally(() => {
+    context.lookupMs = performance.now() - startedAtMs;
+  });
+}
+
+/** An error in the body itself links to the section about bodies. */
+export async function readInferenceBody(
+  request: Request,
+  budget: BodyBudget,
+  accountId: string,
+  onRead: (sizeBytes: number) => void = () => undefined,
+): Promise<unknown> {
+  try {
+    return await readJsonBody(request, { payer: { budget, accountId }, onRead });
+  } catch (error) {
+    if (!(error instanceof ApiError)) throw error;
+    throw error.with({ docs: error.code === 'server_overloaded' ? 'chat#large-bodies' : 'chat#bodies' });
+  }
+}

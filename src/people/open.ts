@@ -1,0 +1,32 @@
+/** How people are recognised and reached: their sessions, their attempts to sign in, and mail. */
+import type { SQL } from 'bun';
+import type { DerivedKeys } from '../lib/derived-keys.ts';
+import { type Attempts, openAttempts } from './attempts.ts';
+import { createAuth } from './auth.ts';
+import { type InvitationMail, openInvitationMail } from './invitation-mail.ts';
+import type { Mailer } from './mailer.ts';
+import { openResetMail, type ResetMail } from './reset-mail.ts';
+import { openSessions, type Sessions } from './sessions.ts';
+
+type People = Readonly<{
+  sessions: Sessions;
+  attempts: Attempts;
+  /** Both null when the gateway cannot send mail. */
+  resetMail: ResetMail | null;
+  invitationMail: InvitationMail | null;
+}>;
+
+export function openPeople(
+  sql: SQL,
+  deriveKey: DerivedKeys,
+  publicUrl: string | null,
+  mailer: Mailer | null,
+): People {
+  const auth = createAuth(sql, { secret: deriveKey('sessions').toString('base64'), publicUrl });
+  return {
+    sessions: openSessions(sql, auth),
+    attempts: openAttempts(sql, deriveKey('sign-in attempts')),
+    resetMail: mailer && openResetMail(sql, mailer),
+    invitationMail: mailer && openInvitationMail(mailer),
+  };
+}

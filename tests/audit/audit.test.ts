@@ -1,0 +1,229 @@
+/** Recorded audits: what the next one skips after a checkpoint, what none skips, and that one runs at a time. */
+import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { SQL } from 'bun';
+import { auditLedger, checkInvariants, readScope } from '../../src/audit/audit.ts';
+import { findAudits, startAudit } from '../../src/audit/run.ts';
+import { progressBar } from '../../src/cli/progress-bar.ts';
+import { credit } from '../../src/ledger/credit.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { addUpUsage } from '../../src/usage/usage-days.ts';
+import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import { outcomeOf, runCommand } from '../support/commands.ts';
+import { tollgate } from '../support/gateway.ts';
+import { type SpendingOwner, settleAt, spendingOwner } from '../support/old-charges.ts';
+
+let database: TestDatabase;
+let prepared: TestDatabase;
+let owner: SpendingOwner;
+
+/** Each test gets a copy of it. */
+beforeAll(async () => {
+  prepared = await createDatabase();
+  owner = await spendingOwner(prepared.sql);
+  for (let count = 0; count < 3; count++) await settleAt(prepared.sql, owner, { monthsAgo: 0 });
+  await prepared.sql.close({ timeout: 1 });
+}, 60_000);
+
+beforeEach(async () => {
+  database = await createDatabase(new URL(prepared.url).pathname.slice(1));
+});
+
+afterEach(() => database.close());
+afterAll(() => prepared.close());
+
+const openDedicated = () => new SQL(database.url, { max: 1, bigint: true });
+
+async function audit(isFull = false) {
+  const running = await startAudit(database.sql, openDedicated, { isFull, operatorId: null });
+  if (running === null) throw new Error('Another audit is running.');
+  return await running.result;
+}
+
+/** By the beginning of each broken invariant. */
+const brokenIn = ({ findings }: Awaited<ReturnType<typeof audit>>) =>
+  findings.filter(({ violations }) => violations > 0).map(({ invariant }) => invariant);
+const checkedIn = ({ findings }: Awaited<ReturnType<typeof audit>>, beginning: string) =>
+  findings.find(({ invariant }) => invariant.startsWith(beginning))?.checked;
+
+/** Rewrites an entry, as only someone with the rights of the owner can. */
+async function tamper(change: (sql: SQL) => Promise<unknown>): Promise<void> {
+  await database.sql.begin(async (transaction) => {
+    await transaction`alter table ledger_entries disable trigger ledger_entries_append_only`;
+    await change(transaction);
+    await transaction`alter table ledger_entries enable trigger ledger_entries_append_only`;
+  });
+}
+
+test('the second audit checks what came after the first, and a full one checks all', async () => {
+  const { sql } = database;
+  const first = await audit();
+  expect([brokenIn(first), first.since, checkedIn(first, 'entries are numbered')]).toEqual([[], null, 4]);
+  await addUpUsage(sql);
+  await settleAt(sql, owner, { monthsAgo: 0 });
+  await settleAt(sql, owner, { monthsAgo: 5 });
+  await credit(sql, owner.accountId, 7n, null);
+  const second = await audit();
+  expect([brokenIn(second), checkedIn(second, 'entries are numbered')]).toEqual([[], 3]);
+  expect(second.since).toBeInstanceOf(Date);
+  expect(checkedIn(await audit(), 'entries are numbered')).toBe(0);
+  expect(checkedIn(await audit(true), 'entries are numbered')).toBe(7);
+  const [checkpoint] = await sql`select entry_number, balance from ledger_checkpoints`;
+  const [account] = await sql`select entry_count as entry_number, balance from accounts`;
+  expect(checkpoint).toEqual(account);
+  const recorded = await findAudits(sql, 10);
+  expect(recorded.map(({ state, isFull }) => [state, isFull])).toEqual([
+    ['sound', true],
+    ['sound', false],
+    ['sound', false],
+    ['sound', true],
+  ]);
+  expect(recorded[0]).toMatchObject({ stepsDone: 19, stepCount: 19, totals: { held: '0.000000000000' } });
+});
+
+test('whatever breaks after a checkpoint is found without a full audit', async () => {
+  const { sql } = database;
+  await addUpUsage(sql);
+  await audit();
+  const broken = async (change: (transaction: SQL) => Promise<unknown>) => {
+    const copy = new SQL(database.url, { max: 1, bigint: true });
+    let found: string[] = [];
+    try {
+      await copy.begin(async (transaction) => {
+        await change(transaction);
+        // Inside the transaction, which is then undone.
+        const findings = await checkInvariants(transaction, await readScope(transaction, new Date()));
+        found = findings.filter(({ violations }) => violations > 0).map(({ invariant }) => invariant);
+        throw new Error('undo');
+      });
+    } catch (error) {
+      if (!(error instanceof Error) || error.message !== 'undo') throw error;
+    } finally {
+      await copy.close({ timeout: 0 });
+    }
+    return found.map((invariant) => invariant.split(' ').slice(0, 5).join(' '));
+  };
+  const append = (transaction: SQL, number: bigint, amount: string, balance: string) => transaction`
+    insert into ledger_entries (account_id, number, kind, amount, balance_after)
+    values (${owner.accountId}, ${number}, 'correction', ${amount}::numeric, ${balance}::numeric)`;
+
+  expect(await broken((t) => t`update accounts set balance = balance + 1`)).toEqual([
+    'the entries of each account',
+    'the last entry of each',
+  ]);
+  expect(await broken((t) => append(t, 9n, '1', '1'))).toContain('the last entry of each');
+  expect(
+    await broken(async (t) => {
+      await append(t, 6n, '1', '1000.25');
+      await t`update accounts set balance = balance + 1, entry_count = entry_count + 1`;
+    }),
+  ).toContain('entries are numbered without gaps,');
+  expect(
+    await broken(async (t) => {
+      await append(t, 5n, '1', '7');
+      await t`update accounts set balance = balance + 1, entry_count = entry_count + 1`;
+    }),
+  ).toContain('entries are numbered without gaps,');
+  // A second charge, in another month, for a Generation that was charged before the checkpoint.
+  expect(
+    await broken(async (t) => {
+      await t`
+        insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id, created_at)
+        select account_id, 5, 'charge', amount, 999, generation_id, now() + interval '1 month'
+        from ledger_entries where kind = 'charge' limit 1`;
+      await t`update accounts set balance = balance - 0.25, entry_count = entry_count + 1`;
+    }),
+  ).toContain('no Generation is charged twice');
+  const settleThen = (change: (t: SQL, id: string) => Promise<unknown>) =>
+    broken(async (t) => {
+      const nested = Object.assign(t, { begin: (run: (inner: SQL) => Promise<unknown>) => run(t) });
+      const id = await settleAt(nested as unknown as SQL, owner, { monthsAgo: 0, id: newId() });
+      await change(t, id);
+    });
+  expect(await settleThen((t, id) => t`delete from usage_records where id = ${id}`)).toContain(
+    'each charge has a usage',
+  );
+  expect(await settleThen((t, id) => t`update usage_records set cost = 9 where id = ${id}`)).toEqual([
+    'each charge has a usage',
+    'what each key spent in',
+  ]);
+  expect(
+    await settleThen(
+      (t, id) => t`update generations set cost_total = 1, cost_input = 1, cost_output = 0 where id = ${id}`,
+    ),
+  ).toContain('each Generation with a cost');
+  expect(await settleThen((t) => t`update api_key_meters set month_spent = 99`)).toEqual([
+    'what each key spent in',
+  ]);
+  expect(
+    await settleThen(async (t) => {
+      await t`select add_up_usage(${owner.accountId}, 100)`;
+      await t`update usage_days set cost = cost + 1`;
+    }),
+  ).toEqual(['usage that was added up']);
+  expect(await settleThen(() => Promise.resolve())).toEqual([]);
+});
+
+test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {
+  const { sql } = database;
+  await audit();
+  await tamper((t) => t`update ledger_entries set balance_after = 1 where number = 2`);
+  expect(brokenIn(await audit())).toEqual([]);
+  await credit(sql, owner.accountId, 7n, null);
+  expect(brokenIn(await audit(true))).toHaveLength(1);
+  const [checkpoint] = await sql`select entry_number from ledger_checkpoints`;
+  expect(checkpoint.entry_number).toBe(4n);
+  expect((await findAudits(sql, 1))[0]).toMatchObject({ state: 'broken', isFull: true });
+});
+
+test('one audit runs at a time, and one whose process died does not keep the next from running', async () => {
+  const { sql } = database;
+  const inTheWay = await sql.reserve();
+  await inTheWay`begin`;
+  await inTheWay`lock table write_offs`;
+  const first = await startAudit(sql, openDedicated, { isFull: false, operatorId: null });
+  const outcome = first?.result.then(
+    () => 'done',
+    () => 'died',
+  );
+  expect(await startAudit(sql, openDedicated, { isFull: true, operatorId: null })).toBeNull();
+  expect((await findAudits(sql, 1))[0]).toMatchObject({ state: 'running', finishedAt: null });
+  await sql`
+    select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+      and database = (select oid from pg_database where datname = current_database())`;
+  await inTheWay`rollback`;
+  await inTheWay.release();
+  expect(await outcome).toBe('died');
+  await sql`update ledger_audits set outcome = null, finished_at = null`;
+  expect((await findAudits(sql, 1))[0]).toMatchObject({ state: 'failed' });
+  expect(brokenIn(await audit())).toEqual([]);
+  expect((await findAudits(sql, 5)).map(({ state }) => state)).toEqual(['sound', 'failed']);
+});
+
+test('the command continues from the last audit, and --full does not', async () => {
+  const environment = { DATABASE_URL: database.url };
+  expect(await runCommand<object>(['ledger', 'audit'], environment)).toMatchObject({
+    holds: true,
+    since: null,
+  });
+  const second = await tollgate(['ledger', 'audit'], environment);
+  expect(second.stdout).toContain('Only what is new since the sound audit of 20');
+  expect([second.exitCode, second.stderr]).toEqual([0, '']);
+  const full = await outcomeOf(['ledger', 'audit', '--full'], environment);
+  expect(full.text).toContain('Everything in the database was checked.\nThe ledger is sound.');
+});
+
+test('an audit that is not to be recorded leaves no trace', async () => {
+  await auditLedger(database.sql);
+  expect(await findAudits(database.sql, 1)).toEqual([]);
+});
+
+test('progress is for terminals', () => {
+  const written: string[] = [];
+  const write = (text: string) => written.push(text) > 0;
+  progressBar({ isTTY: false, write }).show(1, 2, 'a');
+  expect(written).toEqual([]);
+  const bar = progressBar({ isTTY: true, write });
+  bar.show(9, 18, 'entries');
+  bar.clear();
+  expect(written).toEqual([`\r\x1b[K[${'#'.repeat(12)}${'.'.repeat(12)}] 9/18 entries`, '\r\x1b[K']);
+});

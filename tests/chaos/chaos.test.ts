@@ -1,0 +1,449 @@
+/** The short form of `npm run chaos`, and whether its judge notices what it is there to notice. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { type Evidence, joinCalls } from '../../chaos/judge/evidence.ts';
+import { judge } from '../../chaos/judge/judge.ts';
+import type { RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
+import { type ChaosResult, formatReport, isTrue } from '../../chaos/judge/report.ts';
+import { runChaos } from '../../chaos/run.ts';
+import type { Seen } from '../../chaos/trials/client-call.ts';
+import { isLarge } from '../../chaos/trials/clock-jumps.ts';
+import { shortForm } from '../../chaos/trials/options.ts';
+import { networkProviders, priceOf } from '../../chaos/world/catalog.ts';
+import type { FaultKind } from '../../chaos/world/fault.ts';
+import type { ProviderCall } from '../../chaos/world/upstream.ts';
+import { preparedTemplate } from '../support/embedded.ts';
+
+const deadlineMs = 240_000;
+
+function brokenTruths(evidence: Evidence): string[] {
+  return judge(evidence)
+    .filter((truth) => !isTrue(truth))
+    .map(({ says }) => says);
+}
+
+describe('a request whose first answer was lost on the network, and whose second was good', () => {
+  const lostUsage = { inputTokens: 100, outputTokens: 5 };
+  const usage = { inputTokens: 101, outputTokens: 7 };
+  const bounds = { inputTokens: 1_200, outputTokens: 100 };
+  const first: ProviderCall = {
+    requestId: 'req_1',
+    provider: 'network',
+    token: 'c1-1',
+    usage: lostUsage,
+    ended: 'complete',
+  };
+  const second: ProviderCall = { ...first, provider: 'upstream', usage };
+  const failed = { provider: 'network', status: 'failed', errorCode: 'provider_stream_error' };
+  const good: RecordedGeneration = {
+    requestId: 'req_1',
+    provider: 'upstream',
+    isFallback: true,
+    attempts: [failed, { provider: 'upstream', status: 'succeeded', errorCode: null }],
+    status: 'completed',
+    errorCode: null,
+    streaming: true,
+    ...usage,
+    hold: priceOf(bounds),
+    charges: [priceOf(usage)],
+    refunds: [],
+    isEstimated: false,
+    writeOff: null,
+  };
+
+  const line: Seen = {
+    token: 'c1-1',
+    kind: 'plain',
+    keyName: 'rich',
+    streaming: true,
+    bounds,
+    node: 0,
+    startedAtMs: 1_000,
+    requestId: 'req_1',
+    outcome: 'error',
+    status: 200,
+    code: null,
+    usage: null,
+    isOwnAnswer: true,
+    ms: 1,
+  };
+
+  type Story = Readonly<{
+    generation?: Partial<RecordedGeneration>;
+    calls?: readonly ProviderCall[];
+    harm?: readonly FaultKind[];
+    kind?: string;
+    kills?: Evidence['kills'];
+    databaseKills?: Evidence['databaseKills'];
+    isLost?: boolean;
+    seen?: Partial<Seen> | null;
+    deadLetters?: number;
+  }>;
+
+  /** What the judge finds wrong when the story differs from the good one in this. */
+  function broken({
+    generation = {},
+    calls = [first, second],
+    harm = ['reset'],
+    kind = 'plain',
+    kills = [],
+    databaseKills = [],
+    isLost = false,
+    seen = null,
+    deadLetters = 0,
+  }: Story): string[] {
+    const books = { accounts: 1, unequalAccounts: 0, openGenerations: 0, holders: 0, strayCharges: [] };
+    const moments = { uncoveredHolds: 0, unmatchedHolds: 0, unmatchedBalances: 0, exceededLimits: 0 };
+    return brokenTruths({
+      seen: seen === null ? [] : [{ ...line, ...seen }],
+      asked: new Map([['c1-1', { kind, node: 0, startedAtMs: 1_000, bounds }]]),
+      calls: joinCalls(calls),
+      ledger: {
+        ...books,
+        generations: new Map(isLost ? [] : [['req_1', { ...good, ...generation }]]),
+        limitedKeys: 0,
+        exceededLimits: 0,
+        deadLetters,
+      },
+      watched: { ...moments, samples: 1 },
+      network: {
+        played: new Map(),
+        struck: 0,
+        harmed: new Map([['req_1', new Set(harm)]]),
+        counters: { connections: 1, requestBytes: 0, answerBytes: 0 },
+      },
+      kills,
+      databaseKills,
+    });
+  }
+
+  const wrongCharge =
+    'each charge equals the price of the usage that the provider logged, within what was held for';
+  const chargedFailure =
+    'no client that was told of a failure was charged, except for what it had already received';
+  const lostForNoReason = 'usage goes uncharged only for an allowed reason';
+
+  test('is charged for the second', () => {
+    expect(broken({})).toEqual([]);
+  });
+
+  test('must not be charged for the first, nor for both', () => {
+    expect(broken({ generation: { charges: [priceOf(lostUsage)] } })).toEqual([wrongCharge]);
+    expect(broken({ generation: { ...lostUsage, charges: [priceOf(lostUsage)] } })).toEqual([wrongCharge]);
+    expect(broken({ generation: { charges: [priceOf(usage) + priceOf(lostUsage)] } })).toEqual([wrongCharge]);
+  });
+
+  test('must be charged for what was reported to the provider that it names', () => {
+    expect(broken({ generation: { provider: 'network' } })).toEqual([wrongCharge, lostForNoReason]);
+    expect(broken({ calls: [first, { ...second, usage: null }] })).toEqual(['no usage, no charge']);
+    expect(broken({ calls: [first] })).toEqual(['no usage, no charge']);
+  });
+
+  test('may leave the first unpaid only if the network broke its answer, or it was too late', () => {
+    expect(broken({ harm: [] })).toEqual([lostForNoReason]);
+    expect(broken({ harm: ['delay', 'drip'] })).toEqual([lostForNoReason]);
+    for (const kind of ['cut', 'reset', 'black-hole', 'refuse'] as const)
+      expect(broken({ harm: [kind] })).toEqual([]);
+    const late = [{ ...failed, errorCode: 'provider_timeout' }, ...good.attempts.slice(1)];
+    expect(broken({ harm: ['delay'], generation: { attempts: late } })).toEqual([]);
+  });
+
+  test('may leave the first unpaid only if it was recorded as failed', () => {
+    const attempts = [{ ...failed, status: 'succeeded', errorCode: null }, ...good.attempts.slice(1)];
+    expect(broken({ generation: { attempts } })).toEqual([
+      lostForNoReason,
+      'another provider was called only after one had failed',
+    ]);
+  });
+
+  test('must not leave the second unpaid', () => {
+    expect(broken({ generation: { charges: [] } })).toEqual([lostForNoReason]);
+  });
+
+  test('must not leave it unpaid as interrupted, unless its own gateway was killed after the request', () => {
+    const generation = { status: 'failed', errorCode: 'gateway_interrupted', charges: [] };
+    expect(broken({ generation })).toEqual([lostForNoReason]);
+    expect(broken({ generation, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
+    expect(broken({ generation, kills: [{ node: 1, atMs: 2_000 }] })).toEqual([lostForNoReason]);
+    expect(broken({ generation, kills: [{ node: 0, atMs: 500 }] })).toEqual([lostForNoReason]);
+  });
+
+  test('may leave nothing behind only if a crash lost its hold and its gateway was killed too', () => {
+    const gone = [
+      'every request that was admitted has a final Generation',
+      'no provider was called without a Generation, unless a crash lost its hold',
+      'no provider was called without an attempt on record',
+    ];
+    const lost = { isLost: true, seen: { outcome: 'cut' } } as const;
+    const kills = [{ node: 0, atMs: 3_000 }];
+    expect(broken({ ...lost, kills, databaseKills: [2_000] })).toEqual([]);
+    expect(broken({ ...lost, kills, databaseKills: [900] })).toEqual(gone);
+    expect(broken({ ...lost, kills, databaseKills: [60_000] })).toEqual(gone);
+    expect(broken({ ...lost, kills: [{ node: 1, atMs: 3_000 }], databaseKills: [2_000] })).toEqual(gone);
+    const success = { isLost: true, kills, databaseKills: [2_000], seen: { outcome: 'success' } } as const;
+    expect(broken(success)).toEqual(['no client saw success without a committed charge', gone[0] ?? '']);
+  });
+
+  test('is charged no more than was held for, and the rest is written off', () => {
+    const reported = { inputTokens: 20, outputTokens: 1_500 };
+    const capped = { inputTokens: 20, outputTokens: 100 };
+    const calls = [first, { ...second, usage: reported }];
+    const writeOff = { reason: 'implausible_usage', amount: priceOf(reported) - priceOf(capped) };
+    const generation = { ...capped, charges: [priceOf(capped)], writeOff };
+    expect(broken({ calls, generation })).toEqual([]);
+    expect(broken({ calls, generation: { ...generation, writeOff: null } })).toEqual([wrongCharge]);
+    const believed = { ...reported, charges: [priceOf(reported)] };
+    expect(broken({ calls, generation: believed })).toEqual([
+      wrongCharge,
+      'no charge exceeds its hold by more than the tolerance',
+    ]);
+  });
+
+  test('is charged for a little more than was held for', () => {
+    const slightlyMore = { inputTokens: 1_210, outputTokens: 110 };
+    const calls = [first, { ...second, usage: slightlyMore }];
+    const generation = { ...slightlyMore, charges: [priceOf(slightlyMore)] };
+    expect(broken({ calls, generation })).toEqual([]);
+    expect(broken({ calls, generation: { ...generation, hold: priceOf(usage) } })).toEqual([
+      'no charge exceeds its hold by more than the tolerance',
+    ]);
+  });
+
+  test('may be estimated only where the gateway ended the call, and too low', () => {
+    const estimated = {
+      provider: 'network',
+      isFallback: false,
+      attempts: [{ ...failed, errorCode: 'provider_timeout' }],
+      status: 'failed',
+      errorCode: 'provider_timeout',
+      charges: [priceOf(lostUsage)],
+      isEstimated: true,
+    };
+    const estimate = 'a charge is estimated only where the gateway ended the call, and never too high';
+    const told = { code: 'provider_timeout' };
+    expect(broken({ generation: estimated, calls: [first], seen: told })).toEqual([]);
+    expect(broken({ generation: { ...estimated, attempts: [failed] }, calls: [first] })).toEqual([estimate]);
+    expect(broken({ generation: { ...estimated, charges: [priceOf(usage)] }, calls: [first] })).toEqual([
+      estimate,
+    ]);
+    for (const code of ['repeated_streaming_chunk_limit', 'malformed_stream_chunk']) {
+      const readOn = { ...estimated, attempts: [{ ...failed, errorCode: code }], errorCode: code };
+      expect(broken({ generation: readOn, calls: [first], seen: { code } })).toEqual([]);
+    }
+    const unestimated = { ...estimated, ...lostUsage, isEstimated: false };
+    expect(broken({ generation: unestimated, calls: [first], seen: told })).toEqual([chargedFailure]);
+  });
+
+  test('must not be free because of an unreadable chunk', () => {
+    const unread = { status: 'failed', errorCode: 'malformed_stream_chunk' };
+    const told = { code: 'malformed_stream_chunk' };
+    const kind = 'malformed';
+    expect(broken({ kind, generation: unread, seen: told })).toEqual([]);
+    const free = { ...unread, charges: [] };
+    expect(broken({ kind, generation: free, seen: told })).toEqual([lostForNoReason]);
+    expect(broken({ kind, generation: { ...free, status: 'cancelled', errorCode: null } })).toEqual([
+      lostForNoReason,
+    ]);
+    // Only what the provider never reported may go uncharged.
+    expect(broken({ kind, generation: free, calls: [first, { ...second, usage: null }] })).toEqual([]);
+  });
+
+  test('is refunded in full when it was withheld, and only then', () => {
+    const refund = 'a refund gives back the whole of a charge whose answer was withheld';
+    const withheld = {
+      streaming: false,
+      status: 'failed',
+      errorCode: 'billing_consistency_error',
+      refunds: [priceOf(usage)],
+    };
+    const told = { streaming: false, status: 500, code: 'billing_consistency_error' };
+    expect(broken({ generation: withheld, seen: told })).toEqual([]);
+    expect(broken({ generation: { ...withheld, refunds: [] }, seen: told })).toEqual([chargedFailure]);
+    expect(broken({ generation: { ...withheld, refunds: [1n] } })).toEqual([refund]);
+    expect(broken({ generation: { refunds: [priceOf(usage)] } })).toEqual([refund, lostForNoReason]);
+    expect(broken({ generation: withheld, seen: { outcome: 'success' } })).toEqual([
+      'no client saw success without a committed charge',
+    ]);
+  });
+
+  test('is charged despite a failure that its client was told of only for what was delivered before', () => {
+    const looped = { status: 'failed', errorCode: 'repeated_streaming_chunk_limit' };
+    const told = { code: 'repeated_streaming_chunk_limit' };
+    expect(broken({ generation: looped, seen: told })).toEqual([]);
+    expect(broken({ generation: looped, seen: { ...told, status: 502 } })).toEqual([chargedFailure]);
+    expect(broken({ seen: { code: 'billing_temporarily_unavailable' } })).toEqual([]);
+    expect(broken({ generation: looped, seen: { code: 'billing_temporarily_unavailable' } })).toEqual([]);
+    expect(broken({ seen: { code: 'insufficient_balance' } })).toEqual([chargedFailure]);
+    expect(broken({ seen: { code: 'provider_stream_error' } })).toEqual([chargedFailure]);
+    const charges = [priceOf(usage) - 5n];
+    const short = { status: 'failed', errorCode: 'insufficient_balance', charges };
+    const writeOff = { reason: 'insufficient_balance', amount: 5n };
+    expect(broken({ generation: { ...short, writeOff }, seen: { code: 'insufficient_balance' } })).toEqual(
+      [],
+    );
+  });
+
+  test('must not be set aside', () => {
+    expect(broken({ deadLetters: 1 })).toEqual(['no settlement was refused by the database and set aside']);
+  });
+
+  test('must not have been sent twice, by one provider or under another ID', () => {
+    expect(broken({ calls: [first, first, second] })).toEqual([
+      'no provider was called twice for one request',
+    ]);
+    expect(broken({ calls: [first, second, { ...second, requestId: 'req_2', usage: null }] })).toEqual([
+      'no provider was called without a Generation, unless a crash lost its hold',
+      'no provider was called without an attempt on record',
+      'no client’s request was executed twice',
+    ]);
+  });
+
+  test('must have every attempt on record, and say that it fell back', () => {
+    const attempts = good.attempts.slice(1);
+    expect(broken({ generation: { attempts, isFallback: false } })).toEqual([
+      lostForNoReason,
+      'no provider was called without an attempt on record',
+    ]);
+    expect(broken({ generation: { isFallback: false } })).toEqual([
+      'another provider was called only after one had failed',
+    ]);
+  });
+});
+
+describe('gateways and database killed again and again under load, one provider behind a bad network', () => {
+  let result: ChaosResult;
+
+  beforeAll(async () => {
+    result = await runChaos({
+      ...shortForm,
+      preparedFolder: await preparedTemplate(),
+      connections: 16,
+      gatewayKills: 3,
+      databaseKills: 2,
+      leaseMs: 3_000,
+      hostileRounds: 1,
+      hostileMs: 2_000,
+    });
+    console.log(formatReport(result));
+  }, deadlineMs);
+
+  afterAll(() => {
+    if (result.truths.every(isTrue)) result.remove();
+    else console.log(`The logs of this run are in ${result.folder}`);
+  });
+
+  test('every truth holds', () => {
+    expect(result.truths.filter((truth) => !isTrue(truth))).toEqual([]);
+  });
+
+  test('there was something to judge', () => {
+    const outcomes = new Set(result.evidence.seen.map(({ outcome }) => outcome));
+    const generations = [...result.evidence.ledger.generations.values()];
+    const endings = new Set(generations.map(({ status }) => status));
+    const unread = generations.filter(({ errorCode }) => errorCode === 'malformed_stream_chunk');
+    expect(unread.some(({ charges }) => charges.length === 1)).toBe(true);
+    expect([...outcomes]).toEqual(expect.arrayContaining(['success', 'error', 'aborted', 'unreachable']));
+    expect([...endings]).toEqual(expect.arrayContaining(['completed', 'failed', 'cancelled']));
+    expect(generations.some(({ isEstimated }) => isEstimated)).toBe(true);
+    expect(
+      result.truths.filter(({ checked, mayBeUntested = false }) => checked === 0 && !mayBeUntested),
+    ).toEqual([]);
+    expect(result.kills.gatewayReadyMs).toHaveLength(3);
+    expect(result.kills.databaseReadyMs).toHaveLength(2);
+  });
+
+  test('a gateway was frozen past its lease, and clocks were off by much and by little', () => {
+    const { freezes, clockJumps } = result.kills;
+    expect(freezes).toHaveLength(1);
+    expect(freezes.flatMap(({ open }) => open).length).toBeGreaterThan(0);
+    expect(clockJumps.map(isLarge).toSorted()).toEqual([false, true]);
+  });
+
+  test('hostile clients did everything they can alongside honest ones', () => {
+    const { honest, deeds } = result.bystanders;
+    expect(honest.alone.length).toBeGreaterThan(0);
+    expect(honest['with hostile clients'].length).toBeGreaterThan(0);
+    const kinds = new Set([...deeds.keys()].map((deed) => deed.split(':')[0] ?? ''));
+    expect([...kinds].toSorted()).toEqual([
+      'abandoned streams',
+      'deep bodies',
+      'idempotency keys without a balance',
+      'oversized bodies',
+      'replays',
+      'requests without a balance',
+      'slow bodies',
+      'unknown keys',
+    ]);
+  });
+
+  test('the network went bad in every way, and other providers took over', () => {
+    const { network, ledger } = result.evidence;
+    expect([...network.played.keys()].toSorted()).toEqual([
+      'black-hole',
+      'cut',
+      'delay',
+      'drip',
+      'none',
+      'refuse',
+      'reset',
+    ]);
+    expect(network.struck).toBeGreaterThan(0);
+    const fallbacks = [...ledger.generations.values()].filter(
+      ({ status, attempts }) =>
+        status === 'completed' && networkProviders.has(attempts[0]?.provider ?? '') && attempts.length > 1,
+    );
+    expect(fallbacks.length).toBeGreaterThan(0);
+  });
+
+  test('the judge notices usage that got lost although the network did nothing', () => {
+    const { evidence } = result;
+    const forged: Evidence = { ...evidence, network: { ...evidence.network, harmed: new Map() } };
+    expect(brokenTruths(forged)).toEqual(['usage goes uncharged only for an allowed reason']);
+  });
+
+  test('what was left open was closed without help', () => {
+    expect(result.orphansMs).toBeLessThan(60_000);
+  });
+
+  /** The same evidence, except for one Generation that was completed and whose client saw it. */
+  function forge(change: (generation: RecordedGeneration) => RecordedGeneration | null): string[] {
+    const { evidence } = result;
+    const success = evidence.seen.find(({ outcome }) => outcome === 'success');
+    const id = success?.requestId ?? '';
+    const generations = new Map(evidence.ledger.generations);
+    const found = generations.get(id);
+    const changed = found ? change(found) : null;
+    if (changed === null) generations.delete(id);
+    else generations.set(id, changed);
+    const forged: Evidence = { ...evidence, ledger: { ...evidence.ledger, generations } };
+    return brokenTruths(forged);
+  }
+
+  test('the judge notices a charge that is off by the smallest unit', () => {
+    expect(forge((found) => ({ ...found, charges: [(found.charges[0] ?? 0n) + 1n] }))).toEqual([
+      'each charge equals the price of the usage that the provider logged, within what was held for',
+    ]);
+  });
+
+  test('the judge notices a second charge', () => {
+    expect(forge((found) => ({ ...found, charges: [...found.charges, ...found.charges] }))).toContain(
+      'at most one charge per Generation, and none without one',
+    );
+  });
+
+  test('the judge notices a success that was not charged', () => {
+    expect(forge((found) => ({ ...found, charges: [] }))).toEqual([
+      'usage goes uncharged only for an allowed reason',
+      'no client saw success without a committed charge',
+    ]);
+  });
+
+  test('the judge notices a Generation that is missing', () => {
+    expect(forge(() => null)).toContain('every request that was admitted has a final Generation');
+  });
+
+  test('the judge notices a charge without usage', () => {
+    const { evidence } = result;
+    const forged: Evidence = { ...evidence, calls: new Map() };
+    expect(brokenTruths(forged)).toContain('no usage, no charge');
+  });
+});

@@ -1,0 +1,102 @@
+/** What npm run test:clients decides and prints, and that the recipes in the documentation are the code that it runs. */
+import { describe, expect, test } from 'bun:test';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { readArguments } from './arguments.ts';
+import { clients, notRun } from './clients.ts';
+import { generators } from './generated.ts';
+import { furtherChecks, generatedClients, matrix, replaced } from './matrix.ts';
+import { columns, isExplained, type Outcome, readOutcomes } from './outcome.ts';
+
+const folder = join(import.meta.dir, '.');
+const guide = readFileSync(join(import.meta.dir, '../../docs/clients.md'), 'utf8');
+const [, afterRecipes = ''] = guide.split('## Recipes\n');
+const [recipes = ''] = afterRecipes.split('## Settings of clients that were not run\n');
+
+const refused = (code: string, param = '', detail = ''): Outcome => ({
+  check: 'tools',
+  outcome: 'refused',
+  code,
+  param,
+  detail,
+});
+
+describe('an outcome', () => {
+  test('is explained when the contract rejects what the client sent, and in no other case', () => {
+    for (const param of ['max_completion_tokens', 'tool_choice', 'messages[12].parsed'])
+      expect([param, isExplained(refused('unsupported_parameter', param))]).toEqual([param, true]);
+    for (const param of ['temperature', 'tools', 'messages[1].content', 'xn', ''])
+      expect([param, isExplained(refused('unsupported_parameter', param))]).toEqual([param, false]);
+    expect(isExplained(refused('not_found', '', 'POST /v1/responses does not exist'))).toBe(true);
+    expect(isExplained(refused('not_found', '', 'POST /chat does not exist'))).toBe(false);
+    expect(isExplained(refused('invalid_parameter', 'tool_choice'))).toBe(false);
+    expect(isExplained({ check: 'chat', outcome: 'failed' })).toBe(false);
+    expect(isExplained({ check: 'chat', outcome: 'not offered' })).toBe(true);
+  });
+
+  test('that a script did not report is a failure', () => {
+    const outcomes = readOutcomes('noise\n{"check":"chat","outcome":"works"}\n{"other":1}\n');
+    expect(outcomes.filter(({ outcome }) => outcome === 'works').map(({ check }) => check)).toEqual(['chat']);
+    expect(outcomes.filter(({ outcome }) => outcome === 'failed').map(({ check }) => check)).toEqual(
+      columns.filter((column) => column !== 'chat'),
+    );
+  });
+});
+
+test('the tables show what failed, what was refused and why', () => {
+  const outcomes = [
+    refused('unsupported_parameter', 'tool_choice'),
+    { check: 'chat', outcome: 'works' } as const,
+    { check: 'stream', outcome: 'failed' } as const,
+    { check: 'max=5', outcome: 'works' } as const,
+  ];
+  const results = [{ name: 'x', version: '1', outcomes }];
+  expect(matrix(results)).toContain('| x | 1 | works | **failed** | refused: `tool_choice` | **failed** |');
+  expect(furtherChecks(results)).toEndWith('| x | `max=5` | works |');
+  expect(generatedClients([{ name: 'g', version: '2', result: 'compiles' }])).toEndWith(
+    '| g | 2 | compiles |',
+  );
+  const text = 'a\n[//]: # (t)\nold\n[//]: # (end of t)\nb';
+  expect(replaced(text, 't', 'new')).toBe('a\n[//]: # (t)\n\nnew\n\n[//]: # (end of t)\nb');
+  expect(() => replaced('a', 't', 'new')).toThrow();
+});
+
+test('the tables are written only after a run of every client', () => {
+  expect(readArguments(['LangChain', '--write'])).toBeNull();
+  const all = readArguments(['--write']);
+  expect([all?.isWritten, all?.isWanted('curl')]).toEqual([true, true]);
+  const some = readArguments(['LangChain', 'curl']);
+  expect([some?.isWritten, some?.isWanted('LangChain (JS)'), some?.isWanted('llm')]).toEqual([
+    false,
+    true,
+    false,
+  ]);
+});
+
+describe('docs/clients.md', () => {
+  const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.(py|mjs|go|java|rs|sh)$/.test(name))
+    .map((name) => readFileSync(join(folder, name), 'utf8'));
+
+  test('has recipes that are part of a script', () => {
+    const blocks = [...recipes.matchAll(/```\w+\n(.*?)```/gs)].map(([, block = '']) => block);
+    expect(blocks.length).toBeGreaterThan(20);
+    expect(blocks.filter((block) => !sources.some((text) => text.includes(block)))).toEqual([]);
+  });
+
+  test('has every client in its matrix, without a failure, or says that it was not run', () => {
+    const [, table = '', rest = ''] = guide.split(/\[\/\/\]: # \((?:end of )?the matrix\)/);
+    const [, missing = ''] = /^Not run: (.*?)\n\n/ms.exec(rest) ?? [];
+    for (const { name, version } of clients) {
+      const isShown = table.includes(`| ${name} | ${version ?? ''}`);
+      expect([name, isShown !== missing.includes(`${name},`)]).toEqual([name, true]);
+    }
+    expect(guide).not.toContain('**failed**');
+    for (const { name } of notRun) expect([name, missing.includes(name)]).toEqual([name, true]);
+  });
+
+  test('has the date of the run, and the version and result of every generator', () => {
+    expect(guide).toMatch(/\(the matrix\)\n\nLast run: \d{4}-\d{2}-\d{2}\.\n/);
+    for (const { name, version } of generators) expect(guide).toContain(`| ${name} | ${version} | `);
+  });
+});

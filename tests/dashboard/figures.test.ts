@@ -1,0 +1,249 @@
+/** Amounts, times and figures as people read them, and what else the dashboard computes itself. */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { parseSearch, placeAfterSignIn, stringifySearch } from '../../dashboard/address.ts';
+import {
+  decimalsOf,
+  formatAmount,
+  formatBalance,
+  formatMoney,
+  formatMoneyExactly,
+  missingZeros,
+} from '../../dashboard/kit/amounts.ts';
+import {
+  formatCount,
+  formatCountShort,
+  formatDay,
+  formatDistance,
+  formatDuration,
+  formatShare,
+  formatTime,
+  formatUtc,
+} from '../../dashboard/kit/format-figures.ts';
+import { describeBrowser } from '../../dashboard/pages/account/sessions.tsx';
+import { parseMoney, formatMoney as wireForm } from '../../src/lib/money.ts';
+
+const amounts = fc.bigInt({ min: -(10n ** 26n), max: 10n ** 26n });
+const back = (shown: string) =>
+  parseMoney(shown.replace('−', '-').replace('$', '').replaceAll(',', '')) ?? -1n;
+
+describe('money', () => {
+  test.each([
+    ['0', '$0.00'],
+    ['0.000000000000', '$0.00'],
+    ['-0.000000000000', '$0.00'],
+    ['12.345678', '$12.35'],
+    ['12.344999999999', '$12.34'],
+    ['9.999', '$10.00'],
+    ['1', '$1.00'],
+    ['0.5', '$0.50'],
+    ['0.123456', '$0.1235'],
+    ['0.000012345678', '$0.00001235'],
+    ['0.000000000001', '$0.000000000001'],
+    ['0.99996', '$1.00'],
+    ['0.99994', '$0.9999'],
+    ['1234567.891', '$1,234,567.89'],
+    ['-3.2', '−$3.20'],
+    ['-0.000123', '−$0.000123'],
+  ])('%s is short %s', (text, shown) => {
+    expect(formatMoney(text)).toBe(shown);
+  });
+
+  test('is never more than half a digit off when short, and keeps its sign', () => {
+    fc.assert(
+      fc.property(amounts, (units) => {
+        const difference = back(formatMoney(wireForm(units))) - units;
+        const magnitude = units < 0n ? -units : units;
+        const most = magnitude >= 10n ** 12n ? 5n * 10n ** 9n : magnitude / 2_000n;
+        expect(difference <= most && -difference <= most).toBe(true);
+        expect(formatMoney(wireForm(units)).startsWith('−')).toBe(units < 0n);
+      }),
+    );
+  });
+
+  test.each([
+    ['99.999985', '$99.99'],
+    ['100', '$100.00'],
+    ['0', '$0.00'],
+    ['0.99999', '$0.9999'],
+    ['0.000000000001', '$0.000000000001'],
+    ['-3.201', '−$3.21'],
+  ])('of a balance of %s is shown %s', (text, shown) => {
+    expect(formatBalance(text)).toBe(shown);
+  });
+
+  test('a balance is never shown as more than there is, nor as much less', () => {
+    fc.assert(
+      fc.property(amounts, (units) => {
+        const less = units - back(formatBalance(wireForm(units)));
+        const magnitude = units < 0n ? -units : units;
+        expect(less >= 0n).toBe(true);
+        expect(less < (magnitude >= 10n ** 12n ? 10n ** 10n : magnitude / 1_000n + 1n)).toBe(true);
+      }),
+    );
+  });
+
+  test('loses nothing when exact', () => {
+    fc.assert(
+      fc.property(amounts, (units) => {
+        expect(back(formatMoneyExactly(wireForm(units)))).toBe(units);
+      }),
+    );
+    expect(formatMoneyExactly('1234.500000000001')).toBe('$1,234.500000000001');
+    expect(formatMoneyExactly('3')).toBe('$3.00');
+  });
+
+  test('of a column has the same number of decimals in every row, and none is rounded more than it would be alone', () => {
+    const styles = fc.constantFrom('short', 'balance', 'exact');
+    fc.assert(
+      fc.property(fc.array(amounts), styles, (column, style) => {
+        const texts = column.map((units) => wireForm(units));
+        const decimals = decimalsOf(texts, style);
+        for (const [at, text] of texts.entries()) {
+          const written = formatAmount(text, style, decimals);
+          const shown = `${written}${missingZeros(written, decimals)}`;
+          expect(shown.split('.')[1]).toHaveLength(decimals);
+          const offBy = (units: bigint) =>
+            units > (column[at] ?? 0n) ? units - (column[at] ?? 0n) : (column[at] ?? 0n) - units;
+          expect(offBy(back(shown)) <= offBy(back(formatAmount(text, style)))).toBe(true);
+        }
+      }),
+    );
+    expect(decimalsOf([], 'short')).toBe(2);
+    expect(decimalsOf(['12.345678', '0.0000415'], 'short')).toBe(7);
+    expect(formatAmount('12.345678', 'short', 7)).toBe('$12.345678');
+    expect(missingZeros('$12.345678', 7)).toBe('0');
+  });
+
+  test.each(['', 'abc', '1e3', '1.', '.5', '1.0000000000001', 'NaN'])('%j is no amount', (text) => {
+    expect(() => formatMoney(text)).toThrow(TypeError);
+  });
+});
+
+describe('figures', () => {
+  test.each([
+    [0, '0 ms'],
+    [999.4, '999 ms'],
+    [1_000, '1.00 s'],
+    [2_345, '2.35 s'],
+    [59_994, '59.99 s'],
+    [59_996, '1 min 0 s'],
+    [125_000, '2 min 5 s'],
+    [3_600_000, '1 h 0 min'],
+    [90_000_000, '1 d 1 h'],
+  ])('%p ms are %s', (durationMs, shown) => {
+    expect(formatDuration(durationMs)).toBe(shown);
+  });
+
+  test.each([
+    [1, '100%'],
+    [0, '0%'],
+    [0.99999, '99.9%'],
+    [0.00001, '0.1%'],
+    [0.992, '99.2%'],
+    [0.5, '50%'],
+  ])('%p of all is %s', (share, shown) => {
+    expect(formatShare(share)).toBe(shown);
+  });
+
+  test('counts', () => {
+    expect([formatCount(1234567), formatCountShort(1234), formatCountShort(12)]).toEqual([
+      '1,234,567',
+      '1.2K',
+      '12',
+    ]);
+  });
+
+  test('times are the viewer’s, days belong to no zone', () => {
+    const instant = new Date('2025-03-01T23:30:05Z');
+    expect(formatTime(instant, 'moment', 'Europe/Berlin')).toBe('2 Mar 2025, 00:30');
+    expect(formatTime(instant, 'exact', 'America/New_York')).toBe('1 Mar 2025, 18:30:05');
+    expect(formatTime(instant, 'date', 'Asia/Tokyo')).toBe('2 Mar 2025');
+    expect(formatUtc(instant)).toBe('2025-03-01 23:30:05 UTC');
+    expect([formatDay('2025-03-01'), formatDay('2025-03-01', true)]).toEqual(['1 Mar', '1 Mar 2025']);
+  });
+
+  test.each([
+    [-10_000, 'just now'],
+    [10_000, 'in a moment'],
+    [-300_000, '5 minutes ago'],
+    [-7_200_000, '2 hours ago'],
+    [-86_400_000, 'yesterday'],
+    [259_200_000, 'in 3 days'],
+    [-31 * 86_400_000, null],
+  ])('%p ms from now is %s', (distanceMs, shown) => {
+    const now = new Date('2025-03-01T12:00:00Z');
+    expect(formatDistance(new Date(now.getTime() + distanceMs), now)).toBe(shown);
+  });
+});
+
+describe('addresses', () => {
+  const origin = 'https://gateway.example.com';
+
+  test.each([
+    ['/keys?x=1#y', '/keys?x=1#y'],
+    ['/', '/'],
+    ['//evil.example/x', '/'],
+    ['/\\evil.example', '/'],
+    ['/.//evil.example', '/'],
+    ['/%2e/\\evil.example', '/'],
+    ['/keys/..//evil.example/x', '/'],
+    ['/\t/evil.example', '/'],
+    ['https://evil.example', '/'],
+    ['https://gateway.example.com/keys', '/'],
+    ['javascript:alert(1)', '/'],
+    ['keys', '/'],
+    ['/sign-in?next=/keys', '/'],
+    ['', '/'],
+    [undefined, '/'],
+    [7, '/'],
+  ])('after the sign-in %p leads to %s', (next, place) => {
+    expect(placeAfterSignIn(next, origin)).toBe(place);
+  });
+
+  const crooked = fc
+    .array(fc.constantFrom('/', '\\', '.', '..', '%2e', '\t', '?', '#', '@', ':', 'keys', 'evil.example'))
+    .map((parts) => parts.join(''));
+
+  test('no text leads away after the sign-in', () => {
+    fc.assert(
+      fc.property(fc.oneof(fc.string({ unit: 'binary' }), crooked), (rest) => {
+        for (const next of [rest, `/${rest}`, `//${rest}`]) {
+          const place = placeAfterSignIn(next, origin);
+          expect(place).toMatch(/^\/(?![/\\])/);
+          expect(new URL(place, origin).origin).toBe(origin);
+        }
+      }),
+    );
+  });
+
+  test('what is searched stays the text that it was', () => {
+    const names = fc.stringMatching(/^[a-z_]{1,8}$/);
+    fc.assert(
+      fc.property(fc.dictionary(names, fc.string({ minLength: 1, unit: 'grapheme' })), (search) => {
+        expect(parseSearch(stringifySearch(search))).toEqual({ ...search });
+      }),
+    );
+    expect(stringifySearch({ a: '', b: undefined, c: '007', d: 'true' })).toBe('?c=007&d=true');
+    expect(parseSearch('?c=007&d=true')).toEqual({ c: '007', d: 'true' });
+    expect(stringifySearch({})).toBe('');
+  });
+});
+
+test.each([
+  [
+    'Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/537.36 Chrome/141.0 Safari/537.36',
+    'Chrome on macOS',
+  ],
+  [
+    'Mozilla/5.0 (Windows NT 10.0) AppleWebKit/537.36 Chrome/141.0 Safari/537.36 Edg/141.0',
+    'Edge on Windows',
+  ],
+  ['Mozilla/5.0 (iPhone; CPU iPhone OS 18_0 like Mac OS X) Version/18.0 Safari/604.1', 'Safari on iOS'],
+  ['Mozilla/5.0 (X11; Linux x86_64; rv:140.0) Gecko/20100101 Firefox/140.0', 'Firefox on Linux'],
+  ['curl/8.1', 'curl'],
+  ['', 'Unknown browser'],
+  [null, 'Unknown browser'],
+])('%p is %s', (userAgent, shown) => {
+  expect(describeBrowser(userAgent)).toBe(shown);
+});

@@ -1,0 +1,183 @@
+/** What the operator's pages compute themselves. */
+import { describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import {
+  amountProblem,
+  newUuid,
+  uuidFrom,
+} from '../../dashboard/pages/operator/accounts/account-dialogs.tsx';
+import { type CatalogModel, filterModels } from '../../dashboard/pages/operator/catalog/catalog-page.tsx';
+import { describeReported } from '../../dashboard/pages/operator/generations/generation-page.tsx';
+import { heartbeatAge } from '../../dashboard/pages/operator/nodes/nodes-page.tsx';
+import {
+  describeCircuit,
+  describeProvider,
+  explainSetback,
+  failedShare,
+} from '../../dashboard/pages/operator/providers/provider-card.tsx';
+import type { ListedCircuit } from '../../src/console/operator-contract.ts';
+import { isUuid } from '../../src/lib/ids.ts';
+import { parseMoney } from '../../src/lib/money.ts';
+
+test('what a provider reported beyond all bounds is shown next to what was charged', () => {
+  const told = (input: number, output: number) =>
+    describeReported({
+      usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15, units: '15', unit: 'tokens' },
+      reported_usage: { input_tokens: input, output_tokens: output },
+    });
+  expect(told(10, 100_000_000)).toEqual([
+    'The provider reported 100,000,000 output tokens, but at most 5 were requested. Charged for 5.',
+  ]);
+  expect(told(9_000, 5)).toEqual([
+    'The provider reported 9,000 input tokens, but the request cannot have more than 10. Charged for 10.',
+  ]);
+  expect(told(9_000, 6)).toHaveLength(2);
+  expect(told(10, 0)).toEqual(['The provider reported no output tokens, but it delivered text.']);
+  expect(describeReported({ usage: null, reported_usage: { input_tokens: 1, output_tokens: 2 } })).toEqual([
+    'The provider reported 1 input and 2 output tokens.',
+  ]);
+  expect(describeReported({ usage: null, reported_usage: null })).toEqual([]);
+});
+
+describe('an amount', () => {
+  test.each(['20', '0.50', ' 7.000000000001 ', '1000000000000'])('can be %p', (text) => {
+    expect(amountProblem(text)).toBeNull();
+  });
+
+  test.each(['', 'x', '-1', '+1', '1e3', '1,000', '.5', '5.', '0.0000000000001', '1 2'])(
+    'cannot be %p',
+    (text) => {
+      expect(amountProblem(text)).toBe('Enter an amount such as 20 or 0.50.');
+    },
+  );
+
+  test.each(['0', '0.00', '000.000000000000'])('must be more than %p', (text) => {
+    expect(amountProblem(text)).toBe('Enter an amount above 0.');
+  });
+
+  test('without a problem is one that the gateway can read, and more than nothing', () => {
+    fc.assert(
+      fc.property(fc.stringMatching(/^[ 0-9.,-]{0,30}$/), (text) => {
+        if (amountProblem(text) === null) expect((parseMoney(text.trim()) ?? 0n) > 0n).toBe(true);
+      }),
+    );
+  });
+});
+
+describe('a new UUID', () => {
+  test('is one of version 4, whatever the random bytes are', () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ minLength: 16, maxLength: 16 }), (random) => {
+        const uuid = uuidFrom(random);
+        expect(isUuid(uuid)).toBe(true);
+        expect(uuid).toMatch(/^.{14}4.{4}[89ab]/);
+      }),
+    );
+  });
+
+  test('keeps the bytes that do not encode the version', () => {
+    const bytes = Uint8Array.from({ length: 16 }, (_, at) => at * 16 + at);
+    expect(uuidFrom(bytes)).toBe('00112233-4455-4677-8899-aabbccddeeff');
+  });
+
+  test('is another one each time', () => {
+    expect(new Set(Array.from({ length: 100 }, newUuid)).size).toBe(100);
+  });
+});
+
+describe('a provider', () => {
+  const circuit = (state: ListedCircuit['state'], until: string | null): ListedCircuit => ({
+    node: 'one',
+    model: 'm',
+    state,
+    consecutive_failures: 1,
+    until,
+    accounts_shut: 0,
+    setback: null,
+  });
+  const later = '2026-01-01T00:00:00.000Z';
+
+  test('is as bad as the worst of its circuits', () => {
+    const closed = circuit('closed', null);
+    expect(describeProvider({ circuits: [] })).toEqual({ tone: 'good', label: 'Configured' });
+    expect(describeProvider({ circuits: [closed] })).toEqual({ tone: 'good', label: 'Configured' });
+    expect(describeProvider({ circuits: [closed, circuit('closed', later)] }).label).toBe('Paused');
+    expect(describeProvider({ circuits: [circuit('half_open', null), closed] }).label).toBe('Half open');
+    expect(describeProvider({ circuits: [circuit('half_open', null), circuit('open', later)] }).label).toBe(
+      'Circuit open',
+    );
+  });
+
+  test('has circuits, each in a state', () => {
+    expect(describeCircuit(circuit('closed', null))).toEqual({ tone: 'plain', label: 'Circuit closed' });
+    expect(describeCircuit(circuit('closed', later)).label).toBe('Paused');
+    expect(describeCircuit(circuit('open', later)).tone).toBe('bad');
+    const shut = (accounts: number) => ({ ...circuit('closed', null), accounts_shut: accounts });
+    expect(describeCircuit(shut(1))).toEqual({ tone: 'warn', label: 'Circuit open for 1 account' });
+    expect(describeCircuit(shut(2)).label).toBe('Circuit open for 2 accounts');
+  });
+
+  test.each([
+    ['key', 401, 'Key rejected', 'rejected the key of this gateway (401)'],
+    ['key', 403, 'Key rejected', 'denied access (403)'],
+    ['key', null, 'Key rejected', 'rejected the key of this gateway.'],
+    ['credit', 402, 'No credit', 'requires payment (402)'],
+    ['model', 410, 'Unknown model', 'does not know the model (410)'],
+  ] as const)(
+    'whose operator has to act (%s, %p) says so before anything else',
+    (kind, status, label, words) => {
+      const setback = { kind, upstream_status: status, at: later };
+      expect(describeCircuit({ ...circuit('open', later), setback })).toEqual({ tone: 'bad', label });
+      expect(explainSetback(setback)).toContain(words);
+    },
+  );
+
+  test('fails a share of its attempts, where there are any', () => {
+    expect(failedShare({ attempts: 0, failed: 0 })).toBeNull();
+    expect(failedShare({ attempts: 4, failed: 1 })).toBe(0.25);
+  });
+});
+
+describe('a heartbeat', () => {
+  const now = new Date('2026-01-01T12:00:00Z');
+  const ago = (ageMs: number) => heartbeatAge(new Date(now.getTime() - ageMs), now);
+
+  test('is shown in seconds as long as they matter', () => {
+    expect(ago(0)).toBe('0 s ago');
+    expect(ago(2_400)).toBe('2 s ago');
+    expect(ago(59_400)).toBe('59 s ago');
+    expect(ago(60_000)).toBe('1 minute ago');
+    expect(ago(3 * 3_600_000)).toBe('3 hours ago');
+  });
+
+  test('never comes from the future', () => {
+    expect(ago(-5_000)).toBe('0 s ago');
+  });
+});
+
+describe('models of the catalogue', () => {
+  const model = (id: string, isCallable: boolean, provider: string): CatalogModel => ({
+    id,
+    name: id.toUpperCase(),
+    workload: 'chat',
+    is_enabled: true,
+    is_callable: isCallable,
+    reason: isCallable ? null : 'It has no price.',
+    providers: [{ id: provider, is_configured: true }],
+  });
+  const models = [model('swift', true, 'north'), model('slow', false, 'south')];
+  const idsOf = (...how: [words: string, shown: 'all' | 'callable' | 'not-callable']) =>
+    filterModels(models, ...how).map(({ id }) => id);
+
+  test('are found by ID, name and provider, in any case', () => {
+    expect(idsOf('', 'all')).toEqual(['swift', 'slow']);
+    expect(idsOf(' SWI ', 'all')).toEqual(['swift']);
+    expect(idsOf('South', 'all')).toEqual(['slow']);
+    expect(idsOf('east', 'all')).toEqual([]);
+  });
+
+  test('are those that can be called, or those that cannot', () => {
+    expect(idsOf('', 'callable')).toEqual(['swift']);
+    expect(idsOf('', 'not-callable')).toEqual(['slow']);
+  });
+});

@@ -1,0 +1,512 @@
+/** What a ledger remembers of accounts and keys is never relied on once it is outdated, nor is a hold that was lost. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { rmSync } from 'node:fs';
+import { SQL } from 'bun';
+import { createAccount } from '../../src/accounts/account-store.ts';
+import { auditLedger } from '../../src/audit/audit.ts';
+import { createKey } from '../../src/keys/key-store.ts';
+import { credit } from '../../src/ledger/credit.ts';
+import { Durability } from '../../src/ledger/durability.ts';
+import { maxRows } from '../../src/ledger/known-rows.ts';
+import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
+import type { Hold, Settlement } from '../../src/ledger/operations.ts';
+import { openSpool } from '../../src/ledger/spool.ts';
+import { Writer } from '../../src/ledger/writer.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { storePriceList } from '../../src/pricing/price-list-store.ts';
+import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import { startDelayingRelay } from '../support/delaying-relay.ts';
+import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/gateway.ts';
+import {
+  newAttempt,
+  newGeneration,
+  newHold,
+  newSettlement,
+  succeeded,
+} from '../support/ledger-operations.ts';
+
+const log = createLog('error', () => undefined);
+const folder = temporaryFolder();
+let database: TestDatabase;
+let priceListId: number;
+let ledger: Ledger;
+/** Another gateway on the same database. */
+let other: Ledger;
+
+function open(name: string): Ledger {
+  const connection = { application_name: name };
+  const openWriter = () => new SQL(database.url, { max: 1, bigint: true, connection });
+  return openLedger(openWriter, openSpool(folder, process.pid, newId()), log);
+}
+
+beforeAll(async () => {
+  database = await createDatabase();
+  priceListId = await storePriceList(database.sql, { version: '1', digest: '00'.repeat(32), content: {} });
+  ledger = open('first ledger');
+  other = open('second ledger');
+});
+
+afterAll(async () => {
+  await ledger.close();
+  await other.close();
+  await database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Customer = { accountId: string; keyId: string };
+
+async function customer(balance: bigint): Promise<Customer> {
+  const { id: accountId } = await createAccount(database.sql, 'Test', balance);
+  const created = await createKey(database.sql, {
+    accountId,
+    name: 'Test',
+    requestsPerMinute: 1_000_000,
+    maxConcurrent: 100_000,
+    monthlyLimit: null,
+    allowedModels: null,
+    expiresAt: null,
+  });
+  return { accountId, keyId: created?.id ?? '' };
+}
+
+const attempt = newAttempt();
+
+function hold(owner: Customer, amount: bigint, idempotencyHash: string | null = null): Hold {
+  const generation = newGeneration({ ...owner, priceListId }, { idempotencyHash });
+  return newHold(generation, newId(), amount, { attempts: [attempt] });
+}
+
+function settlement({ generation }: Hold, total: bigint | null, changes: Partial<Settlement> = {}) {
+  return newSettlement(generation, total, { attempts: [succeeded(attempt)], ...changes });
+}
+
+async function pay(by: Ledger, owner: Customer, total: bigint): Promise<void> {
+  const held = hold(owner, 2n * total);
+  expect(await by.hold(held)).toMatchObject({ outcome: 'held' });
+  expect(await by.settle(settlement(held, total))).toBe('settled');
+}
+
+async function money({ accountId }: Customer): Promise<{ balance: string; held: string }> {
+  const [row] = await database.sql<[{ balance: string; held: string }]>`
+    select (balance * 1e12)::bigint::text as balance, (held * 1e12)::bigint::text as held
+    from accounts where id = ${accountId}`;
+  return { ...row };
+}
+
+async function expectSound(): Promise<void> {
+  const findings = await auditLedger(database.sql);
+  expect(findings.filter(({ violations }) => violations > 0)).toEqual([]);
+}
+
+describe('what was remembered is not relied on', () => {
+  test('when another gateway has spent from the account', async () => {
+    const owner = await customer(100n);
+    await pay(ledger, owner, 10n);
+    await pay(other, owner, 20n);
+    const held = hold(owner, 70n);
+    expect(await ledger.hold(held)).toMatchObject({ outcome: 'held' });
+    expect(await other.hold(hold(owner, 1n))).toMatchObject({ code: 'insufficient_balance' });
+    expect(await ledger.settle(settlement(held, 5n))).toBe('settled');
+    expect(await money(owner)).toEqual({ balance: '65', held: '0' });
+    await expectSound();
+  });
+
+  test('when a credit arrives between a hold and its settlement, or after a denial', async () => {
+    const owner = await customer(100n);
+    const held = hold(owner, 60n);
+    await ledger.hold(held);
+    await credit(database.sql, owner.accountId, 50n, null);
+    expect(await ledger.settle(settlement(held, 60n))).toBe('settled');
+    expect(await ledger.hold(hold(owner, 91n))).toMatchObject({ code: 'insufficient_balance' });
+    await credit(database.sql, owner.accountId, 1n, null);
+    expect(await ledger.hold(hold(owner, 91n))).toMatchObject({ outcome: 'held' });
+    await expectSound();
+  });
+
+  test.each([
+    [
+      'limited',
+      (keyId: string) => database.sql`update api_keys set monthly_limit = 0 where id = ${keyId}`,
+      'monthly_spend_limit_exceeded',
+    ],
+    [
+      'revoked',
+      (keyId: string) => database.sql`update api_keys set revoked_at = now() where id = ${keyId}`,
+      'invalid_api_key',
+    ],
+    [
+      'expired',
+      (keyId: string) => database.sql`update api_keys set expires_at = now() where id = ${keyId}`,
+      'expired_api_key',
+    ],
+  ] as const)('when the key has been %s', async (_name, change, code) => {
+    const owner = await customer(100n);
+    await pay(ledger, owner, 10n);
+    await change(owner.keyId);
+    expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'denied', code });
+  });
+
+  test('when the key expires by itself', async () => {
+    const owner = await customer(100n);
+    await database.sql`update api_keys set expires_at = now() + interval '0.5 s' where id = ${owner.keyId}`;
+    let result = await ledger.hold(hold(owner, 1n));
+    while (result.outcome === 'held') result = await ledger.hold(hold(owner, 0n));
+    expect(result).toMatchObject({ outcome: 'denied', code: 'expired_api_key' });
+    const [{ isPast }] = await database.sql<[{ isPast: boolean }]>`
+      select expires_at <= clock_timestamp() as "isPast" from api_keys where id = ${owner.keyId}`;
+    expect(isPast).toBe(true);
+  });
+
+  test('when the account has been suspended, or is no longer', async () => {
+    const owner = await customer(100n);
+    await pay(ledger, owner, 10n);
+    await database.sql`update accounts set suspended_at = now() where id = ${owner.accountId}`;
+    expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'denied', code: 'invalid_api_key' });
+    await database.sql`update accounts set suspended_at = null where id = ${owner.accountId}`;
+    expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'held' });
+  });
+});
+
+test('a hold that another gateway has released is charged late, although the rest is up to date', async () => {
+  const owner = await customer(100n);
+  const held = hold(owner, 40n);
+  await ledger.hold(held);
+  const interrupted = { isHeld: false, status: 'failed', errorCode: 'gateway_interrupted' } as const;
+  expect(await other.settle(settlement(held, null, interrupted))).toBe('settled');
+  // After a lost connection it reads the account again, which leaves only the hold out of date.
+  await database.sql`
+    select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'first ledger'`;
+  expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ outcome: 'held' });
+  expect(await ledger.settle(settlement(held, 30n))).toBe('settled');
+  expect(await money(owner)).toEqual({ balance: '70', held: '1' });
+  await expectSound();
+});
+
+test('gateways that share accounts spend every balance exactly, and never more', async () => {
+  const owners = await Promise.all([customer(500n), customer(500n), customer(3n)]);
+  let spent = 0;
+  let denied = 0;
+  const spend = async (by: Ledger, turn: number) => {
+    for (let pair = 0; pair < 30; pair += 1) {
+      const held = hold(owners[(turn + pair) % owners.length] as Customer, 1n);
+      const result = await by.hold(held);
+      if (result.outcome === 'denied') denied += 1;
+      else {
+        expect(await by.settle(settlement(held, 1n))).toBe('settled');
+        spent += 1;
+      }
+    }
+  };
+  await Promise.all(
+    [ledger, other].flatMap((by) => Array.from({ length: 12 }, (_, turn) => spend(by, turn))),
+  );
+  const left = await Promise.all(owners.map(money));
+  expect(left.map(({ held }) => held)).toEqual(['0', '0', '0']);
+  expect(left.reduce((sum, { balance }) => sum + Number(balance), 0)).toBe(1003 - spent);
+  expect(left[2]?.balance).toBe('0');
+  expect(spent + denied).toBe(2 * 12 * 30);
+  await expectSound();
+});
+
+describe('a hold that the database lost in a crash', () => {
+  /** As after a crash that lost the transaction of the hold, and nothing else. */
+  async function lose({ generation }: Hold, amount: bigint): Promise<void> {
+    const { id, accountId, keyId } = generation;
+    await database.sql.begin(async (sql) => {
+      await sql`update accounts set held = held - ${`${amount}e-12`}::text::numeric where id = ${accountId}`;
+      await sql`update api_key_meters set held = held - ${`${amount}e-12`}::text::numeric, open_count = open_count - 1
+                where key_id = ${keyId}`;
+      await sql`delete from open_generations where id = ${id}`;
+    });
+  }
+
+  test('is still charged, once', async () => {
+    const owner = await customer(100n);
+    const held = hold(owner, 40n);
+    await ledger.hold(held);
+    await lose(held, 40n);
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    expect(await ledger.settle(settlement(held, 30n))).toBe('settled');
+    expect(await ledger.settle(settlement(held, 30n))).toBe('settled');
+    expect(await other.settle(settlement(held, 30n))).toBe('settled');
+    expect(await money(owner)).toEqual({ balance: '70', held: '0' });
+    const [row] =
+      await database.sql`select status, attempt_count from generations where id = ${held.generation.id}`;
+    expect({ ...row }).toEqual({ status: 'completed', attempt_count: 1 });
+    await expectSound();
+  });
+
+  test('is recorded although nothing is charged', async () => {
+    const owner = await customer(100n);
+    const held = hold(owner, 40n);
+    await ledger.hold(held);
+    await lose(held, 40n);
+    expect(await ledger.settle(settlement(held, null))).toBe('settled');
+    const [row] =
+      await database.sql`select status, error_code from generations where id = ${held.generation.id}`;
+    expect({ ...row }).toEqual({ status: 'failed', error_code: 'provider_unavailable' });
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    await expectSound();
+  });
+
+  test('takes what is left when the balance was spent meanwhile', async () => {
+    const owner = await customer(100n);
+    const held = hold(owner, 40n);
+    await ledger.hold(held);
+    await lose(held, 40n);
+    await pay(other, owner, 40n);
+    await pay(other, owner, 30n);
+    const delivered = settlement(held, 35n, { onInsufficientBalance: 'write_off' });
+    expect(await ledger.settle(delivered)).toBe('short');
+    expect(await money(owner)).toEqual({ balance: '0', held: '0' });
+    await expectSound();
+  });
+
+  test('leaves nothing behind when it was never confirmed', async () => {
+    const owner = await customer(100n);
+    const never = hold(owner, 40n);
+    expect(await ledger.settle(settlement(never, null, { isHeld: false }))).toBe('interrupted');
+    expect(await database.sql`select 1 from generations where id = ${never.generation.id}`).toHaveLength(0);
+  });
+
+  test('is not charged when its idempotency key was claimed by another request meanwhile', async () => {
+    const owner = await customer(100n);
+    const name = 'ab'.repeat(32);
+    const held = hold(owner, 40n, name);
+    await database.sql`
+      insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at)
+      values (${owner.keyId}, decode(${name}, 'hex'), decode(${name}, 'hex'), ${held.generation.id}, ${newId()},
+              now() + interval '1 day')`;
+    await ledger.hold(held);
+    await lose(held, 40n);
+    await database.sql`update idempotent_requests set request_id = ${newId()} where key_id = ${owner.keyId}`;
+    expect(await ledger.settle(settlement(held, 30n))).toBe('interrupted');
+    expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    await expectSound();
+  });
+});
+
+test('a settlement is confirmed only when it is durable, and counts once even if that had to be checked again', async () => {
+  const owner = await customer(1_000n);
+  const cutting = (async () => {
+    for (let cut = 0; cut < 10; cut += 1) {
+      await database.sql`
+        select pg_terminate_backend(pid) from pg_stat_activity
+        where application_name = 'first ledger' and query like '%pg_logical_emit_message%'`;
+      await Bun.sleep(5);
+    }
+  })();
+  const payAll = async () => {
+    for (let pair = 0; pair < 5; pair += 1) await pay(ledger, owner, 10n);
+  };
+  // Several at once: one alone would be durable by itself.
+  await Promise.all(Array.from({ length: 4 }, payAll));
+  await cutting;
+  expect(await money(owner)).toEqual({ balance: '800', held: '0' });
+  await expectSound();
+}, 60_000);
+
+/** One batch is out of date about an account; the next touches the same account and one that has to be read first. */
+async function overtaken<Result>(known: Customer, second: () => Promise<Result>): Promise<Result> {
+  const crediting = await database.sql.reserve();
+  const reading = await database.sql.reserve();
+  await crediting.unsafe('begin');
+  await credit(crediting, known.accountId, 1n, null);
+  // Keeps ledger_read waiting, but not a ledger_commit that fails at its first update.
+  await reading.unsafe('begin; lock table api_keys in access exclusive mode');
+  const first = ledger.hold(hold(known, 1n));
+  await waitingLedgers(1);
+  const result = second();
+  // Sent behind the first on the same connection, where nobody can see it, and before that gives up waiting.
+  await Bun.sleep(20);
+  await crediting.unsafe('commit');
+  await eventually('the read', async () => {
+    const [waiting] = await database.sql`
+      select 1 from pg_stat_activity where application_name = 'first ledger' and wait_event_type = 'Lock'
+        and query like '%ledger_read%'`;
+    return waiting !== undefined;
+  });
+  await reading.unsafe('commit');
+  await crediting.release();
+  await reading.release();
+  expect(await first).toMatchObject({ outcome: 'held' });
+  return await result;
+}
+
+/** Waits until this many statements of the first ledger wait for a lock. */
+async function waitingLedgers(count: number): Promise<void> {
+  await eventually('a lock to be waited for', async () => {
+    const rows = await database.sql`
+      select 1 from pg_stat_activity where application_name = 'first ledger' and wait_event_type = 'Lock'`;
+    return rows.length >= count;
+  });
+}
+
+describe('an account that was forgotten while another one of its batch was read', () => {
+  test('is not denied a hold', async () => {
+    const known = await customer(1000n);
+    const unknown = await customer(1000n);
+    await pay(ledger, known, 10n);
+    const [result] = await overtaken(known, () =>
+      Promise.all([ledger.hold(hold(known, 1n)), ledger.hold(hold(unknown, 1n))]),
+    );
+    expect(result).toMatchObject({ outcome: 'held' });
+  });
+
+  test('is charged', async () => {
+    const known = await customer(1000n);
+    const unknown = await customer(1000n);
+    const held = hold(known, 100n);
+    await ledger.hold(held);
+    const [result] = await overtaken(known, () =>
+      Promise.all([ledger.settle(settlement(held, 30n)), ledger.hold(hold(unknown, 1n))]),
+    );
+    expect({ result, ...(await money(known)) }).toEqual({ result: 'settled', balance: '971', held: '1' });
+  });
+
+  test('is charged when it made room for the other', async () => {
+    const oldest = await customer(1000n);
+    const unknown = await customer(1000n);
+    const held = hold(oldest, 100n);
+    await ledger.hold(held);
+    const others = await database.sql<Customer[]>`
+      with account as (
+        insert into accounts (id, name) select gen_random_uuid(), 'Crowd' from generate_series(1, ${maxRows - 1}::int) returning id
+      ), key as (
+        insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, max_concurrent)
+        select gen_random_uuid(), id, 'Crowd', sha256(id::text::bytea), 'hint', 1000000, 1000 from account
+        returning id, account_id
+      ), meter as (
+        insert into api_key_meters (key_id) select id from key
+      )
+      select account_id as "accountId", id as "keyId" from key`;
+    for (let from = 0; from < others.length; from += 256)
+      await Promise.all(
+        others
+          .slice(from, from + 256)
+          .map((owner) => ledger.count({ kind: 'count', generation: { id: newId(), ...owner } })),
+      );
+    const [result] = await Promise.all([
+      ledger.settle(settlement(held, 30n)),
+      ledger.hold(hold(unknown, 1n)),
+    ]);
+    expect({ result, ...(await money(oldest)) }).toEqual({ result: 'settled', balance: '970', held: '0' });
+  }, 60_000);
+});
+
+describe('a row that stays locked', () => {
+  test('is not one of the ledger when a key is renamed', async () => {
+    const owner = await customer(1_000n);
+    const renaming = await database.sql.reserve();
+    await renaming.unsafe('begin');
+    await renaming`update api_keys set name = 'Other' where id = ${owner.keyId}`;
+    await pay(ledger, owner, 1n);
+    await renaming.unsafe('rollback');
+    await renaming.release();
+  });
+
+  test('is freed when the transaction that changes a key stays idle', async () => {
+    const owner = await customer(1_000n);
+    const changing = new SQL(database.url, { max: 1 });
+    const connection = await changing.reserve();
+    await connection.unsafe('begin');
+    await connection`update api_keys set monthly_limit = 1 where id = ${owner.keyId}`;
+    const timeout = async () => (await connection`show idle_in_transaction_session_timeout`.values())[0];
+    expect(await timeout()).toEqual(['5s']);
+    await connection.unsafe('rollback');
+    expect(await timeout()).toEqual(['0']);
+    await connection.release();
+    await changing.close();
+  });
+});
+
+test('a hold that was given up stays released when its batch is tried again', async () => {
+  const frozen = open('frozen ledger');
+  const owner = await customer(1_000n);
+  await pay(frozen, owner, 10n);
+  const sessions = await database.sql<{ pid: number }[]>`
+    select pid from pg_stat_activity where application_name = 'frozen ledger' and datname = current_database()`;
+  for (const { pid } of sessions) process.kill(pid, 'SIGSTOP');
+  const late = frozen.hold(hold(owner, 100n)).catch(() => 'given up');
+  expect(await late).toBe('given up');
+  // Until the statement is rejected for being too old.
+  await Bun.sleep(1_500);
+  for (const { pid } of sessions) process.kill(pid, 'SIGCONT');
+  await eventually('the release', () => !frozen.isBusy());
+  await pay(frozen, owner, 10n);
+  expect(await money(owner)).toEqual({ balance: '980', held: '0' });
+  await frozen.close();
+}, 60_000);
+
+test('a hold that arrives after it was given up and released leaves nothing held', async () => {
+  const relay = await startDelayingRelay(database.url);
+  const openWriter = () => new SQL(relay.url, { max: 1, bigint: true });
+  const delayed = openLedger(openWriter, openSpool(folder, process.pid, newId()), log);
+  const owner = await customer(1_000n);
+  await pay(delayed, owner, 10n);
+  relay.keep();
+  const late = hold(owner, 100n);
+  expect(await delayed.hold(late).catch(() => 'given up')).toBe('given up');
+  relay.breakOff();
+  await eventually('the release', () => !delayed.isBusy());
+  await relay.deliver();
+  const open = await database.sql`select id from open_generations where id = ${late.generation.id}`;
+  expect({ open: open.length, ...(await money(owner)) }).toEqual({ open: 0, balance: '990', held: '0' });
+  await delayed.close();
+  relay.close();
+}, 60_000);
+
+describe('a session', () => {
+  test('that the database has ended for being idle in a transaction is replaced', async () => {
+    const writer = new Writer(() => new SQL(database.url, { max: 1 }), 'set lock_timeout = 0', 10_000, log);
+    const failed = writer.use(async (connection) => {
+      await connection`set idle_in_transaction_session_timeout = 1`;
+      await connection.unsafe('begin');
+      await Bun.sleep(100);
+      await connection`select 1`;
+    });
+    expect(await failed.catch(() => 'failed')).toBe('failed');
+    expect(await writer.use((connection) => connection`select 1 as one`)).toHaveLength(1);
+    await writer.close();
+  });
+
+  test('is replaced together with the other one when they are with different servers, and confirms nothing', async () => {
+    // Another database of the same server counts as another server.
+    const promoted = await createDatabase();
+    const open = () => new SQL(urls.shift() ?? promoted.url, { max: 1, bigint: true });
+    const urls = [database.url, promoted.url];
+    const committing = new Writer(open, 'set lock_timeout = 0', 10_000, log);
+    const flushing = new Writer(open, 'set lock_timeout = 0', 10_000, log);
+    const durability = new Durability(flushing, committing);
+    const session = await durability.session();
+    const { server } = await committing.use(async (_connection, current) => current);
+    expect(await durability.confirm(session, server).catch(() => 'unknown')).toBe('unknown');
+    expect([committing.current, flushing.current]).toEqual([null, null]);
+    const next = await committing.use(async (_connection, current) => current);
+    await durability.confirm(await durability.session(), next.server);
+    await committing.close();
+    await flushing.close();
+    await promoted.close();
+  });
+
+  test('confirms what was committed since it began, and nothing from an earlier session', async () => {
+    const openWriter = () =>
+      new SQL(database.url, { max: 1, connection: { application_name: 'confirming' } });
+    const writer = new Writer(openWriter, 'set lock_timeout = 0', 10_000, log);
+    const durability = new Durability(writer, writer);
+    const session = await durability.session();
+    const { server } = session;
+    await durability.confirm(session, server);
+    await database.sql`
+      select pg_terminate_backend(pid, 5000) from pg_stat_activity where application_name = 'confirming'`;
+    // The first to use the connection finds it broken, and the next one gets another.
+    expect(await durability.confirm(session, server).catch(() => 'unknown')).toBe('unknown');
+    expect(await durability.confirm(session, server).catch(() => 'unknown')).toBe('unknown');
+    const next = await durability.session();
+    expect(next).not.toBe(session);
+    await durability.confirm(next, server);
+    await writer.close();
+  });
+});

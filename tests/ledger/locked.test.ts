@@ -1,0 +1,232 @@
+/** An account or a key that another transaction keeps locked holds up only its own operations. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { rmSync } from 'node:fs';
+import { SQL } from 'bun';
+import { createAccount } from '../../src/accounts/account-store.ts';
+import { auditLedger } from '../../src/audit/audit.ts';
+import { createKey } from '../../src/keys/key-store.ts';
+import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
+import type { Hold } from '../../src/ledger/operations.ts';
+import { openSpool } from '../../src/ledger/spool.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { storePriceList } from '../../src/pricing/price-list-store.ts';
+import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/gateway.ts';
+import {
+  newAttempt,
+  newGeneration,
+  newHold,
+  newSettlement,
+  succeeded,
+} from '../support/ledger-operations.ts';
+
+const log = createLog('error', () => undefined);
+const folder = temporaryFolder();
+const nodeId = newId();
+const attempt = newAttempt();
+let database: TestDatabase;
+let priceListId: number;
+/** Two gateways on one database. */
+let ledgers: readonly Ledger[];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  priceListId = await storePriceList(database.sql, { version: '1', digest: '00'.repeat(32), content: {} });
+  const connection = { application_name: 'locked ledger' };
+  ledgers = [1, 2].map(() =>
+    openLedger(
+      () => new SQL(database.url, { max: 1, bigint: true, connection }),
+      openSpool(folder, process.pid, newId()),
+      log,
+    ),
+  );
+}, 60_000);
+
+afterAll(async () => {
+  await Promise.all(ledgers.map((ledger) => ledger.close()));
+  await database.close();
+  rmSync(folder, { recursive: true, force: true });
+});
+
+type Customer = { accountId: string; keyId: string };
+
+async function customer(balance: bigint): Promise<Customer> {
+  const { id: accountId } = await createAccount(database.sql, 'Test', balance);
+  return await anotherKey(accountId);
+}
+
+async function anotherKey(accountId: string): Promise<Customer> {
+  const created = await createKey(database.sql, {
+    accountId,
+    name: 'Test',
+    requestsPerMinute: 1_000_000,
+    maxConcurrent: 100_000,
+    monthlyLimit: null,
+    allowedModels: null,
+    expiresAt: null,
+  });
+  return { accountId, keyId: created?.id ?? '' };
+}
+
+function hold(owner: Customer, amount: bigint): Hold {
+  return newHold(newGeneration({ ...owner, priceListId }), nodeId, amount, { attempts: [attempt] });
+}
+
+function settlement({ generation }: Hold, total: bigint) {
+  return newSettlement(generation, total, { attempts: [succeeded(attempt)] });
+}
+
+async function pay(by: Ledger, owner: Customer): Promise<void> {
+  const held = hold(owner, 2n);
+  expect(await by.hold(held)).toMatchObject({ outcome: 'held' });
+  expect(await by.settle(settlement(held, 1n))).toBe('settled');
+}
+
+async function money({ accountId }: Customer): Promise<{ balance: string; held: string }> {
+  const [row] = await database.sql<[{ balance: string; held: string }]>`
+    select (balance * 1e12)::bigint::text as balance, (held * 1e12)::bigint::text as held
+    from accounts where id = ${accountId}`;
+  return { ...row };
+}
+
+async function payOften(by: Ledger, owner: Customer): Promise<void> {
+  for (let pair = 0; pair < 50; pair += 1) await pay(by, owner);
+}
+
+const ended = () => 'a call ended';
+
+type Row = 'account' | 'key';
+
+/** Keeps a row locked until the function that it returns is called. */
+async function lock(row: Row, { accountId, keyId }: Customer): Promise<() => Promise<void>> {
+  const locking = await database.sql.reserve();
+  await locking.unsafe('begin');
+  if (row === 'account') await locking`select 1 from accounts where id = ${accountId} for update`;
+  else await locking`select 1 from api_key_meters where key_id = ${keyId} for update`;
+  return async () => {
+    await locking.unsafe('rollback');
+    await locking.release();
+  };
+}
+
+const cases = (['account', 'key'] as const).flatMap((row) =>
+  [1, 2].flatMap((gateways) => [1, 5, 30].map((clients) => [row, gateways, clients] as const)),
+);
+
+test.each(cases)(
+  'a locked %s on %i gateways, with %i clients that hold and as many that settle: the others go on',
+  async (row, gateways, clients) => {
+    const used = ledgers.slice(0, gateways);
+    const ledgerOf = (client: number) => used[client % gateways] as Ledger;
+    const locked = await customer(1_000n);
+    const others = await Promise.all(used.map(() => customer(1_000n)));
+    const toSettle = Array.from({ length: clients }, () => hold(locked, 2n));
+    for (const [client, held] of toSettle.entries()) await ledgerOf(client).hold(held);
+
+    const unlock = await lock(row, locked);
+    const calls = toSettle.flatMap((held, client) => [
+      ledgerOf(client).settle(settlement(held, 1n)),
+      ledgerOf(client).hold(hold(locked, 2n)),
+    ]);
+    // The calls give up after some seconds: not enough for so many pairs if batches had to wait for the lock.
+    const paying = Promise.all(used.map((by, index) => payOften(by, others[index] as Customer)));
+    const first = await Promise.race([
+      paying.then(() => 'the others are done'),
+      ...calls.map((call) => call.then(ended, ended)),
+    ]);
+    await unlock();
+    expect(first).toBe('the others are done');
+    await Promise.all(calls);
+    expect(await money(locked)).toEqual({ balance: `${1_000 - clients}`, held: `${2 * clients}` });
+  },
+  60_000,
+);
+
+test('a locked Generation holds up others no more than an account', async () => {
+  const [ledger] = ledgers as [Ledger];
+  const locked = await customer(1_000n);
+  const held = hold(locked, 2n);
+  await ledger.hold(held);
+  const locking = await database.sql.reserve();
+  await locking.unsafe('begin');
+  await locking`select 1 from open_generations where id = ${held.generation.id} for update`;
+  // In one batch with another customer, who has to be distinguished.
+  const other = await customer(1_000n);
+  const call = ledger.settle(settlement(held, 1n));
+  expect(await ledger.hold(hold(other, 2n))).toMatchObject({ outcome: 'held' });
+  const paying = payOften(ledger, other).then(() => 'the others are done');
+  const first = await Promise.race([paying, call.then(ended, ended)]);
+  await locking.unsafe('rollback');
+  await locking.release();
+  expect(first).toBe('the others are done');
+  expect(await call).toBe('settled');
+  expect(await money(locked)).toEqual({ balance: '999', held: '0' });
+});
+
+test('a locked key leaves the other keys of its account alone', async () => {
+  const [ledger] = ledgers as [Ledger];
+  const locked = await customer(1_000n);
+  const other = await anotherKey(locked.accountId);
+  const unlock = await lock('key', locked);
+  const call = ledger.hold(hold(locked, 2n));
+  const paying = payOften(ledger, other).then(() => 'the others are done');
+  const first = await Promise.race([paying, call.then(ended, ended)]);
+  await unlock();
+  expect(first).toBe('the others are done');
+  expect(await call).toMatchObject({ outcome: 'held' });
+});
+
+test('of many locked accounts, one that is free again does not wait for the rest', async () => {
+  const [ledger] = ledgers as [Ledger];
+  const locked = await Promise.all(Array.from({ length: 20 }, () => customer(1_000n)));
+  const locking = await database.sql.reserve();
+  await locking.unsafe('begin');
+  for (const { accountId } of locked)
+    await locking`select 1 from accounts where id = ${accountId} for update`;
+  const freed = await customer(1_000n);
+  const unlock = await lock('account', freed);
+  const calls = locked.map((owner) => ledger.hold(hold(owner, 2n)));
+  const call = ledger.hold(hold(freed, 2n));
+  await payOften(ledger, await customer(1_000n));
+  await unlock();
+  expect(await Promise.race([call, ...calls.map((other) => other.then(ended, ended))])).toMatchObject({
+    outcome: 'held',
+  });
+  await locking.unsafe('rollback');
+  await locking.release();
+  await Promise.all(calls);
+});
+
+test('a hold that was given up while its account was locked leaves nothing held, and what is settled late is charged', async () => {
+  const [ledger] = ledgers as [Ledger];
+  const locked = await customer(1_000n);
+  const held = [hold(locked, 2n), hold(locked, 2n)];
+  for (const one of held) await ledger.hold(one);
+  const unlock = await lock('account', locked);
+  const givenUp: number[] = [];
+  const late: number[] = [];
+  // The client of the last one has already waited for something else.
+  const holding = [0, 0, 0, 0, 3_900].map((waitedMs) =>
+    ledger.hold(hold(locked, 2n), waitedMs).catch(() => givenUp.push(waitedMs)),
+  );
+  const settling = held.map(async (one, index) => {
+    const waitedMs = index * 3_000;
+    expect(await ledger.settle(settlement(one, 1n), undefined, waitedMs)).toBe('late');
+    late.push(waitedMs);
+  });
+  await Promise.all([...holding, ...settling]);
+  expect(givenUp).toEqual([3_900, 0, 0, 0, 0]);
+  expect(late).toEqual([3_000, 0]);
+  await unlock();
+  await pay(ledger, locked);
+  await eventually('the releases and the settlements', () => ledger.counts().unsettled === 0);
+  expect(await money(locked)).toEqual({ balance: '997', held: '0' });
+}, 60_000);
+
+test('the ledger is sound after all of that', async () => {
+  await eventually('what was late', () => ledgers.every((ledger) => ledger.counts().unsettled === 0));
+  const findings = await auditLedger(database.sql);
+  expect(findings.filter(({ violations }) => violations > 0)).toEqual([]);
+});
