@@ -1,4 +1,4 @@
--- The two halves of a ledger transaction (src/ledger/locked-commit.ts): lock and read everything that a batch of holds and
+-- The two halves of a ledger transaction (src/ledger/commit.ts): lock and read everything that a batch of holds and
 -- settlements touches, and write what was decided. As functions, each is one round trip with plans that are kept.
 -- Amounts cross the wire as whole numbers of 1e-12 USD, the unit that the gateway counts in.
 

@@ -260,6 +260,15 @@ test('SQL gets its values as parameters: no template builds a statement from tex
   ]);
 });
 
+test('migrations that databases may have applied are never changed, not even their comments', () => {
+  const newest = 20;
+  const names = readdirSync(join(root, 'migrations')).filter((name) => Number.parseInt(name, 10) <= newest);
+  const hasher = new Bun.CryptoHasher('sha256');
+  for (const name of names.toSorted()) hasher.update(readFileSync(join(root, 'migrations', name)));
+  expect(names).toHaveLength(newest);
+  expect(hasher.digest('hex')).toBe('62ba509992aebe81ab32843fc8dc7256142186a64103cd0c4245da33634536d7');
+});
+
 test('JSON from outside is parsed within bounds: elsewhere only what this project wrote, or the operator', () => {
   const parsers = sources
     .filter(({ text }) => /\bJSON\.parse\b|\bJSON as\b|\.json\(\)/.test(withoutComments(text)))
