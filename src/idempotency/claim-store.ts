@@ -16,8 +16,8 @@ export type ClaimState = Readonly<{
 }>;
 
 const retentionHours = 24;
-/** A client waits for what is read here, and the driver may take much longer to report that the database is gone. */
-const readPatienceMs = 3_000;
+/** A client is waiting, and the driver may take much longer to report that the database is gone. */
+export const readPatienceMs = 3_000;
 /** How long a node has to store or release a request after its Generation has ended. */
 const afterthoughtSeconds = 30;
 
@@ -124,12 +124,11 @@ export async function readStoredBytes(
   start: number,
   length: number,
 ): Promise<Readonly<{ bytes: Uint8Array; totalBytes: number }> | null> {
-  const reading = sql<{ bytes: Uint8Array; total: number }[]>`
+  const [row] = await sql<{ bytes: Uint8Array; total: number }[]>`
     select substring(stored from ${start + 1} for ${length}) as bytes, octet_length(stored) as total
     from idempotent_requests,
          lateral (select case chosen when 'whole' then staged when 'short' then staged_when_short else answer end) as of_request (stored)
     where key_id = ${keyId} and name_hash = decode(${idempotencyHash}, 'hex') and request_id = ${requestId} and stored is not null`;
-  const [row] = await within(readPatienceMs, reading);
   return row === undefined ? null : { bytes: row.bytes, totalBytes: row.total };
 }
 

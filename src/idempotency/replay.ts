@@ -2,7 +2,8 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
-import { type IdempotentRequest, identityOf, readStoredBytes } from './claim-store.ts';
+import { within } from '../lib/within.ts';
+import { type IdempotentRequest, identityOf, readPatienceMs, readStoredBytes } from './claim-store.ts';
 import { EncryptedResponse, openingBytes } from './encryption.ts';
 import type { KeySlots } from './key-slots.ts';
 
@@ -29,7 +30,8 @@ export async function openStored(
   request: IdempotentRequest,
   requestId: string,
 ): Promise<OpenedResponse | null> {
-  const opening = await readStoredBytes(sql, request, requestId, 0, openingBytes);
+  const reading = readStoredBytes(sql, request, requestId, 0, openingBytes);
+  const opening = await within(readPatienceMs, reading);
   if (opening === null) return null;
   try {
     const encrypted = new EncryptedResponse(opening.bytes, opening.totalBytes, key, identityOf(request));
