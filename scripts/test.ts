@@ -112,17 +112,17 @@ async function runTests(selected: readonly string[] | null, options: readonly st
   ];
   const paths = selected?.map((file) => `./${file}`) ?? [];
   const command = [process.execPath, 'test', ...settings, ...options, ...paths];
-  const child = Bun.spawn(['env', ...folders, ...command], {
-    cwd: root,
-    stdin: 'ignore',
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
   const total = selected?.length ?? allFiles.length;
   const printer = new ProgressPrinter(total, process.stdout.isTTY, write);
   const endedBefore = readdirSync(seenErrors).length;
   const watcher = watch(seenErrors, () => {
     printer.setLeft(total - (readdirSync(seenErrors).length - endedBefore));
+  });
+  const child = Bun.spawn(['env', ...folders, ...command], {
+    cwd: root,
+    stdin: 'ignore',
+    stdout: 'pipe',
+    stderr: 'pipe',
   });
   const forward = async (stream: ReadableStream<Uint8Array>): Promise<string> => {
     let output = '';

@@ -7,8 +7,8 @@ import { type Finding, good, warning } from './finding.ts';
 export const doctorName = 'tollgate-doctor';
 
 const busyShare = 0.8;
-/** Besides DATABASE_POOL: three for the ledger, and one each for the heartbeat, dead nodes, `LISTEN` and maintenance. */
-const ownConnections = 7;
+/** Besides DATABASE_POOL: two for the ledger, and one each for the heartbeat, dead nodes, `LISTEN` and maintenance. */
+const ownConnections = 6;
 
 type Facts = {
   user: string;

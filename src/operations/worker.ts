@@ -35,7 +35,7 @@ export function followParent(signals: SignalControl): Parent {
     asked = Promise.withResolvers();
     send({ kind: 'sandbox' });
     const url = await asked.promise;
-    if (url === null) throw new OperatorError('The sandbox provider does not start.');
+    if (url === null) throw new OperatorError('The sandbox provider could not be started.');
     return url;
   }
 
