@@ -85,14 +85,14 @@ function respondEarly(
  * few seconds the headers are sent, and then a comment every few seconds. Comments are not part of the response:
  * SSE parsers skip them, and they are not stored for retries.
  */
-export const maxSilenceMs = 5_000;
+const maxSilenceMs = 5_000;
 const comment = ': keep-alive\n\n';
-const deadlines = new Deadlines();
+export const silenceDeadlines = new Deadlines();
 
 /** What `opening` resolves to; null when it takes so long that the client needs a sign of life. */
 function unlessSilent(opening: Promise<OpenedStream>): Promise<OpenedStream | null> {
   const { promise, resolve, reject } = Promise.withResolvers<OpenedStream | null>();
-  const deadline = deadlines.start(maxSilenceMs, () => resolve(null));
+  const deadline = silenceDeadlines.start(maxSilenceMs, () => resolve(null));
   opening.then(
     (opened) => {
       deadline.clear();

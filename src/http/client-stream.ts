@@ -8,7 +8,7 @@ import { Deadlines } from '../lib/deadlines.ts';
 const stalledMs = 30_000;
 /** As long as a provider's whole answer may be. */
 const maxTranscript = 33_554_432;
-const deadlines = new Deadlines();
+export const stallDeadlines = new Deadlines();
 
 export class ClientStream {
   /** Null for a client that left before anything could be written. */
@@ -65,7 +65,7 @@ export class ClientStream {
   }
 
   async #waitFor(taken: Promise<unknown>): Promise<void> {
-    const deadline = deadlines.start(stalledMs, () => {
+    const deadline = stallDeadlines.start(stalledMs, () => {
       this.#isStalled = true;
       this.leave();
     });

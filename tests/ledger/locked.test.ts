@@ -21,6 +21,7 @@ import {
   newSettlement,
   succeeded,
 } from '../support/ledger-operations.ts';
+import { expectNoSlowdown } from '../support/slowdown.ts';
 
 const log = createLog('error', () => undefined);
 const folder = temporaryFolder();
@@ -97,6 +98,12 @@ async function payOften(by: Ledger, owner: Customer): Promise<void> {
 
 const ended = () => 'a call ended';
 
+/** Once nothing is unsettled any more. */
+async function moneyAtRest(owner: Customer): Promise<{ balance: string; held: string }> {
+  await eventually('everything is settled', () => ledgers.every((ledger) => ledger.counts().unsettled === 0));
+  return await money(owner);
+}
+
 type Row = 'account' | 'key';
 
 /** Keeps a row locked until the function that it returns is called. */
@@ -122,24 +129,24 @@ test.each(cases)(
     const ledgerOf = (client: number) => used[client % gateways] as Ledger;
     const locked = await customer(1_000n);
     const others = await Promise.all(used.map(() => customer(1_000n)));
-    const toSettle = Array.from({ length: clients }, () => hold(locked, 2n));
-    for (const [client, held] of toSettle.entries()) await ledgerOf(client).hold(held);
-
-    const unlock = await lock(row, locked);
-    const calls = toSettle.flatMap((held, client) => [
-      ledgerOf(client).settle(settlement(held, 1n)),
-      ledgerOf(client).hold(hold(locked, 2n)),
-    ]);
-    // The calls give up after some seconds: not enough for so many pairs if batches had to wait for the lock.
-    const paying = Promise.all(used.map((by, index) => payOften(by, others[index] as Customer)));
-    const first = await Promise.race([
-      paying.then(() => 'the others are done'),
-      ...calls.map((call) => call.then(ended, ended)),
-    ]);
-    await unlock();
-    expect(first).toBe('the others are done');
-    await Promise.all(calls);
-    expect(await money(locked)).toEqual({ balance: `${1_000 - clients}`, held: `${2 * clients}` });
+    const payAll = () => Promise.all(used.map((by, index) => payOften(by, others[index] as Customer)));
+    let charged = 0;
+    let held = 0;
+    await expectNoSlowdown(payAll, async (paying) => {
+      const toSettle = Array.from({ length: clients }, () => hold(locked, 2n));
+      for (const [client, one] of toSettle.entries()) await ledgerOf(client).hold(one);
+      const unlock = await lock(row, locked);
+      const settling = toSettle.map((one, client) => ledgerOf(client).settle(settlement(one, 1n)));
+      const holding = toSettle.map((_, client) => ledgerOf(client).hold(hold(locked, 2n)));
+      const ended = Promise.allSettled(holding);
+      await paying();
+      await unlock();
+      await Promise.all(settling);
+      charged += clients;
+      // On a machine that is slow enough, some have given up.
+      held += (await ended).filter(({ status }) => status === 'fulfilled').length;
+    });
+    expect(await moneyAtRest(locked)).toEqual({ balance: `${1_000 - charged}`, held: `${2 * held}` });
   },
   60_000,
 );
@@ -147,36 +154,45 @@ test.each(cases)(
 test('a locked Generation holds up others no more than an account', async () => {
   const [ledger] = ledgers as [Ledger];
   const locked = await customer(1_000n);
-  const held = hold(locked, 2n);
-  await ledger.hold(held);
-  const locking = await database.sql.reserve();
-  await locking.unsafe('begin');
-  await locking`select 1 from open_generations where id = ${held.generation.id} for update`;
-  // In one batch with another customer, who has to be distinguished.
   const other = await customer(1_000n);
-  const call = ledger.settle(settlement(held, 1n));
-  expect(await ledger.hold(hold(other, 2n))).toMatchObject({ outcome: 'held' });
-  const paying = payOften(ledger, other).then(() => 'the others are done');
-  const first = await Promise.race([paying, call.then(ended, ended)]);
-  await locking.unsafe('rollback');
-  await locking.release();
-  expect(first).toBe('the others are done');
-  expect(await call).toBe('settled');
-  expect(await money(locked)).toEqual({ balance: '999', held: '0' });
-});
+  let charged = 0;
+  await expectNoSlowdown(
+    () => payOften(ledger, other),
+    async (paying) => {
+      const held = hold(locked, 2n);
+      await ledger.hold(held);
+      const locking = await database.sql.reserve();
+      await locking.unsafe('begin');
+      await locking`select 1 from open_generations where id = ${held.generation.id} for update`;
+      // In one batch with another customer, who has to be distinguished.
+      const call = ledger.settle(settlement(held, 1n));
+      const beside = hold(other, 2n);
+      expect(await ledger.hold(beside)).toMatchObject({ outcome: 'held' });
+      await paying();
+      await locking.unsafe('rollback');
+      await locking.release();
+      await call;
+      charged += 1;
+    },
+  );
+  expect(await moneyAtRest(locked)).toEqual({ balance: `${1_000 - charged}`, held: '0' });
+}, 60_000);
 
 test('a locked key leaves the other keys of its account alone', async () => {
   const [ledger] = ledgers as [Ledger];
   const locked = await customer(1_000n);
   const other = await anotherKey(locked.accountId);
-  const unlock = await lock('key', locked);
-  const call = ledger.hold(hold(locked, 2n));
-  const paying = payOften(ledger, other).then(() => 'the others are done');
-  const first = await Promise.race([paying, call.then(ended, ended)]);
-  await unlock();
-  expect(first).toBe('the others are done');
-  expect(await call).toMatchObject({ outcome: 'held' });
-});
+  await expectNoSlowdown(
+    () => payOften(ledger, other),
+    async (paying) => {
+      const unlock = await lock('key', locked);
+      const ended = Promise.allSettled([ledger.hold(hold(locked, 2n))]);
+      await paying();
+      await unlock();
+      await ended;
+    },
+  );
+}, 60_000);
 
 test('of many locked accounts, one that is free again does not wait for the rest', async () => {
   const [ledger] = ledgers as [Ledger];

@@ -1,4 +1,5 @@
 /** Loaded before a gateway: a client that reads nothing is given up after two seconds instead of thirty. */
-import { replaceDeadline } from './replace-deadline.ts';
+import { stallDeadlines } from '../../src/http/client-stream.ts';
+import { replaceDuration } from './replace-duration.ts';
 
-replaceDeadline(30_000, 2_000);
+replaceDuration(stallDeadlines, 2_000);

@@ -1,5 +1,5 @@
 /** Loaded before a gateway: however busy the machine is, no stream is silent for long enough to get a comment. */
-import { maxSilenceMs } from '../../src/chat/stream.ts';
-import { replaceDeadline } from './replace-deadline.ts';
+import { silenceDeadlines } from '../../src/chat/stream.ts';
+import { replaceDuration } from './replace-duration.ts';
 
-replaceDeadline(maxSilenceMs, 600_000);
+replaceDuration(silenceDeadlines, 600_000);

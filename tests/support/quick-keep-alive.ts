@@ -1,5 +1,5 @@
 /** Loaded before a gateway: a client hears of a silent provider every 200 ms instead of every five seconds. */
-import { maxSilenceMs } from '../../src/chat/stream.ts';
-import { replaceDeadline } from './replace-deadline.ts';
+import { silenceDeadlines } from '../../src/chat/stream.ts';
+import { replaceDuration } from './replace-duration.ts';
 
-replaceDeadline(maxSilenceMs, 200);
+replaceDuration(silenceDeadlines, 200);
