@@ -9,6 +9,7 @@ import {
   openChatFixture,
 } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { freezeSessions } from '../support/freeze-sessions.ts';
 import { heldModel, startHeldProvider } from '../support/held-provider.ts';
 
 const provider = startHeldProvider();
@@ -37,13 +38,16 @@ function ask(key: string, stream: boolean, headers: Record<string, string> = {})
 
 type Session = Readonly<{ pid: number; isCommitting: boolean }>;
 
-/** Stops the gateway's sessions in the database. Returns what resumes them, all or some. */
+/** Stops the gateway's sessions in the database. Returns what lets them go on, or those that do not commit for the ledger. */
 async function freeze(): Promise<(isDue?: (session: Session) => boolean) => void> {
   let sessions: readonly Session[] = await fixture.database.sql<Session[]>`
     select pid, query like '%ledger_commit%' as "isCommitting" from pg_stat_activity
     where datname = current_database() and application_name like 'tollgate%'`;
   expect(new Set(sessions.map(({ isCommitting }) => isCommitting))).toEqual(new Set([true, false]));
-  for (const { pid } of sessions) process.kill(pid, 'SIGSTOP');
+  await freezeSessions(
+    fixture.database.sql,
+    sessions.map(({ pid }) => pid),
+  );
   return (isDue = () => true) => {
     const due = sessions.filter(isDue);
     sessions = sessions.filter((session) => !due.includes(session));

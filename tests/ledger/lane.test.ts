@@ -18,6 +18,7 @@ import { storePriceList } from '../../src/pricing/price-list-store.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { startDelayingRelay } from '../support/delaying-relay.ts';
 import { eventually } from '../support/eventually.ts';
+import { freezeSessions } from '../support/freeze-sessions.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 import {
   newAttempt,
@@ -428,7 +429,10 @@ test('a hold that was given up stays released when its batch is tried again', as
   await pay(frozen, owner, 10n);
   const sessions = await database.sql<{ pid: number }[]>`
     select pid from pg_stat_activity where application_name = 'frozen ledger' and datname = current_database()`;
-  for (const { pid } of sessions) process.kill(pid, 'SIGSTOP');
+  await freezeSessions(
+    database.sql,
+    sessions.map(({ pid }) => pid),
+  );
   const late = frozen.hold(hold(owner, 100n)).catch(() => 'given up');
   expect(await late).toBe('given up');
   // Until the statement is rejected for being too old.

@@ -23,6 +23,7 @@ import { addUpUsage } from '../../src/usage/usage-days.ts';
 import { findRecentUsage } from '../../src/usage/usage-store.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
+import { freezeSessions } from '../support/freeze-sessions.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 import {
   newAttempt,
@@ -556,7 +557,7 @@ test('a database that stops answering is left for a new connection, and everythi
   const [{ pid }] = await database.sql<
     [{ pid: number }]
   >`select pid from pg_stat_activity where application_name = 'freeze me'`;
-  process.kill(pid, 'SIGSTOP');
+  await freezeSessions(database.sql, [pid]);
   try {
     expect(['settled', 'late']).toContain(await frozen.settle(settlement(held, 7n)));
   } finally {
