@@ -10,10 +10,10 @@ import { formatMoneyShort } from '../../src/lib/money.ts';
 import { Random } from '../random.ts';
 import { boundsOf } from '../world/bounds.ts';
 import { plainModel, priceOf } from '../world/catalog.ts';
-import { tollgate } from '../world/program.ts';
-import { createWorld, type World } from '../world/world.ts';
+import type { World } from '../world/world.ts';
 import { call, type Seen } from './client-call.ts';
 import type { RequestPlan } from './request-plan.ts';
+import { runTrial } from './trial.ts';
 
 const burst = 1_000;
 const plenty = 1_000_000;
@@ -57,9 +57,9 @@ const tokenOf = (round: number, request: number) =>
 /** What each request of a burst holds and costs. */
 const holdOfOne = priceOf(boundsOf(contentOf(tokenOf(0, 0)), maxTokens));
 
-type Verdict = Readonly<{ round: Round; admitted: number; seconds: number; wrong: readonly string[] }>;
+type JudgedRound = Readonly<{ round: Round; admitted: number; seconds: number; wrong: readonly string[] }>;
 
-async function runRound(world: World, sql: SQL, number: number, round: Round): Promise<Verdict> {
+async function runRound(world: World, sql: SQL, number: number, round: Round): Promise<JudgedRound> {
   const { limit, covered } = round;
   const amount = holdOfOne * BigInt(covered);
   const account = await createAccount(
@@ -141,36 +141,19 @@ export async function runAdmission(words: readonly string[]): Promise<number> {
       prepared: { type: 'string' },
     },
   });
-  const world = await createWorld({ preparedFolder: values.prepared });
-  let isGood = false;
-  try {
-    const sql = world.database.open(2);
-    const verdicts: Verdict[] = [];
-    for (const [number, round] of planRounds(
-      Number(values.rounds),
-      new Random(Number(values.seed)),
-    ).entries()) {
-      const verdict = await runRound(world, sql, number, round);
-      verdicts.push(verdict);
-      console.log(formatVerdict(verdict));
+  const rounds = planRounds(Number(values.rounds), new Random(Number(values.seed)));
+  return await runTrial({ preparedFolder: values.prepared }, async (world, sql) => {
+    const wrong: string[] = [];
+    for (const [number, round] of rounds.entries()) {
+      const judged = await runRound(world, sql, number, round);
+      console.log(formatRound(judged));
+      wrong.push(...judged.wrong.map((each) => `${round.limit}: ${each}`));
     }
-    await sql.close({ timeout: 1 });
-    const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
-    if (audit.exitCode !== 0) console.log(audit.stdout + audit.stderr);
-    isGood = audit.exitCode === 0 && verdicts.every(({ wrong }) => wrong.length === 0);
-    console.log(
-      isGood
-        ? `Exact in all ${verdicts.length} bursts.`
-        : `NOT EXACT. The logs of this run are in ${world.folder}`,
-    );
-    return isGood ? 0 : 1;
-  } finally {
-    await world.stop();
-    if (isGood) world.remove();
-  }
+    return { wrong, summary: `admission is exact in ${rounds.length} bursts` };
+  });
 }
 
-function formatVerdict({ round, admitted, seconds, wrong }: Verdict): string {
+function formatRound({ round, admitted, seconds, wrong }: JudgedRound): string {
   const result = wrong.length === 0 ? 'exact ' : 'WRONG ';
   return `${result} ${round.limit} covers ${round.covered} of ${burst}: ${admitted} admitted in ${seconds.toFixed(1)} s ${wrong.join('; ')}`.trimEnd();
 }

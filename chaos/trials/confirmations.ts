@@ -13,9 +13,9 @@ import { plainModel } from '../world/catalog.ts';
 import type { ChaosDatabase } from '../world/database.ts';
 import { type FaultProxy, startFaultProxy } from '../world/fault-proxy.ts';
 import type { GatewayNode } from '../world/gateway-node.ts';
-import { tollgate } from '../world/program.ts';
 import { until } from '../world/until.ts';
-import { createWorld } from '../world/world.ts';
+import type { WorldOptions } from '../world/world.ts';
+import { runTrial } from './trial.ts';
 
 type Kind = 'whole' | 'named' | 'stream';
 const kinds: readonly Kind[] = ['whole', 'named', 'stream'];
@@ -178,42 +178,27 @@ export async function runConfirmations(words: readonly string[]): Promise<number
     options: { rounds: { type: 'string', default: '1' }, prepared: { type: 'string' } },
   });
   let line: Line | null = null;
-  const world = await createWorld({
+  const options: WorldOptions = {
     nodeCount: 1,
     preparedFolder: values.prepared,
-    databaseUrl: async (database: ChaosDatabase) => {
+    databaseUrl: async (database) => {
       line = await openLine(database);
       const { proxy } = line;
       return { url: database.urlOver(proxy.port), close: proxy.close };
     },
-  });
-  let isGood = false;
-  try {
-    const [node] = world.nodes;
+  };
+  return await runTrial(options, async ({ nodes: [node] }, sql) => {
     if (node === undefined || line === null) throw new Error('There is no gateway.');
-    const sql = world.database.open(1);
     const { key } = await createAccountWithKey(sql, 'Confirmations', '1000');
     const wrong: string[] = [];
     let refunds = 0;
     for (let round = 0; round < Number(values.rounds); round++) {
-      const verdict = await runRound(round, node, key, sql, line);
-      for (const [state, count] of verdict.counts) console.log(`${`${count}`.padStart(5)}  ${state}`);
-      refunds += verdict.refunds;
-      wrong.push(...verdict.wrong);
+      const judged = await runRound(round, node, key, sql, line);
+      for (const [state, count] of judged.counts) console.log(`${`${count}`.padStart(5)}  ${state}`);
+      refunds += judged.refunds;
+      wrong.push(...judged.wrong);
     }
     if (refunds === 0) wrong.push('no charge was committed without the gateway’s knowledge and refunded');
-    await sql.close({ timeout: 1 });
-    const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
-    if (audit.exitCode !== 0) wrong.push(`the audit fails: ${audit.stdout}${audit.stderr}`);
-    isGood = wrong.length === 0;
-    console.log(
-      isGood
-        ? 'Nobody paid for what was withheld, and everybody for what was delivered.'
-        : `WRONG: ${wrong.join('\n')}. See ${world.folder}`,
-    );
-    return isGood ? 0 : 1;
-  } finally {
-    await world.stop();
-    if (isGood) world.remove();
-  }
+    return { wrong, summary: 'nobody pays for what was withheld, and everybody for what was delivered' };
+  });
 }

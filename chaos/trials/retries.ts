@@ -8,8 +8,8 @@ import type { SQL } from 'bun';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { createAccountWithKey } from '../world/account.ts';
 import { plainModel } from '../world/catalog.ts';
-import { tollgate } from '../world/program.ts';
-import { createWorld, type World } from '../world/world.ts';
+import type { World } from '../world/world.ts';
+import { runTrial } from './trial.ts';
 
 const duplicates = 5;
 const namesAtOnce = 40;
@@ -118,25 +118,12 @@ export async function runRetries(words: readonly string[]): Promise<number> {
     args: [...words],
     options: { names: { type: 'string', default: '200' }, prepared: { type: 'string' } },
   });
-  const world = await createWorld({ leaseMs, preparedFolder: values.prepared });
-  let isGood = false;
-  try {
-    const sql = world.database.open(2);
+  return await runTrial({ leaseMs, preparedFolder: values.prepared }, async (world, sql) => {
     const { accountId, key } = await createAccountWithKey(sql, 'Retries', '1000');
     const named = await askEveryName(world, key, Number(values.names));
-    const wrong = await wrongs(sql, world, named, accountId);
-    await sql.close({ timeout: 1 });
-    const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
-    if (audit.exitCode !== 0) wrong.push(`the audit fails: ${audit.stdout}${audit.stderr}`);
-    isGood = wrong.length === 0;
-    console.log(
-      isGood
-        ? 'One charge and one answer for every name.'
-        : `WRONG: ${wrong.join('; ')}. See ${world.folder}`,
-    );
-    return isGood ? 0 : 1;
-  } finally {
-    await world.stop();
-    if (isGood) world.remove();
-  }
+    return {
+      wrong: await wrongs(sql, world, named, accountId),
+      summary: `one charge and one answer for each of ${named.length} names`,
+    };
+  });
 }

@@ -7,10 +7,10 @@ import { createAccountWithKey } from '../world/account.ts';
 import { type Balancer, startBalancer } from '../world/balancer.ts';
 import { plainModel } from '../world/catalog.ts';
 import type { GatewayNode } from '../world/gateway-node.ts';
-import { tollgate } from '../world/program.ts';
 import { until } from '../world/until.ts';
-import { createWorld, type World } from '../world/world.ts';
+import type { World, WorldOptions } from '../world/world.ts';
 import { KeptConnection } from './kept-connection.ts';
+import { runTrial } from './trial.ts';
 
 const gateways = 3;
 const streamsPerRestart = 6;
@@ -149,25 +149,17 @@ export async function runRolling(words: readonly string[]): Promise<number> {
     clients: Number(values.clients),
   };
   const tally: Tally = { requests: 0, streams: 0, lost: [] };
-  const world = await createWorld({
+  const options: WorldOptions = {
     preparedFolder: values.prepared,
     nodeCount: gateways,
     settings: { DRAIN_DELAY_SECONDS: `${form.delaySeconds}`, DRAIN_SECONDS: '600' },
-  });
-  let isGood = false;
-  try {
+  };
+  return await runTrial(options, async (world) => {
     await restartAll(world, await openKey(world), form, tally);
-    const audit = await tollgate(['ledger', 'audit', '--full'], world.environment);
-    if (audit.exitCode !== 0) console.log(audit.stdout + audit.stderr);
-    isGood = audit.exitCode === 0 && tally.lost.length === 0;
-    for (const each of tally.lost.slice(0, 10)) console.log(`  lost  ${each}`);
-    console.log(
-      `${isGood ? 'holds ' : 'BROKEN'}  rolling restart of ${gateways} gateways behind a TCP balancer without retries: ${tally.lost.length} of ${tally.requests} requests and ${tally.streams} streams of ${form.streamSeconds} s lost`,
-    );
-    if (!isGood) console.log(`The logs of this run are in ${world.folder}`);
-    return isGood ? 0 : 1;
-  } finally {
-    await world.stop();
-    if (isGood) world.remove();
-  }
+    const { requests, streams, lost } = tally;
+    return {
+      wrong: lost.slice(0, 10),
+      summary: `rolling restart of ${gateways} gateways behind a TCP balancer without retries: ${lost.length} of ${requests} requests and ${streams} streams of ${form.streamSeconds} s lost`,
+    };
+  });
 }

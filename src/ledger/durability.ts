@@ -8,8 +8,9 @@
  */
 import { GroupCommit } from '../lib/group-commit.ts';
 import { isLocked } from './database-error.ts';
-import { type Lane, pauseBeforeRetry } from './lane.ts';
+import type { Lane } from './lane.ts';
 import type { Operation, OperationResult } from './operations.ts';
+import { pauseBeforeRetry } from './retry.ts';
 import type { Session, Writer } from './writer.ts';
 
 const lockPatienceMs = 500;

@@ -2,8 +2,9 @@
 import { startWallDeadline } from '../lib/wall-deadline.ts';
 import { LateError } from '../lib/within.ts';
 import { isIntegrityError, isLocked } from './database-error.ts';
-import { type Lane, pauseBeforeRetry } from './lane.ts';
+import type { Lane } from './lane.ts';
 import type { Hold, HoldResult } from './operations.ts';
+import { pauseBeforeRetry } from './retry.ts';
 import { failure, settlementOf } from './settlement.ts';
 import { minPatienceMs, type Settling } from './settling.ts';
 

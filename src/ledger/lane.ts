@@ -5,43 +5,33 @@
  * waits here for long for a row that others have locked: such operations go to `locked-lane.ts`.
  */
 import type { SQL } from 'bun';
-import { backOffMs } from '../lib/back-off.ts';
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { decideBatch } from './batch.ts';
+import { commitInParts } from './commit-in-parts.ts';
 import { isConflict, isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
 import {
-  type Committed,
   type CommittedFree,
   type CommittedLocked,
   commitFree,
   commitLocked,
-  commitOrIsolate,
-  type Outcome,
   outcomesOf,
   readRows,
 } from './locked-commit.ts';
 import { LockedLane } from './locked-lane.ts';
 import { Memory } from './memory.ts';
-import type { Operation, OperationResult } from './operations.ts';
+import type { Committed, Operation, OperationResult, Outcome } from './operations.ts';
 import type { Writer } from './writer.ts';
 
 /** Another batch is decided and sent while one is being executed. */
 const batchesAtOnce = 2;
-const minPauseMs = 20;
-const maxPauseMs = 1_000;
-
-/** For callers that resubmit an operation that was not committed. */
-export async function pauseBeforeRetry(attempt: number): Promise<void> {
-  await Bun.sleep(backOffMs(attempt, minPauseMs, maxPauseMs));
-}
 
 export class Lane {
   readonly #writer: Writer;
   readonly #log: Log;
   readonly #onCommit: (batchSize: number) => void;
   readonly #batches = new GroupCommit<Operation, Committed>(
-    (batch) => commitOrIsolate(batch, (part) => this.#commitPart(part), this.#log),
+    (batch) => commitInParts(batch, (part) => this.#commitPart(part), this.#log),
     batchesAtOnce,
   );
   readonly #locked: LockedLane;

@@ -4,23 +4,13 @@
  * connection, not a pool, and nothing else is sent on it meanwhile.
  */
 import type { SQL } from 'bun';
-import type { Log } from '../lib/log.ts';
 import { moneyFromDatabase } from '../lib/money.ts';
 import { type Decided, decideBatch } from './batch.ts';
-import { isIntegrityError, isLocked, RowLockedError } from './database-error.ts';
+import { RowLockedError } from './database-error.ts';
 import type { Ended } from './decide.ts';
 import { type BatchRows, knownAccount, knownMeter, meterAt, type ReadRows, rowsAt } from './known-rows.ts';
-import type { Operation, OperationResult } from './operations.ts';
+import type { Committed, Operation, Outcome } from './operations.ts';
 import { claimRows } from './rows.ts';
-
-/** Unless `isDurable`, a crash of the database may still undo it. `server` is where it was committed. */
-export type Committed<Result = OperationResult> = Readonly<{
-  result: Result;
-  isDurable: boolean;
-  server: string;
-}>;
-
-export type Outcome = Committed | Error;
 
 /** `wanted` are the operations that the results belong to. */
 export type CommittedLocked = Decided & Readonly<{ wanted: readonly Operation[]; rows: BatchRows }>;
@@ -85,42 +75,6 @@ export function outcomesOf(
     const rowId = lockedRowOf(operation);
     return rowId === null ? givenUp : new RowLockedError(rowId);
   });
-}
-
-/**
- * Commits a batch, in parts if it cannot be committed as a whole: an error of one operation must not fail the others in
- * its batch. The result of an operation that fails alone is the error.
- */
-export async function commitOrIsolate<Result>(
-  batch: readonly Operation[],
-  commit: (part: readonly Operation[]) => Promise<readonly (Result | Error)[]>,
-  log: Log,
-): Promise<readonly (Result | Error)[]> {
-  try {
-    return await commit(batch);
-  } catch (error) {
-    if (isIntegrityError(error)) log.error('the database rejected a batch', { count: batch.length, error });
-    const parts = partsOf(batch, error);
-    if (parts.length === 1) {
-      if (isIntegrityError(error)) return batch.map(() => error);
-      throw error;
-    }
-    const outcomes = new Map<Operation, Result | Error>();
-    for (const part of parts) {
-      const results = await commitOrIsolate(part, commit, log).catch((failed: Error) =>
-        part.map(() => failed),
-      );
-      for (const [index, operation] of part.entries())
-        outcomes.set(operation, results[index] as Result | Error);
-    }
-    return batch.map((operation) => outcomes.get(operation) as Result | Error);
-  }
-}
-
-function partsOf(batch: readonly Operation[], error: unknown): readonly (readonly Operation[])[] {
-  if (isIntegrityError(error)) return batch.map((operation) => [operation]);
-  if (!isLocked(error)) return [batch];
-  return [...Map.groupBy(batch, ({ generation }) => generation.accountId).values()];
 }
 
 /** Ends the transaction that it is called in. */

@@ -6,17 +6,11 @@
 import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import { commitInParts } from './commit-in-parts.ts';
 import { isLocked, RowLockedError } from './database-error.ts';
-import {
-  type Committed,
-  type CommittedLocked,
-  commitFree,
-  commitOrIsolate,
-  type Outcome,
-  outcomesOf,
-} from './locked-commit.ts';
+import { type CommittedLocked, commitFree, outcomesOf } from './locked-commit.ts';
 import type { Memory } from './memory.ts';
-import type { Operation } from './operations.ts';
+import type { Committed, Operation, Outcome } from './operations.ts';
 import type { Writer } from './writer.ts';
 
 /** Whoever has locked a row may soon lock it again: only after this time do its operations share a batch with others. */
@@ -62,12 +56,12 @@ export class LockedLane {
 
   /** Other nodes lock rows all the time, for milliseconds. Without any wait, a busy row would hardly ever be found free. */
   async #commit(batch: readonly Operation[]): Promise<readonly Outcome[]> {
-    const outcomes = await commitOrIsolate(batch, (part) => this.#commitFree(part, null), this.#log);
+    const outcomes = await commitInParts(batch, (part) => this.#commitFree(part, null), this.#log);
     const rowIds = outcomes.map((outcome) => (outcome instanceof RowLockedError ? outcome.rowId : null));
     const awaited = rowIds.find((rowId) => rowId !== null);
     if (awaited === undefined || awaited === null) return outcomes;
     const waiting = batch.filter((_operation, index) => rowIds[index] === awaited);
-    const waited = await commitOrIsolate(waiting, (part) => this.#commitFree(part, awaited), this.#log).catch(
+    const waited = await commitInParts(waiting, (part) => this.#commitFree(part, awaited), this.#log).catch(
       (error: Error) => waiting.map(() => error),
     );
     const outcomeOf = new Map(waiting.map((operation, index) => [operation, waited[index]]));

@@ -146,3 +146,12 @@ export type CountResult = Readonly<{ outcome: 'counted'; rate: RateLimit }> | De
 export type SettlementResult = 'settled' | 'short' | 'interrupted' | 'set_aside';
 
 export type OperationResult = HoldResult | CountResult | SettlementResult;
+
+/** Unless `isDurable`, a crash of the database may still undo it. `server` is where it was committed. */
+export type Committed<Result = OperationResult> = Readonly<{
+  result: Result;
+  isDurable: boolean;
+  server: string;
+}>;
+
+export type Outcome = Committed | Error;

@@ -7,8 +7,8 @@ import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
 import { isIntegrityError, summarizeError } from './database-error.ts';
 import type { DurableLane } from './durability.ts';
-import { pauseBeforeRetry } from './lane.ts';
 import type { Settlement, SettlementResult } from './operations.ts';
+import { pauseBeforeRetry } from './retry.ts';
 import type { Spool } from './spool.ts';
 
 const patienceMs = 5_000;

@@ -1,104 +1,35 @@
 /** What a ledger remembers of accounts and keys is never relied on once it is outdated, nor is a hold that was lost. */
-import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { rmSync } from 'node:fs';
+import { afterAll, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
-import { createAccount } from '../../src/accounts/account-store.ts';
-import { auditLedger } from '../../src/audit/audit.ts';
-import { createKey } from '../../src/keys/key-store.ts';
 import { credit } from '../../src/ledger/credit.ts';
 import { Durability } from '../../src/ledger/durability.ts';
 import { maxRows } from '../../src/ledger/known-rows.ts';
-import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
-import type { Hold, Settlement } from '../../src/ledger/operations.ts';
-import { openSpool } from '../../src/ledger/spool.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
+import type { Hold } from '../../src/ledger/operations.ts';
 import { Writer } from '../../src/ledger/writer.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { createLog } from '../../src/lib/log.ts';
-import { storePriceList } from '../../src/pricing/price-list-store.ts';
-import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import { createDatabase } from '../support/cluster.ts';
 import { startDelayingRelay } from '../support/delaying-relay.ts';
 import { eventually } from '../support/eventually.ts';
 import { freezeSessions } from '../support/freeze-sessions.ts';
-import { temporaryFolder } from '../support/gateway.ts';
-import {
-  newAttempt,
-  newGeneration,
-  newHold,
-  newSettlement,
-  succeeded,
-} from '../support/ledger-operations.ts';
+import { type Customer, LedgerFixture, silentLog } from '../support/ledger-fixture.ts';
 
-const log = createLog('error', () => undefined);
-const folder = temporaryFolder();
-let database: TestDatabase;
-let priceListId: number;
-let ledger: Ledger;
+const fixture = await LedgerFixture.open();
+const { database, customer, hold, settlement, money, expectSound } = fixture;
+const ledger = fixture.openLedger('first ledger');
 /** Another gateway on the same database. */
-let other: Ledger;
-
-function open(name: string): Ledger {
-  const connection = { application_name: name };
-  const openWriter = () => new SQL(database.url, { max: 1, bigint: true, connection });
-  return openLedger(openWriter, openSpool(folder, process.pid, newId()), log);
-}
-
-beforeAll(async () => {
-  database = await createDatabase();
-  priceListId = await storePriceList(database.sql, { version: '1', digest: '00'.repeat(32), content: {} });
-  ledger = open('first ledger');
-  other = open('second ledger');
-});
+const other = fixture.openLedger('second ledger');
 
 afterAll(async () => {
   await ledger.close();
   await other.close();
-  await database.close();
-  rmSync(folder, { recursive: true, force: true });
+  await fixture.close();
 });
-
-type Customer = { accountId: string; keyId: string };
-
-async function customer(balance: bigint): Promise<Customer> {
-  const { id: accountId } = await createAccount(database.sql, 'Test', balance);
-  const created = await createKey(database.sql, {
-    accountId,
-    name: 'Test',
-    requestsPerMinute: 1_000_000,
-    maxConcurrent: 100_000,
-    monthlyLimit: null,
-    allowedModels: null,
-    expiresAt: null,
-  });
-  return { accountId, keyId: created?.id ?? '' };
-}
-
-const attempt = newAttempt();
-
-function hold(owner: Customer, amount: bigint, idempotencyHash: string | null = null): Hold {
-  const generation = newGeneration({ ...owner, priceListId }, { idempotencyHash });
-  return newHold(generation, newId(), amount, { attempts: [attempt] });
-}
-
-function settlement({ generation }: Hold, total: bigint | null, changes: Partial<Settlement> = {}) {
-  return newSettlement(generation, total, { attempts: [succeeded(attempt)], ...changes });
-}
 
 async function pay(by: Ledger, owner: Customer, total: bigint): Promise<void> {
   const held = hold(owner, 2n * total);
   expect(await by.hold(held)).toMatchObject({ outcome: 'held' });
   expect(await by.settle(settlement(held, total))).toBe('settled');
-}
-
-async function money({ accountId }: Customer): Promise<{ balance: string; held: string }> {
-  const [row] = await database.sql<[{ balance: string; held: string }]>`
-    select (balance * 1e12)::bigint::text as balance, (held * 1e12)::bigint::text as held
-    from accounts where id = ${accountId}`;
-  return { ...row };
-}
-
-async function expectSound(): Promise<void> {
-  const findings = await auditLedger(database.sql);
-  expect(findings.filter(({ violations }) => violations > 0)).toEqual([]);
 }
 
 describe('what was remembered is not relied on', () => {
@@ -275,7 +206,7 @@ describe('a hold that the database lost in a crash', () => {
   test('is not charged when its idempotency key was claimed by another request meanwhile', async () => {
     const owner = await customer(100n);
     const name = 'ab'.repeat(32);
-    const held = hold(owner, 40n, name);
+    const held = hold(owner, 40n, { idempotencyHash: name });
     await database.sql`
       insert into idempotent_requests (key_id, name_hash, body_hash, request_id, node_id, expires_at)
       values (${owner.keyId}, decode(${name}, 'hex'), decode(${name}, 'hex'), ${held.generation.id}, ${newId()},
@@ -424,7 +355,7 @@ describe('a row that stays locked', () => {
 });
 
 test('a hold that was given up stays released when its batch is tried again', async () => {
-  const frozen = open('frozen ledger');
+  const frozen = fixture.openLedger('frozen ledger');
   const owner = await customer(1_000n);
   await pay(frozen, owner, 10n);
   const sessions = await database.sql<{ pid: number }[]>`
@@ -446,8 +377,7 @@ test('a hold that was given up stays released when its batch is tried again', as
 
 test('a hold that arrives after it was given up and released leaves nothing held', async () => {
   const relay = await startDelayingRelay(database.url);
-  const openWriter = () => new SQL(relay.url, { max: 1, bigint: true });
-  const delayed = openLedger(openWriter, openSpool(folder, process.pid, newId()), log);
+  const delayed = fixture.openLedger('delayed ledger', { url: relay.url });
   const owner = await customer(1_000n);
   await pay(delayed, owner, 10n);
   relay.keep();
@@ -464,7 +394,12 @@ test('a hold that arrives after it was given up and released leaves nothing held
 
 describe('a session', () => {
   test('that the database has ended for being idle in a transaction is replaced', async () => {
-    const writer = new Writer(() => new SQL(database.url, { max: 1 }), 'set lock_timeout = 0', 10_000, log);
+    const writer = new Writer(
+      () => new SQL(database.url, { max: 1 }),
+      'set lock_timeout = 0',
+      10_000,
+      silentLog,
+    );
     const failed = writer.use(async (connection) => {
       await connection`set idle_in_transaction_session_timeout = 1`;
       await connection.unsafe('begin');
@@ -481,8 +416,8 @@ describe('a session', () => {
     const promoted = await createDatabase();
     const open = () => new SQL(urls.shift() ?? promoted.url, { max: 1, bigint: true });
     const urls = [database.url, promoted.url];
-    const committing = new Writer(open, 'set lock_timeout = 0', 10_000, log);
-    const flushing = new Writer(open, 'set lock_timeout = 0', 10_000, log);
+    const committing = new Writer(open, 'set lock_timeout = 0', 10_000, silentLog);
+    const flushing = new Writer(open, 'set lock_timeout = 0', 10_000, silentLog);
     const durability = new Durability(flushing, committing);
     const session = await durability.session();
     const { server } = await committing.use(async (_connection, current) => current);
@@ -498,7 +433,7 @@ describe('a session', () => {
   test('confirms what was committed since it began, and nothing from an earlier session', async () => {
     const openWriter = () =>
       new SQL(database.url, { max: 1, connection: { application_name: 'confirming' } });
-    const writer = new Writer(openWriter, 'set lock_timeout = 0', 10_000, log);
+    const writer = new Writer(openWriter, 'set lock_timeout = 0', 10_000, silentLog);
     const durability = new Durability(writer, writer);
     const session = await durability.session();
     const { server } = session;

@@ -1,101 +1,38 @@
 /** The ledger against a real PostgreSQL: idempotence, isolation of rejections, dead nodes, and any sequence of all of it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { appendFileSync, readFileSync, rmSync } from 'node:fs';
+import { appendFileSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import fc from 'fast-check';
-import { createAccount } from '../../src/accounts/account-store.ts';
-import { auditLedger } from '../../src/audit/audit.ts';
 import { findGeneration, findPage, newestPosition } from '../../src/generations/generation-store.ts';
-import { createKey } from '../../src/keys/key-store.ts';
 import { findDeadLetters, retryDeadLetters } from '../../src/ledger/dead-letters.ts';
-import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
 import { commitLocked } from '../../src/ledger/locked-commit.ts';
 import type { Hold, Operation, Settlement } from '../../src/ledger/operations.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { openSpool } from '../../src/ledger/spool.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { createLog } from '../../src/lib/log.ts';
 import { findOrphans } from '../../src/nodes/dead-nodes.ts';
 import { takeLease } from '../../src/nodes/lease.ts';
-import { storePriceList } from '../../src/pricing/price-list-store.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
 import { findRecentUsage } from '../../src/usage/usage-store.ts';
-import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { freezeSessions } from '../support/freeze-sessions.ts';
-import { temporaryFolder } from '../support/gateway.ts';
-import {
-  newAttempt,
-  newGeneration,
-  newHold,
-  newSettlement,
-  succeeded,
-} from '../support/ledger-operations.ts';
+import { type Customer, LedgerFixture, silentLog } from '../support/ledger-fixture.ts';
 import { quickTimings } from '../support/quick-lease.ts';
 
-const log = createLog('error', () => undefined);
-const nodeId = newId();
-const folder = temporaryFolder();
-let database: TestDatabase;
-let ledger: Ledger;
-let priceListId: number;
+const fixture = await LedgerFixture.open();
+const { database, folder, nodeId, attempt, customer, hold, settlement, money, expectSound } = fixture;
+const ledger = fixture.openLedger();
 
 beforeAll(async () => {
-  database = await createDatabase();
-  ledger = openLedger(
-    () => new SQL(database.url, { max: 1, bigint: true }),
-    openSpool(folder, process.pid, nodeId),
-    log,
-  );
-  priceListId = await storePriceList(database.sql, { version: '1', digest: '00'.repeat(32), content: {} });
   await database.sql`insert into nodes (id, name) values (${nodeId}, 'test')`;
 });
 
 afterAll(async () => {
   await ledger.close();
-  await database.close();
-  rmSync(folder, { recursive: true, force: true });
+  await fixture.close();
 });
-
-type Customer = { accountId: string; keyId: string };
-
-async function customer(
-  balance: bigint,
-  limits: { monthlyLimit?: bigint; requestsPerMinute?: number } = {},
-): Promise<Customer> {
-  const { id: accountId } = await createAccount(database.sql, 'Test', balance);
-  const created = await createKey(database.sql, {
-    accountId,
-    name: 'Test',
-    requestsPerMinute: limits.requestsPerMinute ?? 1_000_000,
-    maxConcurrent: 100_000,
-    monthlyLimit: limits.monthlyLimit ?? null,
-    allowedModels: null,
-    expiresAt: null,
-  });
-  return { accountId, keyId: created?.id ?? '' };
-}
-
-const attempt = newAttempt();
-
-function hold(owner: Customer, amount: bigint, node = nodeId): Hold {
-  return newHold(newGeneration({ ...owner, priceListId }), node, amount, { attempts: [attempt] });
-}
-
-function settlement(
-  { generation }: Hold,
-  total: bigint | null,
-  changes: Partial<Settlement> = {},
-): Settlement {
-  return newSettlement(generation, total, { attempts: [succeeded(attempt)], ...changes });
-}
-
-async function money({ accountId }: Customer): Promise<{ balance: string; held: string }> {
-  const [row] = await database.sql<[{ balance: string; held: string }]>`
-    select (balance * 1e12)::bigint::text as balance, (held * 1e12)::bigint::text as held from accounts where id = ${accountId}`;
-  return { ...row };
-}
 
 async function generationOf({ generation }: Pick<Hold, 'generation'>) {
   const [row] = await database.sql<
@@ -109,11 +46,6 @@ async function generationOf({ generation }: Pick<Hold, 'generation'>) {
 
 async function settledAll(one: Ledger): Promise<void> {
   await eventually('all is settled', () => !one.isBusy());
-}
-
-async function expectSound(): Promise<void> {
-  const findings = await auditLedger(database.sql);
-  expect(findings.filter(({ violations }) => violations > 0)).toEqual([]);
 }
 
 test('a hold and its settlement, and both of them again', async () => {
@@ -163,13 +95,13 @@ test('what a stopped node left open is released, and charged once if the node wa
   const owner = await customer(100n);
   const dead = newId();
   await database.sql`insert into nodes (id, name, stopped_at) values (${dead}, 'dead', now())`;
-  const orphan = hold(owner, 60n, dead);
+  const orphan = hold(owner, 60n, { node: dead });
   await ledger.hold(orphan);
   const lease = await takeLease({
     connection: { url: database.url, max: 1 },
     ledger,
     node: { id: newId(), name: 'living' },
-    log,
+    log: silentLog,
     timings: quickTimings,
   });
   await eventually('what was left open is released', async () => (await money(owner)).held === '0');
@@ -203,7 +135,7 @@ test('what a node left open is released when it has stopped, is unknown, or was 
   ].map((node) => ({ ...node, id: newId() }));
   const left = new Map<string, string>();
   for (const { id, name } of [...nodes, { id: newId(), name: 'unknown' }]) {
-    const opened = hold(owner, 1n, id);
+    const opened = hold(owner, 1n, { node: id });
     await ledger.hold(opened);
     left.set(opened.generation.id, name);
   }
@@ -222,7 +154,7 @@ test('what a node left open is released when it has stopped, is unknown, or was 
     connection: { url: database.url, max: 1 },
     ledger,
     node: { id: newId(), name: 'living' },
-    log,
+    log: silentLog,
     timings: quickTimings,
   });
   await eventually('a minute is longer than the lease', async () => (await money(owner)).held === '0');
@@ -498,11 +430,7 @@ test('one settlement that the database rejects does not fail the others of its b
   const owner = await customer(1_000n);
   const [good, bad] = [hold(owner, 10n), hold(owner, 10n)];
   await Promise.all([ledger.hold(good), ledger.hold(bad)]);
-  const careful = openLedger(
-    () => new SQL(database.url, { max: 1, bigint: true }),
-    openSpool(folder, process.pid, newId()),
-    log,
-  );
+  const careful = fixture.openLedger('careful');
   const impossible = settlement(bad, 5n, { attempts: [{ ...attempt, index: 40_000 }] });
   const results = await Promise.all([careful.settle(settlement(good, 5n)), careful.settle(impossible)]);
   expect(results).toEqual(['settled', 'set_aside']);
@@ -546,12 +474,7 @@ test('the next process settles what was recorded last', async () => {
 
 test('a database that stops answering is left for a new connection, and everything is settled once', async () => {
   const owner = await customer(100n);
-  const frozen = openLedger(
-    () => new SQL(database.url, { max: 1, bigint: true, connection: { application_name: 'freeze me' } }),
-    openSpool(folder, process.pid, newId()),
-    log,
-    2_000,
-  );
+  const frozen = fixture.openLedger('freeze me', { silenceMs: 2_000 });
   const held = hold(owner, 40n);
   await frozen.hold(held);
   const [{ pid }] = await database.sql<
@@ -571,11 +494,7 @@ test('a database that stops answering is left for a new connection, and everythi
 
 test('a settlement goes through although its connection is cut repeatedly', async () => {
   const owner = await customer(10_000n);
-  const unlucky = openLedger(
-    () => new SQL(database.url, { max: 1, bigint: true, connection: { application_name: 'cut me' } }),
-    openSpool(folder, process.pid, newId()),
-    log,
-  );
+  const unlucky = fixture.openLedger('cut me');
   const total = 100;
   let done = 0;
   // Each cut hits whatever is in progress, and the next one comes only when something got through after it.

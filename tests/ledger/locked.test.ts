@@ -1,95 +1,25 @@
 /** An account or a key that another transaction keeps locked holds up only its own operations. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { rmSync } from 'node:fs';
-import { SQL } from 'bun';
-import { createAccount } from '../../src/accounts/account-store.ts';
+import { afterAll, expect, test } from 'bun:test';
 import { auditLedger } from '../../src/audit/audit.ts';
-import { createKey } from '../../src/keys/key-store.ts';
-import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
-import type { Hold } from '../../src/ledger/operations.ts';
-import { openSpool } from '../../src/ledger/spool.ts';
-import { newId } from '../../src/lib/ids.ts';
-import { createLog } from '../../src/lib/log.ts';
-import { storePriceList } from '../../src/pricing/price-list-store.ts';
-import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
 import { eventually } from '../support/eventually.ts';
-import { temporaryFolder } from '../support/gateway.ts';
-import {
-  newAttempt,
-  newGeneration,
-  newHold,
-  newSettlement,
-  succeeded,
-} from '../support/ledger-operations.ts';
+import { type Customer, LedgerFixture } from '../support/ledger-fixture.ts';
 import { expectNoSlowdown } from '../support/slowdown.ts';
 
-const log = createLog('error', () => undefined);
-const folder = temporaryFolder();
-const nodeId = newId();
-const attempt = newAttempt();
-let database: TestDatabase;
-let priceListId: number;
+const fixture = await LedgerFixture.open();
+const { database, customer, anotherKey, hold, settlement, money } = fixture;
 /** Two gateways on one database. */
-let ledgers: readonly Ledger[];
-
-beforeAll(async () => {
-  database = await createDatabase();
-  priceListId = await storePriceList(database.sql, { version: '1', digest: '00'.repeat(32), content: {} });
-  const connection = { application_name: 'locked ledger' };
-  ledgers = [1, 2].map(() =>
-    openLedger(
-      () => new SQL(database.url, { max: 1, bigint: true, connection }),
-      openSpool(folder, process.pid, newId()),
-      log,
-    ),
-  );
-}, 60_000);
+const ledgers = [1, 2].map(() => fixture.openLedger('locked ledger'));
 
 afterAll(async () => {
   await Promise.all(ledgers.map((ledger) => ledger.close()));
-  await database.close();
-  rmSync(folder, { recursive: true, force: true });
+  await fixture.close();
 });
-
-type Customer = { accountId: string; keyId: string };
-
-async function customer(balance: bigint): Promise<Customer> {
-  const { id: accountId } = await createAccount(database.sql, 'Test', balance);
-  return await anotherKey(accountId);
-}
-
-async function anotherKey(accountId: string): Promise<Customer> {
-  const created = await createKey(database.sql, {
-    accountId,
-    name: 'Test',
-    requestsPerMinute: 1_000_000,
-    maxConcurrent: 100_000,
-    monthlyLimit: null,
-    allowedModels: null,
-    expiresAt: null,
-  });
-  return { accountId, keyId: created?.id ?? '' };
-}
-
-function hold(owner: Customer, amount: bigint): Hold {
-  return newHold(newGeneration({ ...owner, priceListId }), nodeId, amount, { attempts: [attempt] });
-}
-
-function settlement({ generation }: Hold, total: bigint) {
-  return newSettlement(generation, total, { attempts: [succeeded(attempt)] });
-}
 
 async function pay(by: Ledger, owner: Customer): Promise<void> {
   const held = hold(owner, 2n);
   expect(await by.hold(held)).toMatchObject({ outcome: 'held' });
   expect(await by.settle(settlement(held, 1n))).toBe('settled');
-}
-
-async function money({ accountId }: Customer): Promise<{ balance: string; held: string }> {
-  const [row] = await database.sql<[{ balance: string; held: string }]>`
-    select (balance * 1e12)::bigint::text as balance, (held * 1e12)::bigint::text as held
-    from accounts where id = ${accountId}`;
-  return { ...row };
 }
 
 async function payOften(by: Ledger, owner: Customer): Promise<void> {
