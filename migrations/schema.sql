@@ -174,7 +174,22 @@ CREATE TABLE generations (
   completed_at timestamp with time zone NOT NULL,
   -- What was held when it was settled; null if the hold had been released before.
   hold numeric(38,12),
+  -- Part of input_tokens, like the two below. All three are null when no cache was involved.
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_long_tokens bigint,
+  -- Part of cost_input, like the two below.
+  cost_cache_read numeric(38,12),
+  cost_cache_write numeric(38,12),
+  cost_cache_write_long numeric(38,12),
   CONSTRAINT generations_pkey PRIMARY KEY (id),
+  CONSTRAINT generations_cached_cost CHECK (num_nulls(cost_cache_read, cost_cache_write,
+    cost_cache_write_long) = 3 OR cost_cache_read >= 0::numeric AND cost_cache_write >= 0::numeric AND
+    cost_cache_write_long >= 0::numeric AND cache_read_tokens IS NOT NULL AND cost_input >= (cost_cache_read +
+    cost_cache_write + cost_cache_write_long)) NOT VALID,
+  CONSTRAINT generations_cached_tokens CHECK (num_nulls(cache_read_tokens, cache_write_tokens,
+    cache_write_long_tokens) = 3 OR cache_read_tokens >= 0 AND cache_write_tokens >= 0 AND cache_write_long_tokens >= 0
+    AND input_tokens >= (cache_read_tokens + cache_write_tokens + cache_write_long_tokens)) NOT VALID,
   CONSTRAINT generations_completed_is_billed CHECK (status <> 'completed'::text OR cost_total IS NOT NULL AND error_code
     IS NULL),
   CONSTRAINT generations_cost_input_check CHECK (cost_input >= 0::numeric),
@@ -283,6 +298,9 @@ CREATE TABLE ledger_archive_usage (
   output_tokens numeric(38,0) NOT NULL,
   images numeric(38,0) NOT NULL,
   cost numeric(38,12) NOT NULL,
+  cache_read_tokens numeric(38,0) NOT NULL DEFAULT 0,
+  cache_write_tokens numeric(38,0) NOT NULL DEFAULT 0,
+  cache_saved numeric(38,12) NOT NULL DEFAULT 0,
   CONSTRAINT ledger_archive_usage_pkey PRIMARY KEY (archive_id, account_id, day, model, key_id),
   CONSTRAINT ledger_archive_usage_archive_id_fkey FOREIGN KEY (archive_id) REFERENCES ledger_archives(id)
 );
@@ -393,6 +411,23 @@ CREATE UNIQUE INDEX ledger_entries_default_one_refund ON ledger_entries_default 
 CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries_default
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
+
+-- What customers were charged and what providers ask for it, by day (UTC). Added up together with usage_days, and with
+-- the same totals.
+CREATE TABLE margin_days (
+  day date NOT NULL,
+  account_id uuid NOT NULL,
+  model text NOT NULL,
+  -- Empty for records from before providers were recorded.
+  provider text NOT NULL,
+  requests bigint NOT NULL,
+  revenue numeric(38,12) NOT NULL,
+  cost numeric(38,12) NOT NULL,
+  -- Those whose cost is unknown. Their revenue is part of revenue.
+  unpriced_requests bigint NOT NULL,
+  unpriced_revenue numeric(38,12) NOT NULL,
+  CONSTRAINT margin_days_pkey PRIMARY KEY (day, account_id, model, provider)
+) WITH (fillfactor=70);
 
 -- Which users belong to an account, and in which role.
 CREATE TABLE memberships (
@@ -532,6 +567,27 @@ CREATE TABLE sign_in_attempts (
 );
 CREATE INDEX sign_in_attempts_by_age ON sign_in_attempts USING btree (theoretical_arrival_at);
 
+-- Calls that a provider may bill although no customer was charged for them. cost is null when the provider reported no
+-- usage, or when the catalogue does not say what it asks.
+CREATE TABLE uncharged_attempts (
+  generation_id uuid NOT NULL,
+  index smallint NOT NULL,
+  account_id uuid NOT NULL,
+  model text NOT NULL,
+  provider text NOT NULL,
+  ended_at timestamp with time zone NOT NULL,
+  input_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_long_tokens bigint,
+  output_tokens bigint,
+  cost numeric(38,12),
+  price_list_id integer NOT NULL,
+  CONSTRAINT uncharged_attempts_pkey PRIMARY KEY (generation_id, index),
+  CONSTRAINT uncharged_attempts_cost_check CHECK (cost >= 0::numeric)
+);
+CREATE INDEX uncharged_attempts_by_time ON uncharged_attempts USING btree (ended_at);
+
 -- Usage totals by day (UTC), model and key, because usage records grow without end.
 CREATE TABLE usage_days (
   account_id uuid NOT NULL,
@@ -543,6 +599,9 @@ CREATE TABLE usage_days (
   output_tokens numeric(38,0) NOT NULL,
   images numeric(38,0) NOT NULL,
   cost numeric(38,12) NOT NULL,
+  cache_read_tokens numeric(38,0) NOT NULL DEFAULT 0,
+  cache_write_tokens numeric(38,0) NOT NULL DEFAULT 0,
+  cache_saved numeric(38,12) NOT NULL DEFAULT 0,
   CONSTRAINT usage_days_pkey PRIMARY KEY (account_id, day, model, key_id)
 ) WITH (fillfactor=70);
 
@@ -573,10 +632,24 @@ CREATE TABLE usage_records (
   billed_at timestamp with time zone NOT NULL,
   -- The record of a refunded charge stays, but no longer counts as usage.
   refunded_at timestamp with time zone,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_long_tokens bigint,
+  -- How much less all input cost than without caches; negative if writing cost more than reading saved.
+  cache_saved numeric(38,12),
+  -- Who served it. Null for records from before this was recorded.
+  provider text,
+  -- What the provider asks of the operator, by the same price list. Never shown to customers. Null when it is unknown.
+  provider_cost numeric(38,12),
   CONSTRAINT usage_records_pkey PRIMARY KEY (id),
+  CONSTRAINT usage_records_cached_tokens CHECK (num_nulls(cache_read_tokens, cache_write_tokens,
+    cache_write_long_tokens, cache_saved) = 4 OR cache_read_tokens >= 0 AND cache_write_tokens >= 0 AND
+    cache_write_long_tokens >= 0 AND cache_saved IS NOT NULL AND input_tokens >= (cache_read_tokens + cache_write_tokens
+    + cache_write_long_tokens)) NOT VALID,
   CONSTRAINT usage_records_cost_check CHECK (cost >= 0::numeric),
   CONSTRAINT usage_records_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_records_output_tokens_check CHECK (output_tokens >= 0),
+  CONSTRAINT usage_records_provider_cost CHECK (provider_cost >= 0::numeric) NOT VALID,
   CONSTRAINT usage_records_unit_check CHECK (unit = ANY (ARRAY['tokens'::text, 'images'::text])),
   CONSTRAINT usage_records_units_check CHECK (units >= 0)
 ) PARTITION BY RANGE (id);
@@ -644,6 +717,8 @@ CREATE TABLE write_offs (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   reported_input_tokens bigint,
   reported_output_tokens bigint,
+  -- The counts by the provider's own names, if they contradict each other. Then the lower reading was charged.
+  reported jsonb,
   CONSTRAINT write_offs_pkey PRIMARY KEY (generation_id),
   CONSTRAINT write_offs_amount_check CHECK (amount > 0::numeric),
   CONSTRAINT write_offs_reason CHECK (reason = ANY (ARRAY['usage_missing'::text, 'insufficient_balance'::text,
@@ -694,7 +769,13 @@ CREATE VIEW finished_generations AS
     cost_input,
     cost_output,
     cost_total,
-    error_code
+    error_code,
+    cache_read_tokens,
+    cache_write_tokens,
+    cache_write_long_tokens,
+    cost_cache_read,
+    cost_cache_write,
+    cost_cache_write_long
    FROM generations;
 
 -- Finished and open Generations with their attempts, for showing one of them.
@@ -725,7 +806,13 @@ CREATE VIEW generation_details AS
     EXTRACT(epoch FROM attempt.completed_at) * 1000::numeric, 'upstreamStatus', attempt.upstream_status, 'errorCode',
     attempt.error_code) ORDER BY attempt.index) AS jsonb_agg
            FROM attempts attempt
-          WHERE attempt.generation_id = generation.id) AS attempts
+          WHERE attempt.generation_id = generation.id) AS attempts,
+    generation.cache_read_tokens,
+    generation.cache_write_tokens,
+    generation.cache_write_long_tokens,
+    generation.cost_cache_read,
+    generation.cost_cache_write,
+    generation.cost_cache_write_long
    FROM finished_generations generation
 UNION ALL
  SELECT generation.id,
@@ -751,7 +838,13 @@ UNION ALL
     generation.error_code,
     ( SELECT open_generations.attempts
            FROM open_generations
-          WHERE open_generations.id = generation.id) AS attempts
+          WHERE open_generations.id = generation.id) AS attempts,
+    generation.cache_read_tokens,
+    generation.cache_write_tokens,
+    generation.cache_write_long_tokens,
+    generation.cost_cache_read,
+    generation.cost_cache_write,
+    generation.cost_cache_write_long
    FROM unfinished_generations generation;
 
 -- Open Generations, with the columns of finished_generations.
@@ -776,7 +869,13 @@ CREATE VIEW unfinished_generations AS
     NULL::numeric AS cost_input,
     NULL::numeric AS cost_output,
     NULL::numeric AS cost_total,
-    NULL::text AS error_code
+    NULL::text AS error_code,
+    NULL::bigint AS cache_read_tokens,
+    NULL::bigint AS cache_write_tokens,
+    NULL::bigint AS cache_write_long_tokens,
+    NULL::numeric AS cost_cache_read,
+    NULL::numeric AS cost_cache_write,
+    NULL::numeric AS cost_cache_write_long
    FROM open_generations;
 
 -- Users as the lists of the operator show them.
@@ -888,6 +987,20 @@ CREATE TYPE ledger_meter_row AS (
   open_count integer
 );
 
+-- What only some of the settled rows have. A separate type, so that gateways without meters keep working.
+CREATE TYPE ledger_metered_row AS (
+  generation_id uuid,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_long_tokens bigint,
+  cost_cache_read numeric,
+  cost_cache_write numeric,
+  cost_cache_write_long numeric,
+  cache_saved numeric,
+  provider_cost numeric,
+  reported jsonb
+);
+
 -- For a row of open_generations.
 CREATE TYPE ledger_opened_row AS (
   id uuid,
@@ -936,6 +1049,23 @@ CREATE TYPE ledger_settled_row AS (
   is_estimated boolean
 );
 
+-- A row of uncharged_attempts.
+CREATE TYPE ledger_uncharged_row AS (
+  generation_id uuid,
+  index smallint,
+  account_id uuid,
+  model text,
+  provider text,
+  ended_at_ms double precision,
+  input_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_long_tokens bigint,
+  output_tokens bigint,
+  cost numeric,
+  price_list_id integer
+);
+
 -- A row that a decision relies on without changing it.
 CREATE TYPE ledger_version AS (
   id uuid,
@@ -952,8 +1082,8 @@ CREATE TYPE ledger_write_off_row AS (
   reported_output_tokens bigint
 );
 
--- Adds the next entries of an account to usage_days, and returns how many. A concurrent call waits, then continues
--- after them.
+-- Adds the next entries of an account to usage_days and margin_days, and returns how many. A concurrent call waits,
+-- then continues after them.
 CREATE FUNCTION add_up_usage(of_account uuid, max_entries integer)
  RETURNS bigint
  LANGUAGE plpgsql
@@ -965,14 +1095,30 @@ begin
   insert into usage_progress (account_id, entry_number) values (of_account, 0) on conflict do nothing;
   select entry_number into done from usage_progress where account_id = of_account for update;
   select least(entry_count, done + max_entries) into reached from accounts where id = of_account;
-  insert into usage_days as days (account_id, day, model, key_id, requests, input_tokens, output_tokens, images, cost)
-  select of_account, day, model, key_id, sum(requests), sum(input_tokens), sum(output_tokens), sum(images), sum(cost)
-  from usage_of_entries(of_account, done + 1, reached)
-  group by day, model, key_id
+  with used as materialized (
+    select * from usage_by_entry(of_account, done + 1, reached)
+  ), margins as (
+    insert into margin_days as days (day, account_id, model, provider, requests, revenue, cost, unpriced_requests,
+      unpriced_revenue)
+    select day, of_account, model, provider, sum(requests), sum(cost), sum(provider_cost), sum(unpriced_requests),
+           sum(cost * abs(unpriced_requests))
+    from used group by day, model, provider
+    on conflict (day, account_id, model, provider) do update
+    set requests = days.requests + excluded.requests, revenue = days.revenue + excluded.revenue,
+        cost = days.cost + excluded.cost, unpriced_requests = days.unpriced_requests + excluded.unpriced_requests,
+        unpriced_revenue = days.unpriced_revenue + excluded.unpriced_revenue
+  )
+  insert into usage_days as days (account_id, day, model, key_id, requests, input_tokens, output_tokens, images, cost,
+    cache_read_tokens, cache_write_tokens, cache_saved)
+  select of_account, day, model, key_id, sum(requests), sum(input_tokens), sum(output_tokens), sum(images), sum(cost),
+         sum(cache_read_tokens), sum(cache_write_tokens), sum(cache_saved)
+  from used group by day, model, key_id
   on conflict (account_id, day, model, key_id) do update
   set requests = days.requests + excluded.requests, input_tokens = days.input_tokens + excluded.input_tokens,
       output_tokens = days.output_tokens + excluded.output_tokens, images = days.images + excluded.images,
-      cost = days.cost + excluded.cost;
+      cost = days.cost + excluded.cost, cache_read_tokens = days.cache_read_tokens + excluded.cache_read_tokens,
+      cache_write_tokens = days.cache_write_tokens + excluded.cache_write_tokens,
+      cache_saved = days.cache_saved + excluded.cache_saved;
   update usage_progress set entry_number = reached where account_id = of_account;
   return reached - done;
 end $$;
@@ -1155,6 +1301,20 @@ begin
   return null;
 end $$;
 
+-- The earlier ledger_commit, which gateways without meters call.
+CREATE FUNCTION ledger_commit(at_ms double precision, this_month date, account_rows ledger_account_change[],
+    meter_rows ledger_meter_change[], relied_accounts ledger_version[], relied_meters ledger_version[],
+    claim_rows ledger_claim_row[], opened_rows ledger_opened_row[], settled_rows ledger_settled_row[],
+    open_count integer, attempt_rows ledger_attempt_row[], write_off_rows ledger_write_off_row[],
+    answer_rows ledger_answer_row[], is_durable boolean)
+ RETURNS double precision
+ LANGUAGE plpgsql
+AS $$
+begin
+  return ledger_commit(at_ms, this_month, account_rows, meter_rows, relied_accounts, relied_meters, claim_rows,
+    opened_rows, settled_rows, open_count, attempt_rows, write_off_rows, answer_rows, is_durable, null, null);
+end $$;
+
 -- Writes a batch that was decided at at_ms on the given versions of rows, and returns the time. If anything differs
 -- from what the gateway assumed, this is a serialization failure and changes nothing. An array without rows is null;
 -- open_count is how many of the settled Generations are open. The sessions of the ledger do not wait for the disk; with
@@ -1163,7 +1323,8 @@ CREATE FUNCTION ledger_commit(at_ms double precision, this_month date, account_r
     meter_rows ledger_meter_change[], relied_accounts ledger_version[], relied_meters ledger_version[],
     claim_rows ledger_claim_row[], opened_rows ledger_opened_row[], settled_rows ledger_settled_row[],
     open_count integer, attempt_rows ledger_attempt_row[], write_off_rows ledger_write_off_row[],
-    answer_rows ledger_answer_row[], is_durable boolean)
+    answer_rows ledger_answer_row[], is_durable boolean, metered_rows ledger_metered_row[],
+    uncharged_rows ledger_uncharged_row[])
  RETURNS double precision
  LANGUAGE plpgsql
 AS $$
@@ -1237,12 +1398,16 @@ begin
     end if;
 
     with settled as materialized (
-      select *, to_timestamp(completed_at_ms / 1000) as completed_at from unnest(settled_rows)
+      select row.*, to_timestamp(completed_at_ms / 1000) as completed_at, cache_read_tokens, cache_write_tokens,
+             cache_write_long_tokens, cost_cache_read, cost_cache_write, cost_cache_write_long, cache_saved, provider_cost
+      from unnest(settled_rows) as row left join unnest(metered_rows) as metered on metered.generation_id = row.id
     ), used as (
       insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, cost,
-        price_list_id, month, billed_at)
+        price_list_id, month, billed_at, cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cache_saved,
+        provider, provider_cost)
       select id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, cost_total, price_list_id,
-             this_month, completed_at
+             this_month, completed_at, cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cache_saved,
+             provider, provider_cost
       from settled where cost_total is not null
     ), charged as (
       insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id, is_estimated, created_at)
@@ -1251,10 +1416,13 @@ begin
     )
     insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
       attempt_count, hold, price_list_id, input_tokens, output_tokens, units, unit, tier, cost_input, cost_output,
-      cost_total, latency_ms, time_to_first_token_ms, error_code, created_at, completed_at)
+      cost_total, latency_ms, time_to_first_token_ms, error_code, created_at, completed_at, cache_read_tokens,
+      cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write, cost_cache_write_long)
     select id, account_id, key_id, workload, model, provider, status, streaming, attempt_count > 1, attempt_count,
            nullif(hold, 0), price_list_id, input_tokens, output_tokens, units, unit, tier, cost_input, cost_output,
-           cost_total, latency_ms, time_to_first_token_ms, error_code, to_timestamp(created_at_ms / 1000), completed_at
+           cost_total, latency_ms, time_to_first_token_ms, error_code, to_timestamp(created_at_ms / 1000), completed_at,
+           cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write,
+           cost_cache_write_long
     from settled;
 
     insert into attempts (generation_id, index, provider, status, started_at, completed_at, upstream_status, error_code)
@@ -1264,8 +1432,18 @@ begin
   end if;
 
   if write_off_rows is not null then
-    insert into write_offs (generation_id, account_id, reason, amount, reported_input_tokens, reported_output_tokens)
-    select * from unnest(write_off_rows);
+    insert into write_offs (generation_id, account_id, reason, amount, reported_input_tokens, reported_output_tokens,
+      reported)
+    select row.*, metered.reported
+    from unnest(write_off_rows) as row left join unnest(metered_rows) as metered using (generation_id);
+  end if;
+
+  if uncharged_rows is not null then
+    insert into uncharged_attempts (generation_id, index, account_id, model, provider, ended_at, input_tokens,
+      cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id)
+    select generation_id, index, account_id, model, provider, to_timestamp(ended_at_ms / 1000), input_tokens,
+           cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id
+    from unnest(uncharged_rows);
   end if;
 
   if answer_rows is not null then
@@ -1283,6 +1461,7 @@ AS $$
 begin
   delete from generations where id = of_generation;
   delete from attempts where generation_id = of_generation;
+  delete from uncharged_attempts where generation_id = of_generation;
   delete from write_offs where generation_id = of_generation;
   delete from dead_letters where generation_id = of_generation;
 end $$;
@@ -1446,7 +1625,9 @@ begin
   from ledger_entries where generation_id = of_generation and kind = 'charge';
   update generations
   set status = 'failed', error_code = 'billing_consistency_error', input_tokens = null, output_tokens = null, units = null,
-      unit = null, tier = null, cost_input = null, cost_output = null, cost_total = null
+      unit = null, tier = null, cost_input = null, cost_output = null, cost_total = null, cache_read_tokens = null,
+      cache_write_tokens = null, cache_write_long_tokens = null, cost_cache_read = null, cost_cache_write = null,
+      cost_cache_write_long = null
   where id = of_generation;
   insert into write_offs (generation_id, account_id, reason)
   select id, account_id, 'interrupted' from generations where id = of_generation
@@ -1688,6 +1869,29 @@ end
 $$;
 
 -- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund takes it back.
+CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number bigint)
+ RETURNS TABLE(day date, model text, key_id uuid, provider text, requests bigint, input_tokens numeric,
+    output_tokens numeric, images numeric, cost numeric, cache_read_tokens numeric, cache_write_tokens numeric,
+    cache_saved numeric, provider_cost numeric, unpriced_requests bigint)
+ LANGUAGE sql
+ STABLE
+AS $$
+  select (billed_at at time zone 'UTC')::date, used.model, used.key_id, coalesce(used.provider, ''), sign::bigint,
+         sign * used.input_tokens::numeric, sign * used.output_tokens::numeric,
+         case unit when 'images' then sign * units::numeric else 0 end, sign * used.cost,
+         sign * coalesce(used.cache_read_tokens, 0)::numeric,
+         sign * coalesce(used.cache_write_tokens + used.cache_write_long_tokens, 0)::numeric,
+         sign * coalesce(used.cache_saved, 0), sign * coalesce(used.provider_cost, 0),
+         case when used.provider_cost is null then sign::bigint else 0 end
+  from (
+    select generation_id, case kind when 'refund' then -1 else 1 end as sign
+    from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
+    order by number limit last_number - first_number + 1
+  ) as entry
+  cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
+$$;
+
+-- The earlier usage_by_entry, which gateways without meters call.
 CREATE FUNCTION usage_of_entries(of_account uuid, first_number bigint, last_number bigint)
  RETURNS TABLE(day date, model text, key_id uuid, requests bigint, input_tokens numeric, output_tokens numeric,
     images numeric, cost numeric)

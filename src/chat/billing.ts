@@ -1,17 +1,25 @@
 /** What a chat request is charged: the usage its provider reports, within the hold. Pure. */
 import type { ErrorCode } from '../errors.ts';
+import type { BilledUsage } from '../ledger/operations.ts';
 import { type Charge, completed, type Ending, failure } from '../ledger/settlement.ts';
-import { type Cost, costOfTokens } from '../pricing/cost.ts';
+import { cachedTokensOf, inputTokensOf, type Meters, plainMeters, withInputUpTo } from '../lib/meters.ts';
+import type { Money } from '../lib/money.ts';
+import { type CacheWrites, type Cost, costOfTokens, lowestCost } from '../pricing/cost.ts';
 import type { TokenPrice } from '../pricing/price.ts';
-import type { TokenUsage } from '../providers/chat.ts';
+import type { ReportedUsage } from '../providers/chat.ts';
 
 /** What the hold covers: the provider is given the output bound, and the input cannot have more tokens than its bound. */
 export type ChatBill = Readonly<{
   price: TokenPrice;
-  bounds: TokenUsage;
+  bounds: Bounds;
+  /** What this request can make a provider write to its cache. */
+  writes: CacheWrites;
+  held: Money;
   /** The fewest tokens the input can have, for an estimate. */
   leastInputTokens: number;
 }>;
+
+type Bounds = Readonly<{ inputTokens: number; outputTokens: number }>;
 
 /** Providers count slightly differently: one more stop token, another template around the messages. */
 const toleranceTokens = 16;
@@ -23,31 +31,54 @@ export function toleranceOf(boundTokens: number): number {
 }
 
 /** How much of what a provider reports is believed. */
-export function believed(reported: TokenUsage, bounds: TokenUsage): TokenUsage {
-  return {
-    inputTokens: believedCount(reported.inputTokens, bounds.inputTokens),
-    outputTokens: believedCount(reported.outputTokens, bounds.outputTokens),
-  };
-}
-
-function believedCount(reported: number, bound: number): number {
-  return reported <= bound + toleranceOf(bound) ? reported : bound;
+export function believed(reported: Meters, bounds: Bounds): Meters {
+  const isWithin = (count: number, bound: number) => count <= bound + toleranceOf(bound);
+  const { inputTokens, outputTokens } = bounds;
+  const meters = isWithin(inputTokensOf(reported), inputTokens)
+    ? reported
+    : withInputUpTo(reported, inputTokens);
+  return isWithin(meters.output, outputTokens) ? meters : { ...meters, output: outputTokens };
 }
 
 /** The price at `finishedAt` applies. `hasText` is whether anything was delivered. */
-type Billed = Readonly<{ usage: TokenUsage; finishedAt: Date; hasText: boolean }>;
+type Billed = Readonly<{ usage: ReportedUsage; finishedAt: Date; hasText: boolean }>;
 
-export function chargeOf(
-  { price, bounds }: ChatBill,
-  { usage: reported, finishedAt, hasText }: Billed,
-): Charge {
-  const usage = believed(reported, bounds);
-  const cost = costWithin(price, usage, bounds, finishedAt);
+/** A report that contradicts itself is charged by its lowest reading. */
+export function chargeOf(bill: ChatBill, { usage, finishedAt, hasText }: Billed): Charge {
+  const [first, ...others] = usage.readings.map((reading) => billReading(bill, reading, finishedAt));
+  const lowest = others.reduce(
+    (low, other) => (other.cost.total < low.cost.total ? other : low),
+    first as BilledReading,
+  );
   return {
-    usage: billedUsage(usage),
-    cost,
-    loss: discrepancy(price, reported, usage, cost, finishedAt, hasText),
+    usage: billedUsage(lowest.meters),
+    cost: lowest.cost,
+    providerCost: null,
+    loss: discrepancy(bill, usage, lowest, finishedAt, hasText),
   };
+}
+
+type BilledReading = Readonly<{ reading: Meters; meters: Meters; cost: Cost }>;
+
+/** Writes that this request cannot have caused are charged as such only as far as the hold covers them. */
+function billReading({ price, bounds, writes, held }: ChatBill, reading: Meters, at: Date): BilledReading {
+  const meters = believed(reading, bounds);
+  const cost = costWithin(price, meters, bounds, at);
+  if (cost.total <= held || !exceeds(meters, writes)) return { reading, meters, cost };
+  const possible = withWrites(meters, writes);
+  return { reading, meters: possible, cost: costWithin(price, possible, bounds, at) };
+}
+
+function exceeds({ cacheWrite, cacheWriteLong }: Meters, writes: CacheWrites): boolean {
+  return (writes !== 'long' && cacheWriteLong > 0) || (writes === 'none' && cacheWrite > 0);
+}
+
+function withWrites(meters: Meters, writes: CacheWrites): Meters {
+  const { freshInput, cacheWrite, cacheWriteLong } = meters;
+  const written = cacheWrite + cacheWriteLong;
+  return writes === 'none'
+    ? { ...meters, freshInput: freshInput + written, cacheWrite: 0, cacheWriteLong: 0 }
+    : { ...meters, cacheWrite: written, cacheWriteLong: 0 };
 }
 
 /** How reading a stream from the provider ended. */
@@ -62,7 +93,6 @@ export type StreamOutcome = Readonly<{
 
 /** What is known of a stream when it is over. */
 type Streamed = Readonly<{
-  usage: TokenUsage | null;
   /** The provider sent a finish reason. */
   isFinished: boolean;
   isEnded: boolean;
@@ -70,7 +100,6 @@ type Streamed = Readonly<{
   isUsageLost: boolean;
   /** Why nothing more was passed on, although reading went on. */
   failure: Readonly<{ code: ErrorCode }> | null;
-  hasText: boolean;
   /** What was delivered has at least this many tokens. */
   deliveredTokens: number;
 }>;
@@ -78,7 +107,8 @@ type Streamed = Readonly<{
 /** Charges what was delivered: by the reported usage, or by an estimate if the gateway did not wait for it. */
 export function streamEnding(
   bill: ChatBill,
-  { usage, isFinished, isEnded, isUsageLost, failure: limit, hasText, deliveredTokens }: Streamed,
+  charge: Charge | null,
+  { isFinished, isEnded, isUsageLost, failure: limit, deliveredTokens }: Streamed,
   { code, isEndedHere, finishedAt }: StreamOutcome,
   isGone: boolean,
   stored: Ending['stored'],
@@ -87,8 +117,7 @@ export function streamEnding(
     ? ({ status: 'cancelled', errorCode: null } as const)
     : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
   // Usage that arrives after the answer failed or exceeded a limit also covers the whole answer.
-  if (usage !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
-    const charge = chargeOf(bill, { usage, finishedAt, hasText });
+  if (charge !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
     const ending = completed(charge, 'completed', 'write_off', stored);
     return code === null && !isGone ? ending : { ...ending, ...failed };
   }
@@ -97,45 +126,62 @@ export function streamEnding(
   return { ...failure('usage_missing', 'usage_missing'), ...failed };
 }
 
-/** For a call that the gateway ended before its usage was known: no more than the provider would have reported. */
+/**
+ * For a call that the gateway ended before its usage was known: no more than the provider would have reported. All of the
+ * input may have come from a cache.
+ */
 function estimated(
   { price, bounds, leastInputTokens }: ChatBill,
   deliveredTokens: number,
   endedAt: Date,
 ): Ending {
-  const usage = {
-    inputTokens: Math.min(leastInputTokens, bounds.inputTokens),
-    outputTokens: Math.min(deliveredTokens, bounds.outputTokens),
-  };
+  const meters = plainMeters(
+    Math.min(leastInputTokens, bounds.inputTokens),
+    Math.min(deliveredTokens, bounds.outputTokens),
+  );
   return {
     ...failure('usage_missing', 'usage_missing'),
-    usage: billedUsage(usage),
-    cost: costWithin(price, usage, bounds, endedAt),
+    usage: billedUsage(meters),
+    cost: lowestCost(price, meters, endedAt),
     isEstimated: true,
     onInsufficientBalance: 'write_off',
   };
 }
 
-function billedUsage({ inputTokens, outputTokens }: TokenUsage): NonNullable<Ending['usage']> {
-  return { inputTokens, outputTokens, units: inputTokens + outputTokens, unit: 'tokens', tier: null };
+function billedUsage(meters: Meters): BilledUsage {
+  const inputTokens = inputTokensOf(meters);
+  const outputTokens = meters.output;
+  return {
+    inputTokens,
+    outputTokens,
+    cached: cachedTokensOf(meters),
+    units: inputTokens + outputTokens,
+    unit: 'tokens',
+    tier: null,
+  };
 }
 
 /** A tolerated token must not lift the whole request into a higher tier than the hold assumed. */
-function costWithin(price: TokenPrice, usage: TokenUsage, bounds: TokenUsage, at: Date): Cost {
-  return costOfTokens(price, usage, at, Math.min(usage.inputTokens, bounds.inputTokens));
+function costWithin(price: TokenPrice, meters: Meters, bounds: Bounds, at: Date): Cost {
+  return costOfTokens(price, meters, at, Math.min(inputTokensOf(meters), bounds.inputTokens));
 }
 
 /** What the operator has to sort out with the provider. */
 function discrepancy(
-  price: TokenPrice,
-  reported: TokenUsage,
-  usage: TokenUsage,
-  cost: Cost,
+  { price }: ChatBill,
+  { readings, contradiction }: ReportedUsage,
+  { reading, meters, cost }: BilledReading,
   at: Date,
   hasText: boolean,
 ): Ending['loss'] {
-  const isCapped = reported.inputTokens !== usage.inputTokens || reported.outputTokens !== usage.outputTokens;
-  if (!isCapped && (reported.outputTokens > 0 || !hasText)) return null;
-  const unpaid = costOfTokens(price, reported, at).total - cost.total;
-  return { reason: 'implausible_usage', amount: unpaid > 0n ? unpaid : null, reported };
+  const isPlausible = meters === reading && (reading.output > 0 || !hasText);
+  if (contradiction === null && isPlausible) return null;
+  const costs = readings.map((each) => costOfTokens(price, each, at).total - cost.total);
+  const unpaid = costs.reduce((most, each) => (each > most ? each : most), 0n);
+  return {
+    reason: 'implausible_usage',
+    amount: unpaid > 0n ? unpaid : null,
+    reported: { inputTokens: inputTokensOf(reading), outputTokens: reading.output },
+    counts: contradiction,
+  };
 }

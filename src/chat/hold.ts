@@ -2,9 +2,11 @@
  * How much is held for a chat request, and how long its answer may get for that amount. The provider gets the same limit,
  * so that the charge exceeds the hold by no more than a small tolerance.
  */
+
+import { plainMeters } from '../lib/meters.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { Model } from '../models/model.ts';
-import { costAtRates, highestTokenRates, tokensWithin } from '../pricing/cost.ts';
+import { type CacheWrites, costAtRates, highestTokenRates, tokensWithin } from '../pricing/cost.ts';
 import type { TokenPrice, TokenRates } from '../pricing/price.ts';
 import type { ChatCall } from '../providers/chat.ts';
 import { inputBound } from './bounds.ts';
@@ -18,24 +20,26 @@ const unpublishedOutputTokens = 4_096;
 /** What a request can cost: its input, and between min and max output tokens. Both are `max_tokens` where it is given. */
 export type ChatTerms = Readonly<{
   input: InputBound;
+  writes: CacheWrites;
   /** The highest rates that can apply. */
   rates: TokenRates;
   minOutputTokens: number;
   maxOutputTokens: number;
 }>;
 
-export function chatTerms(call: ChatCall, model: Model, price: TokenPrice): ChatTerms {
+export function chatTerms(call: ChatCall, model: Model, price: TokenPrice, writes: CacheWrites): ChatTerms {
   const input = inputBound(call, model);
-  const rates = highestTokenRates(price, input.tokens);
+  const rates = highestTokenRates(price, input.tokens, writes);
   if (call.maxTokens !== null)
-    return { input, rates, minOutputTokens: call.maxTokens, maxOutputTokens: call.maxTokens };
+    return { input, writes, rates, minOutputTokens: call.maxTokens, maxOutputTokens: call.maxTokens };
   const { contextWindow, maxOutputTokens } = model;
   const max = maxOutputTokens ?? unpublishedOutputTokens;
   const min = Math.min(minOutputTokens, max);
   // Many servers reject a limit that does not fit into the context window next to the input.
   const room = contextWindow === null ? max : contextWindow - input.likelyTokens;
-  return { input, rates, minOutputTokens: min, maxOutputTokens: Math.max(min, Math.min(max, room)) };
+  return { input, writes, rates, minOutputTokens: min, maxOutputTokens: Math.max(min, Math.min(max, room)) };
 }
+
 export function holdRange(terms: ChatTerms): Readonly<{ min: Money; max: Money }> {
   return { min: costOf(terms, terms.minOutputTokens), max: costOf(terms, terms.maxOutputTokens) };
 }
@@ -61,5 +65,5 @@ function affordableOutput(terms: ChatTerms, amount: Money): number {
 }
 
 function costOf({ input, rates }: ChatTerms, outputTokens: number): Money {
-  return costAtRates(rates, { inputTokens: input.tokens, outputTokens }).total;
+  return costAtRates(rates, plainMeters(input.tokens, outputTokens)).total;
 }

@@ -1,13 +1,14 @@
 /** Chat responses in the contract's format: its fields and no others. */
 import { type ApiError, presentError } from '../errors.ts';
-import type { ChatAnswer, FinishReason, TokenUsage, ToolCall } from '../providers/chat.ts';
+import type { BilledUsage } from '../ledger/operations.ts';
+import type { ChatAnswer, FinishReason, ReportedUsage, ToolCall } from '../providers/chat.ts';
 
 export function presentCompletion(
   requestId: string,
   createdSeconds: number,
   model: string,
   answer: ChatAnswer,
-  usage: TokenUsage,
+  billed: BilledUsage,
 ) {
   return {
     id: requestId,
@@ -15,7 +16,7 @@ export function presentCompletion(
     created: createdSeconds,
     model,
     choices: [{ index: 0, finish_reason: answer.finishReason, message: presentMessage(answer) }],
-    usage: presentUsage(usage),
+    usage: presentUsage(billed, answer.usage),
   };
 }
 
@@ -29,11 +30,26 @@ function presentToolCall({ id, name, arguments: text }: ToolCall) {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 
-function presentUsage({ inputTokens, outputTokens }: TokenUsage) {
+/** Details are there if the provider reported them. */
+function presentUsage(
+  { inputTokens, outputTokens, cached }: BilledUsage,
+  reported: Pick<ReportedUsage, 'reportsCache' | 'reasoningTokens'> | null,
+) {
+  const written = (cached?.write ?? 0) + (cached?.writeLong ?? 0);
+  const reasoningTokens = reported?.reasoningTokens ?? null;
   return {
     prompt_tokens: inputTokens,
     completion_tokens: outputTokens,
     total_tokens: inputTokens + outputTokens,
+    ...((reported?.reportsCache || cached !== null) && {
+      prompt_tokens_details: {
+        cached_tokens: cached?.read ?? 0,
+        ...(written > 0 && { cache_write_tokens: written }),
+      },
+    }),
+    ...(reasoningTokens !== null && {
+      completion_tokens_details: { reasoning_tokens: Math.min(reasoningTokens, outputTokens) },
+    }),
   };
 }
 
@@ -76,8 +92,9 @@ export class ChunkWriter {
     return this.#chunk('{}', reason);
   }
 
-  usage(usage: TokenUsage): string {
-    return `${this.#head.slice(0, -beforeDelta.length)}],"usage":${JSON.stringify(presentUsage(usage))}}\n\n`;
+  usage(billed: BilledUsage, reported: ReportedUsage): string {
+    const usage = JSON.stringify(presentUsage(billed, reported));
+    return `${this.#head.slice(0, -beforeDelta.length)}],"usage":${usage}}\n\n`;
   }
 
   #chunk(delta: string, reason: FinishReason | null): string {

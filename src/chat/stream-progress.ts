@@ -1,6 +1,7 @@
 /** Follows a stream from the provider and decides what the client gets of it. It has state, but does no I/O. */
 import type { ErrorCode } from '../errors.ts';
-import type { ChatEvent, TokenUsage } from '../providers/chat.ts';
+import { inputTokensOf, type Meters } from '../lib/meters.ts';
+import type { ChatEvent, ReportedUsage } from '../providers/chat.ts';
 import { DepthMeter } from '../providers/tool-arguments.ts';
 import { beyondLimit, ProviderError } from '../providers/upstream.ts';
 import { LeastTokens } from './least-tokens.ts';
@@ -11,7 +12,7 @@ const maxRepetitions = 100;
 
 export class StreamProgress {
   readonly #chunks: ChunkWriter;
-  usage: TokenUsage | null = null;
+  usage: ReportedUsage | null = null;
   /** The provider has sent the reason why the answer ends, whether it is complete or failed. */
   isFinished = false;
   /** The provider has announced that nothing follows. */
@@ -86,7 +87,7 @@ export class StreamProgress {
         this.isFinished = true;
         return this.#chunks.finish(event.reason);
       case 'usage':
-        this.usage = larger(this.usage, event.usage);
+        this.usage = latest(this.usage, event.usage);
         return '';
       case 'failure':
         // A complete answer stays complete, whatever comes after it.
@@ -126,11 +127,24 @@ export class StreamProgress {
   }
 }
 
-/** Counts cover the whole answer so far, so a later, smaller one cannot be right. */
-function larger(known: TokenUsage | null, reported: TokenUsage): TokenUsage {
+/**
+ * Counts cover the whole answer so far, so a later, smaller one cannot be right. The input of a report is taken as a
+ * whole: its counts belong together.
+ */
+function latest(known: ReportedUsage | null, reported: ReportedUsage): ReportedUsage {
+  if (known === null) return reported;
+  const [before] = known.readings;
+  const [now] = reported.readings;
+  const hasMoreInput = inputTokensOf(now) >= inputTokensOf(before);
+  const hasMoreOutput = now.output >= before.output;
+  if (hasMoreInput === hasMoreOutput) return hasMoreInput ? reported : known;
+  const output = Math.max(now.output, before.output);
+  const withOutput = (meters: Meters): Meters => ({ ...meters, output });
+  const [first, ...others] = hasMoreInput ? reported.readings : known.readings;
   return {
-    inputTokens: Math.max(known?.inputTokens ?? 0, reported.inputTokens),
-    outputTokens: Math.max(known?.outputTokens ?? 0, reported.outputTokens),
+    ...(hasMoreInput ? reported : known),
+    readings: [withOutput(first), ...others.map(withOutput)],
+    reasoningTokens: (hasMoreOutput ? reported : known).reasoningTokens,
   };
 }
 

@@ -15,7 +15,7 @@ import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
-import { believed, type ChatBill, type StreamOutcome, streamEnding } from './billing.ts';
+import { type ChatBill, chargeOf, type StreamOutcome, streamEnding } from './billing.ts';
 import type { ChatRequest } from './parse.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
@@ -186,14 +186,16 @@ async function deliver(
   }
   stream.close();
   endAttempt(run, stream.status, outcome);
-  const usage = progress.usage && believed(progress.usage, run.bill.bounds);
-  const last = run.includeUsage && usage !== null ? chunks.usage(usage) : '';
+  const { usage, hasText } = progress;
+  const { finishedAt } = outcome;
+  const charge = usage === null ? null : chargeOf(run.bill, { usage, finishedAt, hasText });
+  const last = run.includeUsage && usage !== null && charge !== null ? chunks.usage(charge.usage, usage) : '';
   // A failure of the stream itself was sent when it happened.
   const isSent = outcome.code === progress.failure?.code;
   const unsent =
     outcome.code === null || isSent ? '' : errorEvent(failedAttempts(outcome.code, run.generation));
   const stored = await storedStream(run, client.transcript, outcome.code === null ? last : unsent);
-  const ending = streamEnding(run.bill, progress, outcome, client.isGone, stored);
+  const ending = streamEnding(run.bill, charge, progress, outcome, client.isGone, stored);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
   // A response that is stored with the charge, now or once the ledger can be reached, is replayed. Others run again.
   const isStored = ending.stored !== null && problem !== 'billing_consistency_error';

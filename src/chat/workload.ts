@@ -8,7 +8,8 @@ import type { TokenPrice } from '../pricing/price.ts';
 import type { ChatAnswer } from '../providers/chat.ts';
 import { completeChat } from '../providers/chat-call.ts';
 import { upstreamOf } from '../routing/candidates.ts';
-import { believed, chargeOf } from './billing.ts';
+import { chargeOf } from './billing.ts';
+import { cacheWrites } from './cache-writes.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
 import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound } from './hold.ts';
 import { type ChatRequest, parseChat } from './parse.ts';
@@ -31,7 +32,7 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
     if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
     const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
     checkDirectives(candidates, () => lastUserText(chat.call), 'messages', expectsTools(chat.call));
-    const terms = chatTerms(chat.call, model, price);
+    const terms = chatTerms(chat.call, model, price, cacheWrites(candidates));
     return { model: model.id, candidates, hold: holdRange(terms), chat, price, terms };
   },
   advice: ({ terms }, available) => adviceFor(terms, available),
@@ -40,6 +41,8 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
     bill: {
       price,
       bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, held) },
+      writes: terms.writes,
+      held,
       leastInputTokens: terms.input.leastTokens,
     },
   }),
@@ -49,15 +52,7 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
     const hasText = (content ?? '') !== '' || toolCalls.length > 0;
     return usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText });
   },
-  present: ({ chat, bill }, answer, requestId, createdSeconds) =>
-    presentCompletion(
-      requestId,
-      createdSeconds,
-      chat.model,
-      answer,
-      believed(answer.usage ?? noUsage, bill.bounds),
-    ),
+  present: ({ chat }, answer, { usage }, requestId, createdSeconds) =>
+    presentCompletion(requestId, createdSeconds, chat.model, answer, usage),
   stream: streamChatResponse,
 };
-
-const noUsage = { inputTokens: 0, outputTokens: 0 };

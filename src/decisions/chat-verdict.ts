@@ -1,4 +1,5 @@
 /** Turns a chat model's answer into probabilities: checked, and divided by their sum, which is rarely exactly one. */
+import { inputTokensOf } from '../lib/meters.ts';
 import type { ChatAnswer } from '../providers/chat.ts';
 import { type Fields, isObject, parseObject } from '../providers/wire.ts';
 import { isShare } from './answers.ts';
@@ -19,7 +20,9 @@ export function readChatVerdict(
     if (answer === null) return null;
     answers.set(name, answer);
   }
-  return { model, answers, usage, chargeUsd: null };
+  const [meters] = usage.readings;
+  const used = { inputTokens: inputTokensOf(meters), outputTokens: meters.output };
+  return { model, answers, usage: used, chargeUsd: null };
 }
 
 function readAnswer(value: unknown, question: Question): Answer | null {

@@ -56,12 +56,13 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
   bill: ({ order: { tier }, price }, { urls }) => {
     const total = costOfImages(price, urls.length, tier);
     return {
-      usage: { inputTokens: 0, outputTokens: 0, units: urls.length, unit: 'images', tier },
-      cost: { input: 0n, output: total, total },
+      usage: { inputTokens: 0, outputTokens: 0, cached: null, units: urls.length, unit: 'images', tier },
+      cost: { input: 0n, output: total, total, cached: null },
+      providerCost: null,
       loss: null,
     };
   },
-  present: (_job, { urls }, _requestId, createdSeconds) => ({
+  present: (_job, { urls }, _charge, _requestId, createdSeconds) => ({
     created: createdSeconds,
     data: urls.map((url) => ({ url })),
   }),

@@ -206,6 +206,7 @@ function openAttempt(index: number, { candidate }: PermittedCandidate, startedAt
     completedAtMs: null,
     upstreamStatus: null,
     errorCode: null,
+    uncharged: null,
   };
 }
 

@@ -140,7 +140,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
       throw new ApiError('billing_consistency_error');
     }
     const createdSeconds = Math.floor(generation.facts.createdAtMs / 1000);
-    const body = JSON.stringify(workload.present(job, answer, requestId, createdSeconds));
+    const body = JSON.stringify(workload.present(job, answer, charge, requestId, createdSeconds));
     const stored = claim === null ? null : await claim.toStore(body, headers, null);
     // A client that disconnected still caused the work, so it is charged.
     const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', stored);

@@ -58,6 +58,6 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   ) => Promise<Readonly<{ status: number; answer: Answer }>>;
   /** Null when the provider reported no usage. */
   bill: (job: Job, answer: Answer, finishedAt: Date) => Charge | null;
-  present: (job: Job, answer: Answer, requestId: string, createdSeconds: number) => object;
+  present: (job: Job, answer: Answer, charge: Charge, requestId: string, createdSeconds: number) => object;
   stream: ((run: Run<Job>, services: StreamServices) => Promise<Response>) | null;
 }>;

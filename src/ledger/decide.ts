@@ -174,7 +174,23 @@ function affordable(
   if (cost.total <= available) return cost;
   if (onInsufficientBalance === 'withhold') return null;
   const input = smaller(cost.input, available);
-  return { input, output: available - input, total: available };
+  return {
+    input,
+    output: available - input,
+    total: available,
+    cached: cost.cached && affordableParts(cost.cached, input),
+  };
+}
+
+/** The parts of the input's cost, as far as the input is paid. */
+function affordableParts(
+  cached: NonNullable<BilledCost['cached']>,
+  input: Money,
+): NonNullable<BilledCost['cached']> {
+  const read = smaller(cached.read, input);
+  const write = smaller(cached.write, input - read);
+  const writeLong = smaller(cached.writeLong, input - read - write);
+  return { ...cached, read, write, writeLong };
 }
 
 /** A Generation that is to be settled, but is no longer open. */

@@ -3,16 +3,26 @@ import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
 import type { SettlementDecision } from './decide.ts';
 import type { BatchRows, KnownRows } from './known-rows.ts';
-import type { Attempt, GenerationFacts, Hold, SetAside, Settlement } from './operations.ts';
+import type {
+  Attempt,
+  BilledCost,
+  GenerationFacts,
+  Hold,
+  SetAside,
+  Settlement,
+  UnchargedUsage,
+} from './operations.ts';
 import {
   accountChanges,
   answerRows,
   attemptRows,
   claimRows,
   meterChanges,
+  meteredRows,
   openedRows,
   type RowOf,
   settledRows,
+  unchargedRows,
   versions,
   writeOffRows,
 } from './rows.ts';
@@ -29,6 +39,8 @@ export class Effects {
   readonly #version = nextVersion();
   readonly #attempts: RowOf<typeof attemptRows>[] = [];
   readonly #writeOffs: RowOf<typeof writeOffRows>[] = [];
+  readonly #metered: RowOf<typeof meteredRows>[] = [];
+  readonly #uncharged: RowOf<typeof unchargedRows>[] = [];
   readonly #claims: RowOf<typeof claimRows>[] = [];
   readonly #answers: RowOf<typeof answerRows>[] = [];
   /** Too rare to be part of the one statement. */
@@ -74,7 +86,11 @@ export class Effects {
       balanceAfter: account.balance,
       isEstimated: settlement.isEstimated,
     });
-    for (const attempt of attempts) this.#attempts.push(attemptRow(id, attempt));
+    this.#meter(settlement, charge);
+    for (const attempt of attempts) {
+      this.#attempts.push(attemptRow(id, attempt));
+      if (attempt.uncharged) this.#uncharged.push(unchargedRow(generation, attempt, attempt.uncharged));
+    }
     if (stored !== null)
       this.#storeAnswer(
         generation,
@@ -91,6 +107,25 @@ export class Effects {
         reportedInputTokens: loss?.reported?.inputTokens,
         reportedOutputTokens: loss?.reported?.outputTokens,
       });
+  }
+
+  #meter({ generation, usage, providerCost, loss }: Settlement, charge: BilledCost | null): void {
+    const tokens = usage?.cached;
+    const cost = charge?.cached;
+    const counts = loss?.counts;
+    if (!tokens && !counts && providerCost === null) return;
+    this.#metered.push({
+      generationId: generation.id,
+      cacheReadTokens: tokens?.read,
+      cacheWriteTokens: tokens?.write,
+      cacheWriteLongTokens: tokens?.writeLong,
+      costCacheRead: cost?.read,
+      costCacheWrite: cost?.write,
+      costCacheWriteLong: cost?.writeLong,
+      cacheSaved: cost?.saved,
+      providerCost,
+      reported: counts,
+    });
   }
 
   #storeAnswer({ keyId, id }: GenerationFacts, name: string, answer: string | null, isShort: boolean): void {
@@ -179,7 +214,9 @@ export class Effects {
         ${attemptRows.literal(this.#attempts)}::text::ledger_attempt_row[],
         ${writeOffRows.literal(this.#writeOffs)}::text::ledger_write_off_row[],
         ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
-        ${isDurable}::boolean) as at`;
+        ${isDurable}::boolean,
+        ${meteredRows.literal(this.#metered)}::text::ledger_metered_row[],
+        ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[]) as at`;
     // Sent at once, so that batches are sent in the order in which they are decided.
     const [{ at }] = await query.execute();
     return at;
@@ -235,5 +272,27 @@ function attemptRow(generationId: string, attempt: Attempt): RowOf<typeof attemp
     generationId,
     status: attempt.status === 'in_progress' ? 'cancelled' : attempt.status,
     completedAtMs: attempt.completedAtMs ?? attempt.startedAtMs,
+  };
+}
+
+function unchargedRow(
+  { id, accountId, model, priceListId }: GenerationFacts,
+  { index, provider, startedAtMs, completedAtMs }: Attempt,
+  { usage, cost }: UnchargedUsage,
+): RowOf<typeof unchargedRows> {
+  return {
+    generationId: id,
+    index,
+    accountId,
+    model,
+    provider,
+    endedAtMs: completedAtMs ?? startedAtMs,
+    inputTokens: usage?.inputTokens,
+    cacheReadTokens: usage?.cached?.read,
+    cacheWriteTokens: usage?.cached?.write,
+    cacheWriteLongTokens: usage?.cached?.writeLong,
+    outputTokens: usage?.outputTokens,
+    cost,
+    priceListId,
   };
 }

@@ -1,5 +1,6 @@
 /** The operations of the ledger and their results. A release is a settlement without a cost. */
 import type { ErrorCode } from '../errors.ts';
+import type { CachedTokens } from '../lib/meters.ts';
 import type { Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 
@@ -12,6 +13,14 @@ export type Attempt = Readonly<{
   completedAtMs: number | null;
   upstreamStatus: number | null;
   errorCode: ErrorCode | null;
+  /** Set if the provider may bill this call although no customer is charged for it. */
+  uncharged: UnchargedUsage | null;
+}>;
+
+/** Null where the provider reported no usage, or where it is unknown what the provider asks for it. */
+export type UnchargedUsage = Readonly<{
+  usage: Readonly<{ inputTokens: number; outputTokens: number; cached: CachedTokens | null }> | null;
+  cost: Money | null;
 }>;
 
 /** What stays the same from admission to settlement. */
@@ -46,8 +55,11 @@ export type Count = Readonly<{
 }>;
 
 export type BilledUsage = Readonly<{
+  /** All input, cached or not. */
   inputTokens: number;
   outputTokens: number;
+  /** Null when no cache was involved. */
+  cached: CachedTokens | null;
   units: number;
   unit: 'tokens' | 'images';
   /** The rate that applied, where a price has several by size. */
@@ -61,6 +73,8 @@ export type Loss = Readonly<{
   amount: Money | null;
   /** What the provider reported, when it was implausible. */
   reported: Readonly<{ inputTokens: number; outputTokens: number }> | null;
+  /** The same by the provider's own names, when its counts contradict each other. */
+  counts: Readonly<Record<string, number>> | null;
 }>;
 
 /** The response that retries of an idempotent request get: encrypted, in base64, or staged in the database beforehand. */
@@ -71,7 +85,13 @@ export type StoredResponse = Readonly<{
   insufficientBalanceResponse: string | 'staged' | null;
 }>;
 
-export type BilledCost = Readonly<{ input: Money; output: Money; total: Money }>;
+/** `cached` has parts of the input's cost, and how much less all input cost than without caches. */
+export type BilledCost = Readonly<{
+  input: Money;
+  output: Money;
+  total: Money;
+  cached: Readonly<{ read: Money; write: Money; writeLong: Money; saved: Money }> | null;
+}>;
 
 export type Settlement = Readonly<{
   kind: 'settle';
@@ -84,6 +104,8 @@ export type Settlement = Readonly<{
   /** Null when the provider reported none. Then nothing is charged. */
   usage: BilledUsage | null;
   cost: BilledCost | null;
+  /** What the provider asks of the operator; null when that is unknown. */
+  providerCost: Money | null;
   /** The gateway ended the call itself, and the usage is its own conservative estimate. */
   isEstimated: boolean;
   /** A result that has not been delivered is withheld when the balance does not cover it; a delivered one is written off. */

@@ -157,6 +157,36 @@ export const writeOffRows = new RowType('ledger_write_off_row', {
   reportedOutputTokens: optional(number),
 });
 
+/** What only some settled rows have: caches, a known cost, a contradictory report. */
+export const meteredRows = new RowType('ledger_metered_row', {
+  generationId: word,
+  cacheReadTokens: optional(number),
+  cacheWriteTokens: optional(number),
+  cacheWriteLongTokens: optional(number),
+  costCacheRead: optional(money),
+  costCacheWrite: optional(money),
+  costCacheWriteLong: optional(money),
+  cacheSaved: optional(money),
+  providerCost: optional(money),
+  reported: optional(json),
+});
+
+export const unchargedRows = new RowType('ledger_uncharged_row', {
+  generationId: word,
+  index: number,
+  accountId: word,
+  model: text,
+  provider: text,
+  endedAtMs: number,
+  inputTokens: optional(number),
+  cacheReadTokens: optional(number),
+  cacheWriteTokens: optional(number),
+  cacheWriteLongTokens: optional(number),
+  outputTokens: optional(number),
+  cost: optional(money),
+  priceListId: number,
+});
+
 export const claimRows = new RowType('ledger_claim_row', {
   keyId: word,
   name: optional(text),

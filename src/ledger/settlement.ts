@@ -3,7 +3,12 @@ import { z } from 'zod';
 import type { ErrorCode } from '../errors.ts';
 import type { Attempt, BilledCost, BilledUsage, GenerationFacts, Loss, Settlement } from './operations.ts';
 
-export type Charge = Readonly<{ usage: BilledUsage; cost: BilledCost; loss: Loss | null }>;
+export type Charge = Readonly<{
+  usage: BilledUsage;
+  cost: BilledCost;
+  providerCost: Settlement['providerCost'];
+  loss: Loss | null;
+}>;
 
 /** How a Generation ended, before it is known whether the balance covers it. */
 export type Ending = Pick<
@@ -12,6 +17,7 @@ export type Ending = Pick<
   | 'errorCode'
   | 'usage'
   | 'cost'
+  | 'providerCost'
   | 'isEstimated'
   | 'onInsufficientBalance'
   | 'onAlreadyCharged'
@@ -46,7 +52,7 @@ export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement
 
 /** When the balance does not cover the charge, the response is withheld, or the charge written off if it was delivered. */
 export function completed(
-  { usage, cost, loss }: Charge,
+  { usage, cost, providerCost, loss }: Charge,
   status: 'completed' | 'cancelled',
   onInsufficientBalance: Ending['onInsufficientBalance'],
   stored: Ending['stored'],
@@ -56,6 +62,7 @@ export function completed(
     errorCode: null,
     usage,
     cost,
+    providerCost,
     isEstimated: false,
     onInsufficientBalance,
     onAlreadyCharged: 'stands',
@@ -71,6 +78,7 @@ export function failure(errorCode: ErrorCode, lossReason: Loss['reason'] | null 
     errorCode,
     usage: null,
     cost: null,
+    providerCost: null,
     isEstimated: false,
     onInsufficientBalance: 'withhold',
     onAlreadyCharged: 'stands',
@@ -80,7 +88,7 @@ export function failure(errorCode: ErrorCode, lossReason: Loss['reason'] | null 
 }
 
 export function lossOf(reason: Loss['reason']): Loss {
-  return { reason, amount: null, reported: null };
+  return { reason, amount: null, reported: null, counts: null };
 }
 
 /** For a response that was not delivered: nothing is charged, and a charge this process did not know of is refunded. */
@@ -148,6 +156,8 @@ const money = z
   .regex(/^-?\d{1,38}n$/)
   .transform((text) => BigInt(text.slice(0, -1)));
 const count = z.int().min(0);
+const cachedTokens = z.object({ read: count, write: count, writeLong: count });
+const cachedCost = z.object({ read: money, write: money, writeLong: money, saved: money });
 const errorCode = z
   .string()
   .transform((code) => code as ErrorCode)
@@ -176,12 +186,16 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
     .object({
       inputTokens: count,
       outputTokens: count,
+      cached: cachedTokens.nullable().default(null),
       units: count,
       unit: z.enum(['tokens', 'images']),
       tier: z.string().nullable(),
     })
     .nullable(),
-  cost: z.object({ input: money, output: money, total: money }).nullable(),
+  cost: z
+    .object({ input: money, output: money, total: money, cached: cachedCost.nullable().default(null) })
+    .nullable(),
+  providerCost: money.nullable().default(null),
   isEstimated: z.boolean().default(false),
   onInsufficientBalance: z.enum(['withhold', 'write_off']),
   onAlreadyCharged: z.enum(['stands', 'refund', 'refund_unless_stored']).default('stands'),
@@ -192,6 +206,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
         reason: lossReason,
         amount: money.nullable(),
         reported: z.object({ inputTokens: count, outputTokens: count }).nullable(),
+        counts: z.record(z.string(), z.number()).nullable().default(null),
       }),
     ])
     .nullable(),
@@ -204,6 +219,15 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
       completedAtMs: z.number().nullable(),
       upstreamStatus: z.int().nullable(),
       errorCode,
+      uncharged: z
+        .object({
+          usage: z
+            .object({ inputTokens: count, outputTokens: count, cached: cachedTokens.nullable() })
+            .nullable(),
+          cost: money.nullable(),
+        })
+        .nullable()
+        .default(null),
     }),
   ),
   stored: z

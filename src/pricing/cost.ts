@@ -2,32 +2,49 @@
  * What usage costs. Pure and exact: each component is rounded at most once, half up, and only when its rate has more
  * than six decimals.
  */
+import { cachedTokensOf, inputTokensOf, type Meters } from '../lib/meters.ts';
 import { divideHalfUp, type Money } from '../lib/money.ts';
 import type { ImagePrice, InputTokenTier, NonEmpty, TimeBands, TokenPrice, TokenRates } from './price.ts';
 
-export type TokenUsage = Readonly<{ inputTokens: number; outputTokens: number }>;
-export type Cost = Readonly<{ input: Money; output: Money; total: Money }>;
+/** `input` is all input, cached or not. `cached` is null when no cache was involved. */
+export type Cost = Readonly<{ input: Money; output: Money; total: Money; cached: CachedCost | null }>;
+
+/** Parts of the input's cost. `saved` is how much less all input cost than without caches; negative if it cost more. */
+export type CachedCost = Readonly<{ read: Money; write: Money; writeLong: Money; saved: Money }>;
 
 const ratedTokens = 1_000_000n;
 
-/**
- * The charge for usage billed at `billedAt`. Reasoning tokens are output tokens and counted as such by the caller.
- * `tierTokens` is the input that decides the tier.
- */
+/** The charge for usage billed at `billedAt`. `tierTokens` is the input that decides the tier, cached or not. */
 export function costOfTokens(
   price: TokenPrice,
-  usage: TokenUsage,
+  meters: Meters,
   billedAt: Date,
-  tierTokens = usage.inputTokens,
+  tierTokens = inputTokensOf(meters),
 ): Cost {
-  return costAtRates(ratesFor(price, tierTokens, billedAt), usage);
+  return costAtRates(ratesFor(price, tierTokens, billedAt), meters);
+}
+
+/** The least that this much input and output can cost, if a cache was involved in any of it. */
+export function lowestCost(price: TokenPrice, meters: Meters, billedAt: Date): Cost {
+  const { input, output, cacheRead = input } = ratesFor(price, inputTokensOf(meters), billedAt);
+  return costAtRates({ input: cacheRead < input ? cacheRead : input, output }, meters);
 }
 
 /** The charge at given rates; with the highest rates and the bounds on tokens, the most a request can cost. */
-export function costAtRates(rates: TokenRates, usage: TokenUsage): Cost {
-  const input = divideHalfUp(countOf(usage.inputTokens) * rates.input, ratedTokens);
-  const output = divideHalfUp(countOf(usage.outputTokens) * rates.output, ratedTokens);
-  return { input, output, total: input + output };
+export function costAtRates(rates: TokenRates, meters: Meters): Cost {
+  const fresh = costOfCount(meters.freshInput, rates.input);
+  const output = costOfCount(meters.output, rates.output);
+  if (cachedTokensOf(meters) === null) return { input: fresh, output, total: fresh + output, cached: null };
+  const read = costOfCount(meters.cacheRead, rates.cacheRead ?? rates.input);
+  const write = costOfCount(meters.cacheWrite, rates.cacheWrite ?? rates.input);
+  const writeLong = costOfCount(meters.cacheWriteLong, rates.cacheWriteLong ?? rates.input);
+  const input = fresh + read + write + writeLong;
+  const saved = costOfCount(inputTokensOf(meters), rates.input) - input;
+  return { input, output, total: input + output, cached: { read, write, writeLong, saved } };
+}
+
+function costOfCount(tokens: number, rate: Money): Money {
+  return divideHalfUp(countOf(tokens) * rate, ratedTokens);
 }
 
 /** How many tokens an amount pays for at a rate, up to `max`; none when the amount is negative. */
@@ -43,8 +60,35 @@ export function costOfImages(price: ImagePrice, count: number, tier: string | nu
   return countOf(count) * rateOfTier(price, tier);
 }
 
-/** The highest input and output rates that can apply to any input up to the bound at any time of day. */
-export function highestTokenRates(price: TokenPrice, inputBoundTokens: number): TokenRates {
+/** What a request can make a provider write to its cache. */
+export type CacheWrites = 'none' | 'short' | 'long';
+
+/**
+ * The highest input and output rates that can apply to any input up to the bound at any time of day, whether the provider
+ * reads it from a cache, writes it to one, or neither.
+ */
+export function highestTokenRates(
+  price: TokenPrice,
+  inputBoundTokens: number,
+  writes: CacheWrites,
+): TokenRates {
+  const { input, output, cacheRead, cacheWrite, cacheWriteLong } = highestRates(price, inputBoundTokens);
+  const reachable = [
+    cacheRead,
+    ...(writes === 'none' ? [] : [cacheWrite]),
+    ...(writes === 'long' ? [cacheWriteLong] : []),
+  ];
+  const highest = reachable.reduce<Money>((high, rate) => largest(high, rate ?? 0n), input);
+  return { input: roundedUp(highest), output };
+}
+
+/** To whole units per token: each part of the input is rounded on its own, and all of them together may cost no more. */
+function roundedUp(rate: Money): Money {
+  return ((rate + ratedTokens - 1n) / ratedTokens) * ratedTokens;
+}
+
+/** The rates of all tiers or bands that can apply, the highest of each. */
+function highestRates(price: TokenPrice, inputBoundTokens: number): TokenRates {
   switch (price.form) {
     case 'flat':
       return price.rates;
@@ -74,11 +118,19 @@ function tierIndex(tiers: NonEmpty<InputTokenTier>, inputTokens: number): number
   return index === -1 ? tiers.length - 1 : index;
 }
 
+/** A rate that one of them lacks is the input's there, which is among the highest already. */
 function higher(one: TokenRates, other: TokenRates): TokenRates {
   return {
-    input: one.input > other.input ? one.input : other.input,
-    output: one.output > other.output ? one.output : other.output,
+    input: largest(one.input, other.input),
+    output: largest(one.output, other.output),
+    cacheRead: largest(one.cacheRead ?? 0n, other.cacheRead ?? 0n),
+    cacheWrite: largest(one.cacheWrite ?? 0n, other.cacheWrite ?? 0n),
+    cacheWriteLong: largest(one.cacheWriteLong ?? 0n, other.cacheWriteLong ?? 0n),
   };
+}
+
+function largest(one: Money, other: Money): Money {
+  return one > other ? one : other;
 }
 
 function isOffPeak(bands: TimeBands, at: Date): boolean {

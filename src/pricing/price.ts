@@ -1,8 +1,15 @@
 /** The forms a price can take. Every amount is exact: Money per 1M tokens, per image or per second. */
 import type { Money } from '../lib/money.ts';
 
-/** Per 1M tokens. */
-export type TokenRates = Readonly<{ input: Money; output: Money }>;
+/** Per 1M tokens. Cached input without a rate of its own costs as much as other input. */
+export type TokenRates = Readonly<{ input: Money; output: Money }> & CacheRates;
+
+export type CacheRates = Readonly<{
+  cacheRead?: Money | undefined;
+  cacheWrite?: Money | undefined;
+  /** For what a provider keeps for longer than usual. */
+  cacheWriteLong?: Money | undefined;
+}>;
 
 /** Applies to all tokens of a request whose input is at most `maxInputTokens`. */
 export type InputTokenTier = TokenRates & Readonly<{ maxInputTokens: number }>;

@@ -5,6 +5,7 @@
 
 import { chatRequest } from './anthropic-request.ts';
 import { unsupported } from './anthropic-unsupported.ts';
+import { readAnthropicUsage } from './anthropic-usage.ts';
 import {
   type ChatAdapter,
   type ChatAnswer,
@@ -12,7 +13,6 @@ import {
   type FinishReason,
   failed,
   maxToolCalls,
-  type TokenUsage,
   type ToolCall,
 } from './chat.ts';
 import { writeArguments } from './tool-arguments.ts';
@@ -45,7 +45,7 @@ function readAnswer(body: unknown): ChatAnswer {
     content: text === '' && toolCalls.length > 0 ? null : text,
     toolCalls,
     finishReason,
-    usage: readUsage(objectAt(body, 'usage')),
+    usage: readAnthropicUsage(objectAt(body, 'usage')),
   };
 }
 
@@ -74,13 +74,23 @@ type Progress = {
   readonly input: Record<(typeof inputFields)[number], unknown>;
 };
 
-const inputFields = ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'] as const;
+const inputFields = [
+  'input_tokens',
+  'cache_creation_input_tokens',
+  'cache_creation',
+  'cache_read_input_tokens',
+] as const;
 
 function openReader(): (data: string) => readonly ChatEvent[] {
   const progress: Progress = {
     openCalls: new Map(),
     callCount: 0,
-    input: { input_tokens: null, cache_creation_input_tokens: null, cache_read_input_tokens: null },
+    input: {
+      input_tokens: null,
+      cache_creation_input_tokens: null,
+      cache_creation: null,
+      cache_read_input_tokens: null,
+    },
   };
   return (data) => {
     const event = parseObject(data);
@@ -158,7 +168,8 @@ function readMessageDelta(event: Fields, progress: Progress): readonly ChatEvent
   const reported = objectAt(event, 'usage');
   noteInput(reported, progress);
   // The output tokens reported at the start of a stream are not those of the answer.
-  const usage = readUsage({ ...progress.input, output_tokens: reported?.output_tokens });
+  const { output_tokens, output_tokens_details } = reported ?? {};
+  const usage = readAnthropicUsage({ ...progress.input, output_tokens, output_tokens_details });
   if (usage !== null) events.push({ type: 'usage', usage });
   return events;
 }
@@ -166,17 +177,6 @@ function readMessageDelta(event: Fields, progress: Progress): readonly ChatEvent
 /** Counts cover the whole answer so far: a new one replaces the last. */
 function noteInput(reported: Fields | null, { input }: Progress): void {
   for (const field of inputFields) input[field] = reported?.[field] ?? input[field];
-}
-
-/** Tokens written to or read from a cache are not part of input_tokens; thinking is part of output_tokens. */
-function readUsage(usage: Fields | null): TokenUsage | null {
-  const input = usage?.input_tokens;
-  const written = usage?.cache_creation_input_tokens ?? 0;
-  const cached = usage?.cache_read_input_tokens ?? 0;
-  const output = usage?.output_tokens;
-  if (!isCount(input) || !isCount(written) || !isCount(cached) || !isCount(output)) return null;
-  const inputTokens = input + written + cached;
-  return isCount(inputTokens) ? { inputTokens, outputTokens: output } : null;
 }
 
 function readStopReason(reason: unknown): FinishReason | null {

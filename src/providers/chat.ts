@@ -2,6 +2,7 @@
  * What the gateway asks of a chat provider and what it gets back, in its own terms. An adapter translates both ways and
  * does nothing else: it is pure, and never sees the database, prices, customers' keys or the response.
  */
+import type { Meters } from '../lib/meters.ts';
 import type { Dialect, ProviderError, Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
 
 export type TextPart = Readonly<{ type: 'text'; text: string }>;
@@ -53,14 +54,28 @@ export type ChatCall = Readonly<{
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
-export type TokenUsage = Readonly<{ inputTokens: number; outputTokens: number }>;
+/**
+ * What a provider says that a call used. Counts that contradict each other can be read in several ways, of which at most
+ * one is true; then `contradiction` has them as they were reported.
+ */
+export type ReportedUsage = Readonly<{
+  readings: readonly [Meters, ...Meters[]];
+  contradiction: ReportedCounts | null;
+  /** Whether the provider said how much input came from a cache. */
+  reportsCache: boolean;
+  /** The part of the output that the answer does not show; null when the provider does not say. */
+  reasoningTokens: number | null;
+}>;
+
+/** By the provider's own names. */
+export type ReportedCounts = Readonly<Record<string, number>>;
 
 /** A non-streamed answer. Usage is null when the provider reported none, or none that makes sense. */
 export type ChatAnswer = Readonly<{
   content: string | null;
   toolCalls: readonly ToolCall[];
   finishReason: FinishReason;
-  usage: TokenUsage | null;
+  usage: ReportedUsage | null;
 }>;
 
 /** A piece of a streamed answer. Tool calls are distinguished by their index. */
@@ -69,7 +84,7 @@ export type ChatEvent =
   | Readonly<{ type: 'tool_call'; index: number; id: string; name: string }>
   | Readonly<{ type: 'tool_arguments'; index: number; text: string }>
   | Readonly<{ type: 'finish'; reason: FinishReason }>
-  | Readonly<{ type: 'usage'; usage: TokenUsage }>
+  | Readonly<{ type: 'usage'; usage: ReportedUsage }>
   /** Nothing that follows is part of the answer, but its usage may still come, unless it was lost already. */
   | Readonly<{ type: 'failure'; error: ProviderError; isUsageLost: boolean }>
   | Readonly<{ type: 'end' }>;

@@ -9,13 +9,13 @@ import {
   type FinishReason,
   failed,
   maxToolCalls,
-  type TokenUsage,
 } from './chat.ts';
 import { type Carried, callId, chatRequest } from './google-request.ts';
 import { unsupported } from './google-unsupported.ts';
+import { readGoogleUsage } from './google-usage.ts';
 import { writeArguments } from './tool-arguments.ts';
 import { beyondLimit, ProviderError, type Upstream, unreadableArguments } from './upstream.ts';
-import { arrayAt, type Fields, isCount, isObject, objectAt, parseJson, parseObject } from './wire.ts';
+import { arrayAt, type Fields, isObject, objectAt, parseJson, parseObject } from './wire.ts';
 
 export const google: ChatAdapter = {
   unsupported,
@@ -27,7 +27,7 @@ export const google: ChatAdapter = {
 
 function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   if (!isObject(body) || isError(body)) throw new ProviderError('provider_unknown_error');
-  const usage = readUsage(objectAt(body, 'usageMetadata'));
+  const usage = readGoogleUsage(objectAt(body, 'usageMetadata'));
   const candidate = firstCandidate(body);
   if (candidate === null && isBlocked(body))
     return { content: '', toolCalls: [], finishReason: 'content_filter', usage };
@@ -99,7 +99,7 @@ function openReader({ requestId }: Upstream): (data: string) => readonly ChatEve
     if (candidate !== null) readCandidate(candidate, events);
     else if (isBlocked(chunk)) finish({ type: 'finish', reason: 'content_filter' }, events);
     // Every event carries counts, but only the last ones cover the whole answer, even one that failed.
-    const usage = isFinished || mayBeFinished ? readUsage(objectAt(chunk, 'usageMetadata')) : null;
+    const usage = isFinished || mayBeFinished ? readGoogleUsage(objectAt(chunk, 'usageMetadata')) : null;
     if (usage !== null) events.push({ type: 'usage', usage });
     return events;
   };
@@ -179,26 +179,6 @@ function readFinishReason(reason: unknown, hasCalls: boolean): FinishReason | 'f
   if (failures.has(reason)) return 'failure';
   // An unknown reason still ends the answer, and so does OTHER, which is documented as unknown.
   return hasCalls ? 'tool_calls' : 'stop';
-}
-
-/**
- * Thinking is not part of the candidates' tokens (the total is documented as prompt, thoughts and candidates) while
- * cached tokens are part of the prompt's, so each is counted once. Zero counts are omitted; a missing output count is
- * taken for zero only if the total agrees.
- */
-function readUsage(usage: Fields | null): TokenUsage | null {
-  if (usage === null) return null;
-  const {
-    promptTokenCount: prompt,
-    toolUsePromptTokenCount: toolUse = 0,
-    thoughtsTokenCount: thoughts = 0,
-  } = usage;
-  if (!isCount(prompt) || !isCount(toolUse) || !isCount(thoughts)) return null;
-  const isNone = usage.totalTokenCount === prompt + toolUse + thoughts;
-  const candidates = usage.candidatesTokenCount ?? (isNone ? 0 : null);
-  if (!isCount(candidates)) return null;
-  const [inputTokens, outputTokens] = [prompt + toolUse, candidates + thoughts];
-  return isCount(inputTokens) && isCount(outputTokens) ? { inputTokens, outputTokens } : null;
 }
 
 const isError = (body: Fields) => body.error !== undefined && body.error !== null;

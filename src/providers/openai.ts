@@ -9,12 +9,13 @@ import {
   type ChatEvent,
   type FinishReason,
   failed,
-  type TokenUsage,
+  type ReportedUsage,
 } from './chat.ts';
 import { chatRequest, unsupported } from './openai-request.ts';
 import { readToolCalls, ToolCallReader } from './openai-tool-calls.ts';
+import { readOpenaiUsage } from './openai-usage.ts';
 import { ProviderError, type Upstream } from './upstream.ts';
-import { arrayAt, type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
+import { arrayAt, type Fields, isObject, objectAt, parseObject } from './wire.ts';
 
 export const openai: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader, hasUniformText: true };
 
@@ -35,7 +36,7 @@ function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
     content: Array.isArray(content) ? textOfParts(content) : content,
     toolCalls,
     finishReason: reason,
-    usage: readUsage(objectAt(body, 'usage')),
+    usage: readOpenaiUsage(objectAt(body, 'usage')),
   };
 }
 
@@ -81,24 +82,10 @@ function textOfParts(parts: readonly unknown[]): string {
 }
 
 /** Usage is in the chunk; Moonshot has it in the choice, and Groq in a separate field. */
-function usageIn(chunk: Fields, choice: Fields | null): TokenUsage | null {
-  if (isObject(chunk.usage)) return readUsage(chunk.usage);
-  if (isObject(choice?.usage)) return readUsage(choice.usage);
-  return isObject(chunk.x_groq) ? readUsage(objectAt(chunk.x_groq, 'usage')) : null;
-}
-
-/**
- * Cached tokens are part of prompt_tokens, and reasoning is part of completion_tokens, except with xAI, which counts it
- * separately. The total tells which it is, so that each token is counted once.
- */
-function readUsage(usage: Fields | null): TokenUsage | null {
-  const input = usage?.prompt_tokens;
-  const output = usage?.completion_tokens;
-  if (!isCount(input) || !isCount(output)) return null;
-  const reasoning = objectAt(usage, 'completion_tokens_details')?.reasoning_tokens;
-  const total = usage?.total_tokens;
-  const isSeparate = isCount(reasoning) && isCount(total) && total === input + output + reasoning;
-  return { inputTokens: input, outputTokens: isSeparate ? output + reasoning : output };
+function usageIn(chunk: Fields, choice: Fields | null): ReportedUsage | null {
+  if (isObject(chunk.usage)) return readOpenaiUsage(chunk.usage);
+  if (isObject(choice?.usage)) return readOpenaiUsage(choice.usage);
+  return isObject(chunk.x_groq) ? readOpenaiUsage(objectAt(chunk.x_groq, 'usage')) : null;
 }
 
 function readFinishReason(reason: unknown, hasToolCalls: boolean): FinishReason | 'failure' | null {

@@ -100,7 +100,7 @@ function serveStream(
         requestId: requestIdFromUuid(newId()),
         job: {
           chat: { model: 'm', stream: true, includeUsage: false, call },
-          bill: { price, bounds, leastInputTokens: 10 },
+          bill: { price, bounds, writes: 'none' as const, held: 1_000_000n, leastInputTokens: 10 },
         },
         generation: new OpenGeneration(facts, provider.name, first, null, ledger, log),
         candidates,

@@ -341,7 +341,7 @@ describe('one of them', () => {
   test('what a provider reported beyond all bounds is not shown to the customer', async () => {
     const reported = { inputTokens: 10, outputTokens: 123_456_789 };
     const id = await settleAs(fixture.database, ownerOf(fixture), {
-      loss: { reason: 'implausible_usage', amount: dollars('60'), reported },
+      loss: { reason: 'implausible_usage', amount: dollars('60'), reported, counts: null },
     });
     const detail = await detailOf(id);
     expect(detail.ledger).toEqual({

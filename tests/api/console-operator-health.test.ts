@@ -460,6 +460,7 @@ test('reported usage that was not believed is shown to operators, with what it w
       reason: 'implausible_usage',
       amount: dollars('60'),
       reported: { inputTokens: 10, outputTokens: 100_000_000 },
+      counts: null,
     },
   });
   expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({

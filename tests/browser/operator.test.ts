@@ -497,6 +497,7 @@ test('reported usage that was not believed is shown to operators only', async ()
         reason: 'implausible_usage',
         amount: dollars('60'),
         reported: { inputTokens: 10, outputTokens: 100_000_000 },
+        counts: null,
       },
     },
   );

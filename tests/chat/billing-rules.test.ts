@@ -12,9 +12,12 @@ import {
 import { adviceFor, chatTerms, holdRange, outputBound } from '../../src/chat/hold.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 import { type AccountState, decideHold, decideSettlement, type MeterState } from '../../src/ledger/decide.ts';
-import { costAtRates } from '../../src/pricing/cost.ts';
+import { inputTokensOf, plainMeters } from '../../src/lib/meters.ts';
+import { type CacheWrites, costAtRates } from '../../src/pricing/cost.ts';
 import type { TokenPrice } from '../../src/pricing/price.ts';
+import type { ReportedUsage } from '../../src/providers/chat.ts';
 import { emptyCall, testModel } from '../support/provider.ts';
+import { reported } from '../support/reported-usage.ts';
 
 const remarks = { region: null, note: null };
 /** Prices per 1M tokens; half of them with more decimals than can be charged exactly per token. */
@@ -22,7 +25,14 @@ const rate = fc.oneof(
   fc.bigInt({ min: 0n, max: 200_000_000_000_000n }),
   fc.bigInt({ min: 0n, max: 200_000_000n }).map((unitsPerToken) => unitsPerToken * 1_000_000n),
 );
-const rates = fc.record({ input: rate, output: rate });
+const optionalRate = fc.option(rate, { nil: undefined });
+const rates = fc.record({
+  input: rate,
+  output: rate,
+  cacheRead: optionalRate,
+  cacheWrite: optionalRate,
+  cacheWriteLong: optionalRate,
+});
 const price: fc.Arbitrary<TokenPrice> = fc.oneof(
   rates.map((flat) => ({ billingType: 'token', form: 'flat', rates: flat, ...remarks }) as const),
   fc.tuple(rates, rates, fc.integer({ min: 1, max: 50_000 })).map(
@@ -64,6 +74,7 @@ const request = fc.record({
   ),
   maxOutputTokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
   price,
+  writes: fc.constantFrom<CacheWrites>('none', 'short', 'long'),
 });
 
 const account: AccountState = { balance: 0n, held: 0n, entryCount: 0n, isSuspended: false };
@@ -88,11 +99,11 @@ type Funds = typeof funds extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A request as it is admitted; null when it is denied. */
 function admit(
-  { text, maxTokens, contextWindow, maxOutputTokens, price: asked }: Request,
+  { text, maxTokens, contextWindow, maxOutputTokens, price: asked, writes }: Request,
   { balance, monthlyLimit }: Funds,
 ) {
   const call = { ...emptyCall, messages: [{ role: 'user' as const, content: text }], maxTokens };
-  const terms = chatTerms(call, testModel({ contextWindow, maxOutputTokens }), asked);
+  const terms = chatTerms(call, testModel({ contextWindow, maxOutputTokens }), asked, writes);
   const range = holdRange(terms);
   const decision = decideHold({ ...account, balance }, { ...meter, monthlyLimit }, range, 1_000_000);
   if (decision.result.outcome === 'denied') return { terms, range, decision, admitted: null };
@@ -100,6 +111,8 @@ function admit(
   const bill: ChatBill = {
     price: asked,
     bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, amount) },
+    writes,
+    held: amount,
     leastInputTokens: terms.input.leastTokens,
   };
   return { terms, range, decision, admitted: { amount, bill } };
@@ -110,7 +123,20 @@ const count = fc.oneof(
   fc.integer({ min: 0, max: 300_000 }),
   fc.integer({ min: 0, max: 2 ** 50 }),
 );
-const usage = fc.record({ inputTokens: count, outputTokens: count });
+const few = fc.oneof(fc.constant(0), count);
+const meters = fc.record({
+  freshInput: count,
+  cacheRead: few,
+  cacheWrite: few,
+  cacheWriteLong: few,
+  output: count,
+});
+const usage: fc.Arbitrary<ReportedUsage> = fc.oneof(
+  meters.map((reading) => reported(0, 0, { readings: [reading] })),
+  fc
+    .tuple(meters, meters)
+    .map((readings) => reported(0, 0, { readings, contradiction: { prompt_tokens: -1 } })),
+);
 const at = fc.date({ min: new Date('2026-01-01'), max: new Date('2027-01-01'), noInvalidDate: true });
 const code = fc.constantFrom<ErrorCode | null>(
   null,
@@ -142,14 +168,27 @@ const streamed = fc
     return { ...rest, failure: failureCode === null ? null : { code: failureCode }, outcome: whole };
   });
 
+type Stream = Parameters<typeof streamEnding>[2] &
+  Readonly<{ usage: ReportedUsage | null; hasText: boolean }>;
+
+function endingOf(
+  bill: ChatBill,
+  stream: Stream,
+  outcome: StreamOutcome,
+  isGone: boolean,
+  stored: Parameters<typeof streamEnding>[5],
+) {
+  const { usage: report, hasText } = stream;
+  const { finishedAt } = outcome;
+  const charge = report && chargeOf(bill, { usage: report, finishedAt, hasText });
+  return streamEnding(bill, charge, stream, outcome, isGone, stored);
+}
+
 /** What may be charged beyond a hold: some tokens of each kind, at the highest rates. */
 function toleranceIn({ terms, admitted }: ReturnType<typeof admit>): bigint {
   if (admitted === null) return 0n;
   const { inputTokens, outputTokens } = admitted.bill.bounds;
-  return costAtRates(terms.rates, {
-    inputTokens: toleranceOf(inputTokens),
-    outputTokens: toleranceOf(outputTokens),
-  }).total;
+  return costAtRates(terms.rates, plainMeters(toleranceOf(inputTokens), toleranceOf(outputTokens))).total;
 }
 
 describe('a hold', () => {
@@ -167,7 +206,9 @@ describe('a hold', () => {
         }
         const { amount, bill } = admitted;
         expect(amount >= range.min && amount <= range.max && amount <= spendable).toBe(true);
-        expect(costAtRates(terms.rates, bill.bounds).total).toBeLessThanOrEqual(amount);
+        expect(
+          costAtRates(terms.rates, plainMeters(bill.bounds.inputTokens, bill.bounds.outputTokens)).total,
+        ).toBeLessThanOrEqual(amount);
         expect(decision.account.held).toBe(amount);
         if (asked.maxTokens !== null) expect(bill.bounds.outputTokens).toBe(asked.maxTokens);
         else expect(bill.bounds.outputTokens).toBeLessThanOrEqual(asked.maxOutputTokens ?? 4_096);
@@ -209,22 +250,56 @@ describe('a hold', () => {
 describe('a charge', () => {
   test('never exceeds its hold by more than the tolerance, whatever is reported', () => {
     fc.assert(
-      fc.property(request, funds, usage, at, (asked, owned, reported, finishedAt) => {
+      fc.property(request, funds, usage, at, (asked, owned, report, finishedAt) => {
         const whole = admit(asked, owned);
         if (whole.admitted === null) return;
         const { amount, bill } = whole.admitted;
-        const ending = chargeOf(bill, { usage: reported, finishedAt, hasText: true });
+        const ending = chargeOf(bill, { usage: report, finishedAt, hasText: true });
         expect(ending.cost.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
         // What is not believed is charged at the bound itself, which is paid for.
         const { inputTokens, outputTokens } = bill.bounds;
-        const isWithin = reported.inputTokens <= inputTokens && reported.outputTokens <= outputTokens;
-        if (isWithin) expect(ending.cost?.total).toBeLessThanOrEqual(amount);
-        expect(ending.usage).toMatchObject(believed(reported, bill.bounds));
-        const isTold = ending.loss?.reason === 'implausible_usage';
+        const isWithin = report.readings.some(
+          (reading) => inputTokensOf(reading) <= inputTokens && reading.output <= outputTokens,
+        );
+        if (isWithin) expect(ending.cost.total).toBeLessThanOrEqual(amount);
+      }),
+    );
+  });
+
+  test('is the sum of its meters, and the cheapest way to read the report', () => {
+    fc.assert(
+      fc.property(request, funds, usage, at, (asked, owned, report, finishedAt) => {
+        const { admitted } = admit(asked, owned);
+        if (admitted === null) return;
+        const { bill } = admitted;
+        const { cost, usage: billed } = chargeOf(bill, { usage: report, finishedAt, hasText: true });
+        const { read, write, writeLong } = cost.cached ?? { read: 0n, write: 0n, writeLong: 0n };
+        const fresh = cost.input - read - write - writeLong;
+        expect(fresh >= 0n && cost.total === cost.input + cost.output).toBe(true);
+        const cached = billed.cached ?? { read: 0, write: 0, writeLong: 0 };
+        expect(cached.read + cached.write + cached.writeLong).toBeLessThanOrEqual(billed.inputTokens);
+        for (const reading of report.readings) {
+          const alone = { ...report, readings: [reading] as const };
+          const other = chargeOf(bill, { usage: alone, finishedAt, hasText: true }).cost.total;
+          expect(cost.total).toBeLessThanOrEqual(other);
+        }
+      }),
+    );
+  });
+
+  test('says when the report is implausible, and never otherwise', () => {
+    fc.assert(
+      fc.property(request, funds, count, count, at, (asked, owned, input, output, finishedAt) => {
+        const { admitted } = admit(asked, owned);
+        if (admitted === null) return;
+        const { bill } = admitted;
+        const { inputTokens, outputTokens } = bill.bounds;
+        const ending = chargeOf(bill, { usage: reported(input, output), finishedAt, hasText: true });
+        const kept = believed(plainMeters(input, output), bill.bounds);
+        expect(ending.usage).toMatchObject({ inputTokens: kept.freshInput, outputTokens: kept.output });
         const isCapped =
-          reported.inputTokens > inputTokens + toleranceOf(inputTokens) ||
-          reported.outputTokens > outputTokens + toleranceOf(outputTokens);
-        expect(isTold).toBe(isCapped || reported.outputTokens === 0);
+          input > inputTokens + toleranceOf(inputTokens) || output > outputTokens + toleranceOf(outputTokens);
+        expect(ending.loss?.reason === 'implausible_usage').toBe(isCapped || output === 0);
       }),
     );
   });
@@ -248,10 +323,14 @@ describe('a charge', () => {
         };
         const whole = admit({ ...asked, price: tiered as TokenPrice }, rich);
         if (whole.admitted === null) throw new Error('There is enough.');
-        const reported = { inputTokens: inputTokens + 16, outputTokens: 1 };
+        const meters = plainMeters(inputTokens + 16, 1);
         const { bill, amount } = whole.admitted;
-        const ending = chargeOf(bill, { usage: reported, finishedAt, hasText: true });
-        expect(ending.cost).toEqual(costAtRates(first, reported));
+        const ending = chargeOf(bill, {
+          usage: reported(inputTokens + 16, 1),
+          finishedAt,
+          hasText: true,
+        });
+        expect(ending.cost).toEqual(costAtRates(first, meters));
         expect(ending.cost?.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
       }),
     );
@@ -263,7 +342,7 @@ describe('a charge', () => {
         const whole = admit(asked, owned);
         if (whole.admitted === null) return;
         const { amount, bill } = whole.admitted;
-        const ending = streamEnding(bill, stream, stream.outcome, stream.isGone, null);
+        const ending = endingOf(bill, stream, stream.outcome, stream.isGone, null);
         const { code: problem, isEndedHere } = stream.outcome;
         // A provider that reported usage and ended is charged for; a call that the gateway ended is estimated.
         const isHeardOut =
@@ -297,23 +376,23 @@ describe('to the token', () => {
       ...remarks,
     },
     bounds: { inputTokens: 1_000, outputTokens: 250 },
+    writes: 'none',
+    held: 3_500n,
     leastInputTokens: 10,
   };
   const finishedAt = new Date('2026-11-01T12:00:00Z');
 
   test('16 tokens and one percent, rounded up, are tolerated', () => {
     expect([0, 1, 100, 101, 1_000].map(toleranceOf)).toEqual([16, 17, 17, 18, 26]);
-    expect(believed({ inputTokens: 1_026, outputTokens: 269 }, bill.bounds)).toEqual({
-      inputTokens: 1_026,
-      outputTokens: 269,
-    });
-    expect(believed({ inputTokens: 1_027, outputTokens: 270 }, bill.bounds)).toEqual(bill.bounds);
+    expect(believed(plainMeters(1_026, 269), bill.bounds)).toEqual(plainMeters(1_026, 269));
+    expect(believed(plainMeters(1_027, 270), bill.bounds)).toEqual(plainMeters(1_000, 250));
   });
 
   const billed = (inputTokens: number, outputTokens: number) => ({
     usage: {
       inputTokens,
       outputTokens,
+      cached: null,
       units: inputTokens + outputTokens,
       unit: 'tokens' as const,
       tier: null,
@@ -322,10 +401,12 @@ describe('to the token', () => {
       input: BigInt(inputTokens),
       output: BigInt(outputTokens) * 10n,
       total: BigInt(inputTokens) + BigInt(outputTokens) * 10n,
+      cached: null,
     },
+    providerCost: null,
   });
   const charged = (inputTokens: number, outputTokens: number, hasText = true, own = bill) =>
-    chargeOf(own, { usage: { inputTokens, outputTokens }, finishedAt, hasText });
+    chargeOf(own, { usage: reported(inputTokens, outputTokens), finishedAt, hasText });
 
   test('what is reported is charged, and what is not believed is lost', () => {
     expect(charged(10, 5)).toEqual({ ...billed(10, 5), loss: null });
@@ -335,6 +416,7 @@ describe('to the token', () => {
         reason: 'implausible_usage',
         amount: 1_000n,
         reported: { inputTokens: 2_000, outputTokens: 5 },
+        counts: null,
       },
     });
     expect(charged(10, 1_250)).toMatchObject({ ...billed(10, 250), loss: { amount: 10_000n } });
@@ -343,7 +425,12 @@ describe('to the token', () => {
   test('text without a single token of output is a discrepancy of unknown worth, unless there was none', () => {
     expect(charged(10, 0)).toEqual({
       ...billed(10, 0),
-      loss: { reason: 'implausible_usage', amount: null, reported: { inputTokens: 10, outputTokens: 0 } },
+      loss: {
+        reason: 'implausible_usage',
+        amount: null,
+        reported: { inputTokens: 10, outputTokens: 0 },
+        counts: null,
+      },
     });
     expect(charged(10, 0, false).loss).toBeNull();
     expect(charged(10, 1).loss).toBeNull();
@@ -355,7 +442,7 @@ describe('to the token', () => {
   });
 
   const stream = {
-    usage: { inputTokens: 10, outputTokens: 5 },
+    usage: reported(10, 5),
     isFinished: true,
     isEnded: true,
     isUsageLost: false,
@@ -377,25 +464,25 @@ describe('to the token', () => {
   };
 
   test('a stream that was heard out is charged by its usage, whoever is still there', () => {
-    expect(streamEnding(bill, stream, outcome, false, stored)).toEqual(completedEnding as never);
-    expect(streamEnding(bill, stream, outcome, true, stored)).toEqual({
+    expect(endingOf(bill, stream, outcome, false, stored)).toEqual(completedEnding as never);
+    expect(endingOf(bill, stream, outcome, true, stored)).toEqual({
       ...completedEnding,
       status: 'cancelled',
     } as never);
     const failed = { ...outcome, code: 'provider_timeout' } as const;
-    expect(streamEnding(bill, stream, failed, false, stored)).toEqual({
+    expect(endingOf(bill, stream, failed, false, stored)).toEqual({
       ...completedEnding,
       status: 'failed',
       errorCode: 'provider_timeout',
     } as never);
-    expect(streamEnding(bill, stream, failed, true, stored)).toMatchObject({
+    expect(endingOf(bill, stream, failed, true, stored)).toMatchObject({
       status: 'cancelled',
       errorCode: null,
     });
   });
 
   const isCharged = (changes: object, ended: Partial<StreamOutcome> = {}) =>
-    streamEnding(bill, { ...stream, isEnded: false, ...changes }, { ...outcome, ...ended }, false, stored)
+    endingOf(bill, { ...stream, isEnded: false, ...changes }, { ...outcome, ...ended }, false, stored)
       .cost !== null;
 
   test('usage counts when the provider has ended, or has finished and nothing else broke', () => {
@@ -410,15 +497,14 @@ describe('to the token', () => {
   });
 
   test('usage of no output is believed if nothing was delivered', () => {
-    const silent = { ...stream, usage: { inputTokens: 10, outputTokens: 0 } };
-    const lossOf = (hasText: boolean) =>
-      streamEnding(bill, { ...silent, hasText }, outcome, false, stored).loss;
+    const silent = { ...stream, usage: reported(10, 0) };
+    const lossOf = (hasText: boolean) => endingOf(bill, { ...silent, hasText }, outcome, false, stored).loss;
     expect(lossOf(false)).toBeNull();
     expect(lossOf(true)).not.toBeNull();
   });
 
   const estimate = (changes: object, own = bill) =>
-    streamEnding(
+    endingOf(
       own,
       { ...stream, usage: null, isEnded: false, ...changes },
       { ...outcome, code: 'streaming_error', isEndedHere: true },
@@ -434,7 +520,7 @@ describe('to the token', () => {
       isEstimated: true,
       onInsufficientBalance: 'write_off',
       onAlreadyCharged: 'stands',
-      loss: { reason: 'usage_missing', amount: null, reported: null },
+      loss: { reason: 'usage_missing', amount: null, reported: null, counts: null },
       stored,
     });
     expect(estimate({ deliveredTokens: 25_000 }).usage).toMatchObject({ outputTokens: 250 });
@@ -442,7 +528,7 @@ describe('to the token', () => {
   });
 
   test('without usage nothing is charged and nothing stored', () => {
-    const nothing = streamEnding(
+    const nothing = endingOf(
       bill,
       { ...stream, usage: null },
       { ...outcome, code: 'usage_missing' },
@@ -454,16 +540,17 @@ describe('to the token', () => {
       errorCode: 'usage_missing',
       usage: null,
       cost: null,
+      providerCost: null,
       isEstimated: false,
       onInsufficientBalance: 'withhold',
       onAlreadyCharged: 'stands',
-      loss: { reason: 'usage_missing', amount: null, reported: null },
+      loss: { reason: 'usage_missing', amount: null, reported: null, counts: null },
       stored: null,
     });
     const lost = { ...stream, usage: null, isUsageLost: true };
-    expect(
-      streamEnding(bill, lost, { ...outcome, code: 'malformed_stream_chunk' }, false, stored),
-    ).toMatchObject({ isEstimated: true, status: 'failed', errorCode: 'malformed_stream_chunk', stored });
+    expect(endingOf(bill, lost, { ...outcome, code: 'malformed_stream_chunk' }, false, stored)).toMatchObject(
+      { isEstimated: true, status: 'failed', errorCode: 'malformed_stream_chunk', stored },
+    );
   });
 });
 
@@ -480,12 +567,17 @@ describe('how long an answer may get', () => {
     contextWindow: number | null,
     maxOutputTokens: number | null,
   ): readonly [least: number, most: number] => {
-    const terms = chatTerms({ ...asking, maxTokens }, testModel({ contextWindow, maxOutputTokens }), flat);
+    const terms = chatTerms(
+      { ...asking, maxTokens },
+      testModel({ contextWindow, maxOutputTokens }),
+      flat,
+      'none',
+    );
     return [terms.minOutputTokens, terms.maxOutputTokens];
   };
 
   test('is what the client says, or between 1,024 and what the model and its window allow', () => {
-    const { likelyTokens } = chatTerms(asking, testModel({ contextWindow: null }), flat).input;
+    const { likelyTokens } = chatTerms(asking, testModel({ contextWindow: null }), flat, 'none').input;
     expect(limits(7, 100_000, 50_000)).toEqual([7, 7]);
     expect(limits(null, null, 50_000)).toEqual([1_024, 50_000]);
     expect(limits(null, null, null)).toEqual([1_024, 4_096]);
@@ -496,7 +588,7 @@ describe('how long an answer may get', () => {
   });
 
   test('follows from what is held, and so does the advice', () => {
-    const terms = chatTerms(asking, testModel({ contextWindow: null, maxOutputTokens: 5_000 }), flat);
+    const terms = chatTerms(asking, testModel({ contextWindow: null, maxOutputTokens: 5_000 }), flat, 'none');
     const input = BigInt(terms.input.tokens);
     expect(holdRange(terms)).toEqual({ min: input + 10_240n, max: input + 50_000n });
     expect(outputBound(terms, input + 20_009n)).toBe(2_000);

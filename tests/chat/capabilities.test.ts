@@ -157,7 +157,7 @@ describe('how long an answer may get', () => {
     note: null,
   } as const;
   const rangeOf = (fields: Fields, limits: Partial<Model>) => {
-    const terms = chatTerms(parseChat(plus(fields)).call, model(limits), price);
+    const terms = chatTerms(parseChat(plus(fields)).call, model(limits), price, 'none');
     return [terms.minOutputTokens, terms.maxOutputTokens];
   };
 

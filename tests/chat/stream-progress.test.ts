@@ -6,12 +6,13 @@ import { ChunkWriter } from '../../src/chat/present.ts';
 import { isUsable, StreamProgress } from '../../src/chat/stream-progress.ts';
 import { type ChatEvent, failed } from '../../src/providers/chat.ts';
 import { beyondLimit, ProviderError } from '../../src/providers/upstream.ts';
+import { reported } from '../support/reported-usage.ts';
 
 const chunks = new ChunkWriter('req_1', 1_000, 'm');
 const text = (piece: string): ChatEvent => ({ type: 'text', text: piece });
 const usage = (inputTokens: number, outputTokens: number): ChatEvent => ({
   type: 'usage',
-  usage: { inputTokens, outputTokens },
+  usage: reported(inputTokens, outputTokens),
 });
 const finish: ChatEvent = { type: 'finish', reason: 'stop' };
 const end: ChatEvent = { type: 'end' };
@@ -103,16 +104,31 @@ test('the largest counts are believed, each on its own', () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(fc.nat(), fc.nat()), { minLength: 1 }), (counts) => {
       const { progress } = progressOf(counts.map(([input, output]) => usage(input, output)));
-      expect(progress.usage).toEqual({
-        inputTokens: Math.max(...counts.map(([input]) => input)),
-        outputTokens: Math.max(...counts.map(([, output]) => output)),
-      });
+      expect(progress.usage).toEqual(
+        reported(
+          Math.max(...counts.map(([input]) => input)),
+          Math.max(...counts.map(([, output]) => output)),
+        ),
+      );
     }),
   );
 });
 
+test('the counts of the input belong together: those of the last report that has the most', () => {
+  const first = reported(1_000, 1);
+  const cached = { freshInput: 100, cacheRead: 900, cacheWrite: 0, cacheWriteLong: 0, output: 5 };
+  const later = reported(0, 0, { readings: [cached], reportsCache: true });
+  const both = progressOf([
+    { type: 'usage', usage: first },
+    { type: 'usage', usage: later },
+  ]);
+  expect(both.progress.usage).toEqual(later);
+  const smaller = progressOf([{ type: 'usage', usage: later }, usage(10, 7)]);
+  expect(smaller.progress.usage).toEqual({ ...later, readings: [{ ...cached, output: 7 }] });
+});
+
 test('counts of zero are believed too', () => {
-  expect(progressOf([usage(0, 0)]).progress.usage).toEqual({ inputTokens: 0, outputTokens: 0 });
+  expect(progressOf([usage(0, 0)]).progress.usage).toEqual(reported(0, 0));
 });
 
 describe('a failure', () => {
@@ -127,7 +143,7 @@ describe('a failure', () => {
       isFinished: true,
       isUsageLost: false,
       deliveredTokens: 1,
-      usage: { inputTokens: 3, outputTokens: 4 },
+      usage: reported(3, 4),
     });
   });
 
@@ -148,17 +164,17 @@ describe('a failure', () => {
       failure: null,
       isEnded: false,
       deliveredTokens: 1,
-      usage: { inputTokens: 3, outputTokens: 5 },
+      usage: reported(3, 5),
     });
     expect(progress.missing()).toBeNull();
     progress.take([end, usage(3, 6)]);
-    expect(progress).toMatchObject({ isEnded: true, usage: { inputTokens: 3, outputTokens: 5 } });
+    expect(progress).toMatchObject({ isEnded: true, usage: reported(3, 5) });
   });
 
   test('is one as long as the usage is still to come', () => {
     const { progress } = progressOf([finish, failed(beyondLimit()), usage(3, 4)]);
     expect(progress.missing()).toBe('malformed_stream_chunk');
-    expect(progress.usage).toEqual({ inputTokens: 3, outputTokens: 4 });
+    expect(progress.usage).toEqual(reported(3, 4));
   });
 
   test('may have been the reason to finish, if the stream ends in good order all the same', () => {

@@ -6,6 +6,7 @@ import { readChatVerdict } from '../../src/decisions/chat-verdict.ts';
 import type { DecisionRequest, Question } from '../../src/decisions/decider.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
+import { reported } from '../support/reported-usage.ts';
 
 const safe: Question = { type: 'noul', instructions: 'It is safe.' };
 const route: Question = {
@@ -30,7 +31,7 @@ const request: DecisionRequest = {
 
 const usage = { inputTokens: 10, outputTokens: 5 };
 const answerOf = (content: string | null) =>
-  ({ content, toolCalls: [], finishReason: 'stop', usage }) as const;
+  ({ content, toolCalls: [], finishReason: 'stop', usage: reported(10, 5) }) as const;
 const verdictOf = (value: unknown, asked: ReadonlyMap<string, Question> = questions) =>
   readChatVerdict(answerOf(JSON.stringify(value)), asked, 'gpt');
 

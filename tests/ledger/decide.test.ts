@@ -280,7 +280,7 @@ describe('a settlement', () => {
 
   test('charges the cost and releases the hold', () => {
     const decision = decideSettlement(held, heldMeter, 60n, {
-      cost: { input: 10n, output: 20n, total: 30n },
+      cost: { input: 10n, output: 20n, total: 30n, cached: null },
       onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({
@@ -293,7 +293,7 @@ describe('a settlement', () => {
 
   test('may cost more than was held, out of what is free', () => {
     const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
-      cost: { input: 40n, output: 40n, total: 80n },
+      cost: { input: 40n, output: 40n, total: 80n, cached: null },
       onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({
@@ -305,7 +305,7 @@ describe('a settlement', () => {
 
   test('charges nothing for a result that is withheld, and records the loss', () => {
     const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
-      cost: { input: 40n, output: 41n, total: 81n },
+      cost: { input: 40n, output: 41n, total: 81n, cached: null },
       onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({
@@ -318,12 +318,12 @@ describe('a settlement', () => {
 
   test('takes what is there for a result that was delivered, the input first', () => {
     const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
-      cost: { input: 50n, output: 51n, total: 101n },
+      cost: { input: 50n, output: 51n, total: 101n, cached: null },
       onInsufficientBalance: 'write_off',
     });
     expect(decision).toMatchObject({
       account: { balance: 20n, held: 20n, entryCount: 4n },
-      charge: { input: 50n, output: 30n, total: 80n },
+      charge: { input: 50n, output: 30n, total: 80n, cached: null },
       shortfall: 21n,
     });
   });
@@ -342,7 +342,7 @@ describe('a settlement', () => {
 
   test('a cost of zero is a charge of zero', () => {
     const decision = decideSettlement(held, heldMeter, 60n, {
-      cost: { input: 0n, output: 0n, total: 0n },
+      cost: { input: 0n, output: 0n, total: 0n, cached: null },
       onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({ account: { balance: 100n, entryCount: 4n }, charge: { total: 0n } });
@@ -357,10 +357,10 @@ describe('a settlement', () => {
 
   test('pays for a part of the input when not even that is covered', () => {
     const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
-      cost: { input: 90n, output: 11n, total: 101n },
+      cost: { input: 90n, output: 11n, total: 101n, cached: null },
       onInsufficientBalance: 'write_off',
     });
-    expect(decision.charge).toEqual({ input: 80n, output: 0n, total: 80n });
+    expect(decision.charge).toEqual({ input: 80n, output: 0n, total: 80n, cached: null });
   });
 });
 
@@ -466,7 +466,12 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
             const cost =
               action.kind === 'release'
                 ? null
-                : { input: action.input, output: action.output, total: action.input + action.output };
+                : {
+                    input: action.input,
+                    output: action.output,
+                    total: action.input + action.output,
+                    cached: null,
+                  };
             const onInsufficientBalance =
               action.kind === 'release' ? 'withhold' : action.onInsufficientBalance;
             const decision = decideSettlement(accountState, meterState, hold, {

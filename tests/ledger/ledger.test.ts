@@ -255,7 +255,7 @@ describe('a response that was withheld after its charge', () => {
     const held = hold(owner, 40n);
     await ledger.hold(held);
     const reported = { inputTokens: 1, outputTokens: 1_000_000 };
-    const loss = { reason: 'implausible_usage', amount: 7n, reported } as const;
+    const loss = { reason: 'implausible_usage', amount: 7n, reported, counts: null } as const;
     await ledger.settle(settlement(held, 40n, { loss }));
     expect(await ledger.settle(withheld(held))).toBe('settled');
     expect(await money(owner)).toEqual({ balance: '100', held: '0' });

@@ -31,12 +31,13 @@ const settlement: Settlement = {
   provider: 'p',
   status: 'completed',
   errorCode: null,
-  usage: { inputTokens: 1, outputTokens: 2, units: 3, unit: 'tokens', tier: null },
-  cost: { input: 10n, output: 20n, total: 30n },
+  usage: { inputTokens: 1, outputTokens: 2, cached: null, units: 3, unit: 'tokens', tier: null },
+  cost: { input: 10n, output: 20n, total: 30n, cached: null },
+  providerCost: 7n,
   isEstimated: true,
   onInsufficientBalance: 'write_off',
   onAlreadyCharged: 'refund',
-  loss: { reason: 'interrupted', amount: 5n, reported: null },
+  loss: { reason: 'interrupted', amount: 5n, reported: null, counts: null },
   attempts: [],
   stored: { idempotencyHash: 'ab', response: 'cd', insufficientBalanceResponse: 'ef' },
   completedAtMs: 2,
@@ -54,7 +55,7 @@ test('version 0.1 wrote other names', () => {
   const former = {
     ...rest,
     cost: { input: '10n', output: '20n', total: '30n' },
-    loss: { reason: 'interrupted', amount: '5n', reported: null },
+    loss: { reason: 'interrupted', amount: '5n', reported: null, counts: null },
     generation: { ...facts, claimedName: idempotencyHash },
     whenShort: onInsufficientBalance,
     whenCharged: onAlreadyCharged,
@@ -87,10 +88,16 @@ const wire: Readonly<Record<string, unknown>> = JSON.parse(
         completedAtMs: null,
         upstreamStatus: 503,
         errorCode: 'provider_timeout',
+        uncharged: null,
       },
     ],
-    usage: { inputTokens: 0, outputTokens: 0, units: 0, unit: 'images', tier: 'hd' },
-    loss: { reason: 'implausible_usage', amount: null, reported: { inputTokens: 0, outputTokens: 0 } },
+    usage: { inputTokens: 0, outputTokens: 0, cached: null, units: 0, unit: 'images', tier: 'hd' },
+    loss: {
+      reason: 'implausible_usage',
+      amount: null,
+      reported: { inputTokens: 0, outputTokens: 0 },
+      counts: null,
+    },
   }),
 );
 
@@ -127,7 +134,7 @@ test('every value that a settlement can have is read', () => {
 test('amounts are exact, whatever their size, and nothing else passes for one', () => {
   fc.assert(
     fc.property(fc.bigInt({ min: -(10n ** 38n) + 1n, max: 10n ** 38n - 1n }), (total) => {
-      const one = { ...settlement, cost: { input: 0n, output: total, total } };
+      const one = { ...settlement, cost: { input: 0n, output: total, total, cached: null } };
       expect(parseSettlement(serializeSettlement(one))).toEqual(one);
     }),
   );
@@ -172,6 +179,7 @@ describe('a settlement that is made', () => {
     errorCode: 'provider_timeout',
     usage: null,
     cost: null,
+    providerCost: null,
     isEstimated: false,
     onInsufficientBalance: 'withhold',
     onAlreadyCharged: 'stands',
@@ -203,18 +211,19 @@ describe('a settlement that is made', () => {
     expect(failure('provider_timeout')).toEqual(failed);
     expect(failure('provider_timeout', 'usage_missing')).toEqual({
       ...failed,
-      loss: { reason: 'usage_missing', amount: null, reported: null },
+      loss: { reason: 'usage_missing', amount: null, reported: null, counts: null },
     });
   });
 
   test('charges for what was completed', () => {
-    const { usage, cost, loss, stored } = settlement;
+    const { usage, cost, providerCost, loss, stored } = settlement;
     if (usage === null || cost === null) throw new Error('It has both.');
-    expect(completed({ usage, cost, loss }, 'cancelled', 'write_off', stored)).toEqual({
+    expect(completed({ usage, cost, providerCost, loss }, 'cancelled', 'write_off', stored)).toEqual({
       status: 'cancelled',
       errorCode: null,
       usage,
       cost,
+      providerCost,
       isEstimated: false,
       onInsufficientBalance: 'write_off',
       onAlreadyCharged: 'stands',

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { plainMeters } from '../../src/lib/meters.ts';
 import { divideHalfUp, formatMoneyShort, type Money, parseMoney } from '../../src/lib/money.ts';
 import {
   costAtRates,
@@ -49,43 +50,42 @@ const banded = (timezone: string, offPeakStart: string, offPeakEnd: string): Tok
   ...remarks,
 });
 const noon = new Date('2026-11-15T12:00:00Z');
-const million = { inputTokens: 1_000_000, outputTokens: 1_000_000 };
+const million = plainMeters(1_000_000, 1_000_000);
 
 describe('costOfTokens', () => {
   test('a price with six decimals is exact for every single token', () => {
-    expect(costOfTokens(flat('0.000001', '0.15'), { inputTokens: 1, outputTokens: 1 }, noon)).toEqual({
+    expect(costOfTokens(flat('0.000001', '0.15'), plainMeters(1, 1), noon)).toEqual({
       input: 1n,
       output: 150_000n,
       total: 150_001n,
+      cached: null,
     });
   });
 
   test('a price with more decimals is rounded half up, once per component', () => {
     // 0.0000005 USD per 1M tokens is half a unit per token.
     const price = flat('0.0000005', '0.0000004');
-    expect(costOfTokens(price, { inputTokens: 1, outputTokens: 1 }, noon)).toEqual({
+    expect(costOfTokens(price, plainMeters(1, 1), noon)).toEqual({
       input: 1n,
       output: 0n,
       total: 1n,
+      cached: null,
     });
-    expect(costOfTokens(price, { inputTokens: 3, outputTokens: 2 }, noon)).toEqual({
+    expect(costOfTokens(price, plainMeters(3, 2), noon)).toEqual({
       input: 2n,
       output: 1n,
       total: 3n,
+      cached: null,
     });
   });
 
   test('nothing used costs nothing', () => {
-    expect(costOfTokens(flat('5', '30'), { inputTokens: 0, outputTokens: 0 }, noon).total).toBe(0n);
+    expect(costOfTokens(flat('5', '30'), plainMeters(0, 0), noon).total).toBe(0n);
   });
 
   test.each([-1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 53])('%p tokens are refused', (tokens) => {
-    expect(() => costOfTokens(flat('1', '1'), { inputTokens: tokens, outputTokens: 0 }, noon)).toThrow(
-      RangeError,
-    );
-    expect(() => costOfTokens(flat('1', '1'), { inputTokens: 0, outputTokens: tokens }, noon)).toThrow(
-      RangeError,
-    );
+    expect(() => costOfTokens(flat('1', '1'), plainMeters(tokens, 0), noon)).toThrow(RangeError);
+    expect(() => costOfTokens(flat('1', '1'), plainMeters(0, tokens), noon)).toThrow(RangeError);
   });
 
   test.each([
@@ -97,7 +97,7 @@ describe('costOfTokens', () => {
     [4_001, '2', '20'],
     [9_000_000, '2', '20'],
   ])('an input of %d tokens puts all tokens on the tier of %s and %s', (inputTokens, input, output) => {
-    const usage = { inputTokens, outputTokens: 7 };
+    const usage = plainMeters(inputTokens, 7);
     expect(costOfTokens(tiered, usage, noon)).toEqual(costAtRates(rates(input, output), usage));
   });
 
@@ -212,7 +212,7 @@ describe('properties', () => {
   test('a cost is the rational product, off by no more than half a unit and never below half', () => {
     fc.assert(
       fc.property(rate, rate, tokens, tokens, (input, output, inputTokens, outputTokens) => {
-        const cost = costAtRates({ input, output }, { inputTokens, outputTokens });
+        const cost = costAtRates({ input, output }, plainMeters(inputTokens, outputTokens));
         for (const [got, exact] of [
           [cost.input, BigInt(inputTokens) * input],
           [cost.output, BigInt(outputTokens) * output],
@@ -229,7 +229,7 @@ describe('properties', () => {
     const sixDecimals = rate.map((units) => (units / 1_000_000n) * 1_000_000n);
     fc.assert(
       fc.property(sixDecimals, tokens, (input, inputTokens) => {
-        const cost = costAtRates({ input, output: 0n }, { inputTokens, outputTokens: 0 });
+        const cost = costAtRates({ input, output: 0n }, plainMeters(inputTokens, 0));
         expect(cost.input * 1_000_000n).toBe(BigInt(inputTokens) * input);
       }),
     );
@@ -246,8 +246,8 @@ describe('properties', () => {
               index === all.length - 1 || fewer <= tier.maxInputTokens === greater <= tier.maxInputTokens,
           );
         fc.pre(sameTier);
-        const less = costOfTokens(given, { inputTokens: fewer, outputTokens: output }, when);
-        const most = costOfTokens(given, { inputTokens: greater, outputTokens: output + more }, when);
+        const less = costOfTokens(given, plainMeters(fewer, output), when);
+        const most = costOfTokens(given, plainMeters(greater, output + more), when);
         expect(less.input <= most.input && less.output <= most.output).toBe(true);
       }),
     );
@@ -257,11 +257,11 @@ describe('properties', () => {
     fc.assert(
       fc.property(price, at, tokens, tokens, tokens, tokens, (given, when, one, other, output, more) => {
         const [input, bound] = one < other ? [one, other] : [other, one];
-        const dearest = costAtRates(highestTokenRates(given, bound), {
-          inputTokens: bound,
-          outputTokens: output + more,
-        });
-        const actual = costOfTokens(given, { inputTokens: input, outputTokens: output }, when);
+        const dearest = costAtRates(
+          highestTokenRates(given, bound, 'none'),
+          plainMeters(bound, output + more),
+        );
+        const actual = costOfTokens(given, plainMeters(input, output), when);
         expect(actual.input <= dearest.input && actual.output <= dearest.output).toBe(true);
       }),
       { numRuns: 500 },
@@ -269,12 +269,12 @@ describe('properties', () => {
   });
 
   test('the dearest rates are not dearer than a reachable tier or band', () => {
-    expect(highestTokenRates(tiered, 1_000)).toEqual(rates('1', '10'));
-    expect(highestTokenRates(tiered, 1_001)).toEqual(rates('3', '10'));
-    expect(highestTokenRates(tiered, 4_000)).toEqual(rates('3', '20'));
-    expect(highestTokenRates(tiered, 9_000_000)).toEqual(rates('3', '20'));
-    expect(highestTokenRates(banded('UTC', '01:00', '02:00'), 5)).toEqual(rates('2', '4'));
-    expect(highestTokenRates(flat('0.15', '0.60'), 5)).toEqual(rates('0.15', '0.60'));
+    expect(highestTokenRates(tiered, 1_000, 'none')).toEqual(rates('1', '10'));
+    expect(highestTokenRates(tiered, 1_001, 'none')).toEqual(rates('3', '10'));
+    expect(highestTokenRates(tiered, 4_000, 'none')).toEqual(rates('3', '20'));
+    expect(highestTokenRates(tiered, 9_000_000, 'none')).toEqual(rates('3', '20'));
+    expect(highestTokenRates(banded('UTC', '01:00', '02:00'), 5, 'none')).toEqual(rates('2', '4'));
+    expect(highestTokenRates(flat('0.15', '0.60'), 5, 'none')).toEqual(rates('0.15', '0.60'));
   });
 
   test('divideHalfUp and the costs agree on where a half goes', () => {
@@ -417,5 +417,5 @@ test('tiers that cost nothing have nothing as their highest rates', () => {
     inputTokenTiers: [{ maxInputTokens: 1_000, ...rates('0', '0') }],
     ...remarks,
   };
-  expect(highestTokenRates(free, 10)).toEqual({ input: 0n, output: 0n });
+  expect(highestTokenRates(free, 10, 'none')).toEqual({ input: 0n, output: 0n });
 });

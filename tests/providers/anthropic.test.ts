@@ -7,6 +7,7 @@ import { SseParser } from '../../src/lib/sse.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
 import type { ChatEvent } from '../../src/providers/chat.ts';
 import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { reported } from '../support/reported-usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 
@@ -97,7 +98,7 @@ describe('a whole answer', () => {
       content: 'The bridge opens at noon.',
       toolCalls: [],
       finishReason: 'stop',
-      usage: { inputTokens: 100, outputTokens: 50 },
+      usage: reported(100, 50),
     });
   });
 
@@ -113,7 +114,7 @@ describe('a whole answer', () => {
         { id: 'toolu_02Clock1fJ34qAmk2tNTrN7Up6', name: 'get_time', arguments: '{}' },
       ],
       finishReason: 'tool_calls',
-      usage: { inputTokens: 472, outputTokens: 89 },
+      usage: reported(472, 89),
     });
   });
 
@@ -122,7 +123,7 @@ describe('a whole answer', () => {
       content: 'Chapter nine.',
       toolCalls: [],
       finishReason: 'length',
-      usage: { inputTokens: 100_298, outputTokens: 503 },
+      usage: reported(100_298, 503),
     });
   });
 
@@ -282,7 +283,7 @@ describe('a stream', () => {
       { type: 'text', text: 'Good' },
       { type: 'text', text: ' day, Zoë 🌞' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: { inputTokens: 31, outputTokens: 12 } },
+      { type: 'usage', usage: reported(31, 12) },
       { type: 'end' },
     ]);
   });
@@ -300,7 +301,7 @@ describe('a stream', () => {
       { type: 'tool_call', index: 1, id: 'toolu_02Clock1fJ34qAmk2tNTrN7Up6', name: 'get_time' },
       { type: 'tool_arguments', index: 1, text: '{}' },
       { type: 'finish', reason: 'tool_calls' },
-      { type: 'usage', usage: { inputTokens: 472, outputTokens: 89 } },
+      { type: 'usage', usage: reported(472, 89) },
       { type: 'end' },
     ]);
   });
@@ -317,7 +318,7 @@ describe('a stream', () => {
     expect(readStream(fixture('thinking-stream.sse'))).toEqual([
       { type: 'text', text: 'It is **49**.' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: { inputTokens: 44, outputTokens: 57 } },
+      { type: 'usage', usage: reported(44, 57) },
       { type: 'end' },
     ]);
   });
@@ -328,7 +329,7 @@ describe('a stream', () => {
       { type: 'text', text: '. ' },
       { type: 'text', text: 'The next one leaves at nine.' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: { inputTokens: 11_002, outputTokens: 510 } },
+      { type: 'usage', usage: reported(11_002, 510) },
       { type: 'end' },
     ]);
   });
@@ -336,7 +337,7 @@ describe('a stream', () => {
   test('with input from the cache', () => {
     expect(readStream(fixture('cache-stream.sse')).slice(1)).toEqual([
       { type: 'finish', reason: 'length' },
-      { type: 'usage', usage: { inputTokens: 100_298, outputTokens: 503 } },
+      { type: 'usage', usage: reported(100_298, 503) },
       { type: 'end' },
     ]);
   });
@@ -427,7 +428,7 @@ describe('a stream', () => {
     const last = { type: 'message_delta', delta: { stop_reason: 'tool_use' }, usage: { output_tokens: 4 } };
     expect(read(JSON.stringify(last))).toContainEqual({
       type: 'usage',
-      usage: { inputTokens: 3, outputTokens: 4 },
+      usage: reported(3, 4),
     });
   });
 

@@ -10,6 +10,7 @@ import { google } from '../../src/providers/google.ts';
 import { callId, readCallId } from '../../src/providers/google-request.ts';
 import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 import { emptyCall } from '../support/provider.ts';
+import { reported } from '../support/reported-usage.ts';
 
 const requestId = 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6';
 const upstream: Upstream = {
@@ -562,7 +563,7 @@ describe('answer', () => {
       content: 'Tides rise and fall twice a day.',
       toolCalls: [],
       finishReason: 'stop',
-      usage: { inputTokens: 9, outputTokens: 8 },
+      usage: reported(9, 8),
     });
   });
 
@@ -572,7 +573,7 @@ describe('answer', () => {
       content: 'They have 24 legs.',
       toolCalls: [],
       finishReason: 'stop',
-      usage: { inputTokens: 1034, outputTokens: 445 },
+      usage: reported(1034, 445),
     });
   });
 
@@ -582,7 +583,7 @@ describe('answer', () => {
     expect(rest).toEqual({
       content: null,
       finishReason: 'tool_calls',
-      usage: { inputTokens: 71, outputTokens: 162 },
+      usage: reported(71, 162),
     });
     expect(toolCalls.map(({ name, arguments: written }) => [name, written])).toEqual([
       ['tide_table', '{"harbour":"Brest","days":2}'],
@@ -744,7 +745,7 @@ describe('stream', () => {
       { type: 'text', text: ' a wooden boat,\n\n*   **moored** in — très — calm water 🌊' },
       { type: 'text', text: '.' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: { inputTokens: 270, outputTokens: 84 } },
+      { type: 'usage', usage: reported(270, 84) },
     ]);
   });
 
@@ -758,7 +759,7 @@ describe('stream', () => {
       { type: 'tool_call', index: 1, id: second, name: 'now' },
       { type: 'tool_arguments', index: 1, text: '{}' },
       { type: 'finish', reason: 'tool_calls' },
-      { type: 'usage', usage: { inputTokens: 71, outputTokens: 162 } },
+      { type: 'usage', usage: reported(71, 162) },
     ]);
   });
 
@@ -766,7 +767,7 @@ describe('stream', () => {
   test('a blocked prompt', () => {
     expect(read(fixture('stream-prompt-blocked.sse'))).toEqual([
       { type: 'finish', reason: 'content_filter' },
-      { type: 'usage', usage: { inputTokens: 59, outputTokens: 0 } },
+      { type: 'usage', usage: reported(59, 0) },
     ]);
   });
 
@@ -785,7 +786,7 @@ describe('stream', () => {
     expect(send(usage(1))).toEqual([]);
     expect(send({ candidates: [{ finishReason: 'STOP' }] })).toEqual([{ type: 'finish', reason: 'stop' }]);
     expect(send({ candidates: [{ finishReason: 'STOP' }], ...usage(7) })).toEqual([
-      { type: 'usage', usage: { inputTokens: 7, outputTokens: 0 } },
+      { type: 'usage', usage: reported(7, 0) },
     ]);
   });
 
@@ -798,7 +799,7 @@ describe('stream', () => {
 
   test('the usage of an answer that failed, or exceeded a limit, is still read', () => {
     const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 };
-    const usage = { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } } as const;
+    const usage = { type: 'usage', usage: reported(3, 4) } as const;
     const reader = google.openReader(upstream);
     const failed = { finishReason: 'MALFORMED_FUNCTION_CALL', content: { parts: [{ text: 'So' }] } };
     expect(reader(JSON.stringify({ candidates: [failed], usageMetadata }))).toEqual([

@@ -11,6 +11,7 @@ import type { ChatAnswer, ChatCall, ChatEvent } from '../../src/providers/chat.t
 import { openai } from '../../src/providers/openai.ts';
 import { type Dialect, defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
 import { emptyCall } from '../support/provider.ts';
+import { reported } from '../support/reported-usage.ts';
 
 const upstream: Upstream = {
   baseUrl: 'https://api.example/v1',
@@ -190,7 +191,7 @@ describe('a whole answer', () => {
       content: 'The ferry leaves at six.',
       toolCalls: [],
       finishReason: 'stop',
-      usage: { inputTokens: 23, outputTokens: 7 },
+      usage: reported(23, 7),
     });
   });
 
@@ -200,7 +201,7 @@ describe('a whole answer', () => {
       content: null,
       toolCalls: [{ id: 'call_k3Jd82', name: 'tide_table', arguments: '{\n"harbour": "Husum"\n}' }],
       finishReason: 'tool_calls',
-      usage: { inputTokens: 82, outputTokens: 17 },
+      usage: reported(82, 17),
     });
   });
 
@@ -208,7 +209,7 @@ describe('a whole answer', () => {
   test('of DeepSeek: the reasoning is skipped, and counted where it is', () => {
     expect(answerIn('deepseek-completion.json')).toMatchObject({
       content: 'Two boats.',
-      usage: { inputTokens: 12, outputTokens: 41 },
+      usage: reported(12, 41),
     });
   });
 
@@ -223,7 +224,7 @@ describe('a whole answer', () => {
       content: 'Six boats.',
       toolCalls: [],
       finishReason: 'length',
-      usage: { inputTokens: 14, outputTokens: 22 },
+      usage: reported(14, 22),
     });
   });
 
@@ -379,7 +380,7 @@ describe('a stream', () => {
       { type: 'text', text: 'Low' },
       { type: 'text', text: ' tide' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: { inputTokens: 19, outputTokens: 2 } },
+      { type: 'usage', usage: reported(19, 2) },
       { type: 'end' },
     ]);
   });
@@ -393,7 +394,7 @@ describe('a stream', () => {
       { type: 'tool_call', index: 1, id: 'call_Bb2', name: 'wind' },
       { type: 'tool_arguments', index: 1, text: '{}' },
       { type: 'finish', reason: 'tool_calls' },
-      { type: 'usage', usage: { inputTokens: 71, outputTokens: 31 } },
+      { type: 'usage', usage: reported(71, 31) },
       { type: 'end' },
     ]);
   });
@@ -406,7 +407,7 @@ describe('a stream', () => {
       { type: 'tool_call', index: 0, id: 'k9Qw3Er7T', name: 'wind' },
       { type: 'tool_arguments', index: 0, text: '{"at": "12:00"}' },
       { type: 'finish', reason: 'tool_calls' },
-      { type: 'usage', usage: { inputTokens: 55, outputTokens: 28 } },
+      { type: 'usage', usage: reported(55, 28) },
       { type: 'end' },
     ]);
   });
@@ -416,7 +417,7 @@ describe('a stream', () => {
     expect(eventsIn('moonshot-stream.sse')).toEqual([
       { type: 'text', text: 'West' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: { inputTokens: 19, outputTokens: 13 } },
+      { type: 'usage', usage: reported(19, 13) },
       { type: 'end' },
     ]);
   });
@@ -426,7 +427,7 @@ describe('a stream', () => {
     expect(eventsIn('groq-stream.sse')).toEqual([
       { type: 'text', text: 'Calm' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: { inputTokens: 78, outputTokens: 21 } },
+      { type: 'usage', usage: reported(78, 21) },
       { type: 'end' },
     ]);
   });
@@ -436,9 +437,7 @@ describe('a stream', () => {
     const two = { prompt_tokens: 2, completion_tokens: 2 };
     const read = openai.openReader(upstream);
     const chunk = { choices: [{ delta: {}, usage: one }], usage: two, x_groq: { usage: one } };
-    expect(read(JSON.stringify(chunk))).toEqual([
-      { type: 'usage', usage: { inputTokens: 2, outputTokens: 2 } },
-    ]);
+    expect(read(JSON.stringify(chunk))).toEqual([{ type: 'usage', usage: reported(2, 2) }]);
   });
 
   test.each([
@@ -551,7 +550,7 @@ describe('calls to tools in a stream', () => {
     expect(read(chunk).map(({ type }) => type)).toEqual(['tool_call', 'failure']);
     const last =
       '{"choices":[{"delta":{},"finish_reason":"stop"}],"usage":{"prompt_tokens":3,"completion_tokens":4}}';
-    expect(read(last)).toContainEqual({ type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } });
+    expect(read(last)).toContainEqual({ type: 'usage', usage: reported(3, 4) });
   });
 
   test('that never end, or are nested too deeply, are refused', () => {

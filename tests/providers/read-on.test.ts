@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import type { ChatEvent } from '../../src/providers/chat.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { reported } from '../support/reported-usage.ts';
 
 const upstream: Upstream = {
   baseUrl: 'https://api.example',
@@ -19,7 +20,7 @@ function open(format: keyof typeof chatAdapters) {
   return (event: unknown) => read(typeof event === 'string' ? event : JSON.stringify(event));
 }
 
-const usage: ChatEvent = { type: 'usage', usage: { inputTokens: 3, outputTokens: 4 } };
+const usage: ChatEvent = { type: 'usage', usage: reported(3, 4) };
 const failure = (code: 'malformed_stream_chunk' | 'provider_stream_error'): ChatEvent => ({
   type: 'failure',
   error: new ProviderError(code),

@@ -30,6 +30,7 @@ export function newAttempt(changes: Partial<Attempt> = {}): Attempt {
     completedAtMs: null,
     upstreamStatus: null,
     errorCode: null,
+    uncharged: null,
     ...changes,
   };
 }
@@ -71,8 +72,11 @@ export function newSettlement(
     provider: 'P',
     status: isCompleted ? 'completed' : 'failed',
     errorCode: isCompleted ? null : 'provider_unavailable',
-    usage: isCompleted ? { inputTokens: 1, outputTokens: 2, units: 3, unit: 'tokens', tier: null } : null,
-    cost: isCompleted ? { input: total, output: 0n, total } : null,
+    usage: isCompleted
+      ? { inputTokens: 1, outputTokens: 2, cached: null, units: 3, unit: 'tokens', tier: null }
+      : null,
+    cost: isCompleted ? { input: total, output: 0n, total, cached: null } : null,
+    providerCost: null,
     isEstimated: false,
     onInsufficientBalance: 'withhold',
     onAlreadyCharged: 'stands',

@@ -13,7 +13,14 @@ import { newAttempt, newGeneration, newHold, newSettlement, succeeded } from './
 
 export type Owner = Readonly<{ accountId: string; keyId: string }>;
 
-const usage = { inputTokens: 10, outputTokens: 5, units: 15, unit: 'tokens', tier: null } as const;
+const usage = {
+  inputTokens: 10,
+  outputTokens: 5,
+  cached: null,
+  units: 15,
+  unit: 'tokens',
+  tier: null,
+} as const;
 
 /** Holds 1 USD and settles as completed at 0.25 USD, except for what is changed. Returns the request ID. */
 export async function settleAs(
@@ -84,7 +91,7 @@ async function settlementOf(
   return newSettlement(generation, dollars('0.25'), {
     provider: 'Main',
     usage,
-    cost: { input: dollars('0.1'), output: dollars('0.15'), total: dollars('0.25') },
+    cost: { input: dollars('0.1'), output: dollars('0.15'), total: dollars('0.25'), cached: null },
     onInsufficientBalance: 'write_off',
     latencyMs: 1_200,
     timeToFirstTokenMs: 300,
