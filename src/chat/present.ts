@@ -16,7 +16,7 @@ export function presentCompletion(
     created: createdSeconds,
     model,
     choices: [{ index: 0, finish_reason: answer.finishReason, message: presentMessage(answer) }],
-    usage: presentUsage(billed, answer.usage),
+    usage: presentUsage(billed, answer.usage?.reasoningTokens ?? null),
   };
 }
 
@@ -30,24 +30,23 @@ function presentToolCall({ id, name, arguments: text }: ToolCall) {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 
-/** Details are there if the provider reported them. */
+/** Details are there if the provider reported any. */
 function presentUsage(
   { inputTokens, outputTokens, cached }: BilledUsage,
-  reported: Pick<ReportedUsage, 'reportsCache' | 'reasoningTokens'> | null,
+  reasoningTokens: ReportedUsage['reasoningTokens'],
 ) {
   const written = (cached?.write ?? 0) + (cached?.writeLong ?? 0);
-  const reasoningTokens = reported?.reasoningTokens ?? null;
   return {
     prompt_tokens: inputTokens,
     completion_tokens: outputTokens,
     total_tokens: inputTokens + outputTokens,
-    ...((reported?.reportsCache || cached !== null) && {
+    ...(cached !== null && {
       prompt_tokens_details: {
-        cached_tokens: cached?.read ?? 0,
+        cached_tokens: cached.read,
         ...(written > 0 && { cache_write_tokens: written }),
       },
     }),
-    ...(reasoningTokens !== null && {
+    ...(reasoningTokens && {
       completion_tokens_details: { reasoning_tokens: Math.min(reasoningTokens, outputTokens) },
     }),
   };
@@ -93,7 +92,7 @@ export class ChunkWriter {
   }
 
   usage(billed: BilledUsage, reported: ReportedUsage): string {
-    const usage = JSON.stringify(presentUsage(billed, reported));
+    const usage = JSON.stringify(presentUsage(billed, reported.reasoningTokens));
     return `${this.#head.slice(0, -beforeDelta.length)}],"usage":${usage}}\n\n`;
   }
 

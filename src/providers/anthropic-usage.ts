@@ -19,7 +19,7 @@ export function readAnthropicUsage(usage: Fields | null): ReportedUsage | null {
     cacheWriteLong,
     output: 0,
   }));
-  return report.usage(inputs, [output], { reportsCache: read !== null, reasoningTokens: thinking });
+  return report.usage(inputs, [output], thinking);
 }
 
 /** Written for five minutes and for an hour. Without the breakdown, all of it is for five minutes. */

@@ -61,8 +61,6 @@ export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 export type ReportedUsage = Readonly<{
   readings: readonly [Meters, ...Meters[]];
   contradiction: ReportedCounts | null;
-  /** Whether the provider said how much input came from a cache. */
-  reportsCache: boolean;
   /** The part of the output that the answer does not show; null when the provider does not say. */
   reasoningTokens: number | null;
 }>;

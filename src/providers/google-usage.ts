@@ -22,8 +22,5 @@ export function readGoogleUsage(usage: Fields | null): ReportedUsage | null {
   if (candidates === null) return null;
   const output = candidates + (thoughts ?? 0);
   const inputs = report.inputIncluding(input, { read: read ?? 0, write: 0, writeLong: 0 });
-  return report.usage(inputs, report.outputs(input, output, total), {
-    reportsCache: read !== null,
-    reasoningTokens: thoughts,
-  });
+  return report.usage(inputs, report.outputs(input, output, total), thoughts);
 }

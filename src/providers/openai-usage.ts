@@ -28,7 +28,7 @@ export function readOpenaiUsage(usage: Fields | null): ReportedUsage | null {
   if (!isSeparate && reasoning !== null && reasoning > output) report.contradict();
   const outputs = isSeparate ? [output + reasoning] : report.outputs(input, output, total);
   const inputs = readInputs(report, usage, details, input, read ?? 0);
-  return report.usage(inputs, outputs, { reportsCache: read !== null, reasoningTokens: reasoning });
+  return report.usage(inputs, outputs, reasoning);
 }
 
 function readInputs(

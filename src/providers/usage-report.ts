@@ -54,12 +54,12 @@ export class UsageReport {
   usage(
     inputs: readonly Meters[],
     outputs: readonly number[],
-    details: Pick<ReportedUsage, 'reportsCache' | 'reasoningTokens'>,
+    reasoningTokens: number | null,
   ): ReportedUsage | null {
     const readings = inputs.flatMap((input) => outputs.map((output) => ({ ...input, output })));
     const [first, ...others] = readings.filter((meters) => isCount(inputTokensOf(meters) + meters.output));
     if (first === undefined) return null;
     const contradiction: ReportedCounts | null = this.#isContradictory ? this.#counts : null;
-    return { readings: [first, ...others], contradiction, ...details };
+    return { readings: [first, ...others], contradiction, reasoningTokens };
   }
 }

@@ -117,7 +117,7 @@ test('the largest counts are believed, each on its own', () => {
 test('the counts of the input belong together: those of the last report that has the most', () => {
   const first = reported(1_000, 1);
   const cached = { freshInput: 100, cacheRead: 900, cacheWrite: 0, cacheWriteLong: 0, output: 5 };
-  const later = reported(0, 0, { readings: [cached], reportsCache: true });
+  const later = reported(0, 0, { readings: [cached] });
   const both = progressOf([
     { type: 'usage', usage: first },
     { type: 'usage', usage: later },

@@ -10,7 +10,6 @@ export function reported(
   return {
     readings: [plainMeters(inputTokens, outputTokens)],
     contradiction: null,
-    reportsCache: false,
     reasoningTokens: null,
     ...changes,
   };
