@@ -152,6 +152,21 @@ test.each([
   expect(marksIn(await send(model, [system, user('Look.')]))).toEqual([0]);
 });
 
+test('the price of writes is held where the request can cause them', async () => {
+  const { key: poor } = await fixture.customer('0.000001');
+  const needed = async (model: string, more: Fields) => {
+    const messages = [user('word '.repeat(20_000))];
+    const refusal = await send(model, messages, { max_tokens: 1, ...more }, poor).catch(String);
+    const [, dollars = ''] = /^Error: 402: .*may cost up to \$([\d.]+);/.exec(String(refusal)) ?? [];
+    return Number(dollars);
+  };
+  const [plain, withTools] = [await needed('unmarked', {}), await needed('unmarked', { tools })];
+  expect(plain).toBeGreaterThan(0.01);
+  expect(await needed('anthropic', {})).toBe(plain);
+  expect((await needed('anthropic', { tools })) / withTools).toBeCloseTo(1.25, 2);
+  expect((await needed('openai', {})) / plain).toBeCloseTo(1.25, 2);
+});
+
 describe.each(['openai', 'xai'])('the cache key for %s', (model) => {
   async function keyOf(...[messages, more, from]: DropFirst<Parameters<typeof send>>) {
     const [call] = await send(model, messages, more, from);

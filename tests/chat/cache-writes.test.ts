@@ -93,6 +93,7 @@ describe('breakpoints need a price for what they cause', () => {
     const [candidate] = candidatesAt(price, auto('anthropic'));
     expect(candidate?.marksCache).toBe(isMarked);
     expect(cacheWrites(withTools, candidatesAt(price, auto('anthropic')))).toBe(isMarked ? 'short' : 'none');
+    expect(cacheWrites(withTools, candidatesAt(price, auto('openai')))).toBe(isMarked ? 'short' : 'none');
     expect(candidatesAt(price, { adapter: 'anthropic' })[0]?.marksCache).toBe(false);
   });
 });

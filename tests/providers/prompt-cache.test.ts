@@ -163,6 +163,12 @@ describe('breakpoints', () => {
     ]);
   });
 
+  test('at the end of the last call, also where the model then wrote several messages', () => {
+    const call = conversation(user('Hello'), said('Hi'), said('How are you?'), user('Well.'));
+    expect(marksIn(bodyOf('openai', call))).toEqual(['messages.0.content.0', 'messages.3.content.0']);
+    expect(marksIn(bodyOf('anthropic', call))).toEqual(['messages.0.content.0', 'messages.2.content.0']);
+  });
+
   test.each(marking)('%s: none without a further turn, or unless the provider takes them', (format) => {
     const once = conversation(system('Be brief.'), user('Hello'));
     expect(marksIn(bodyOf(format, once))).toEqual([]);
@@ -301,6 +307,7 @@ describe('the beginning of a conversation', () => {
       { ...base, tools: [look] },
       { ...base, tools: [{ ...look, name: 'find' }] },
       conversation(system('Be brief.'), user(`Hello${' '.repeat(10_000)}`)),
+      conversation(system('Be brief.'), user(`Hello${' '.repeat(10_001)}`)),
       conversation(),
     ];
     const all = new Set([base, ...others].map(beginningOf));
