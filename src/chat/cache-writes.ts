@@ -6,9 +6,13 @@ import type { Candidate } from '../routing/candidates.ts';
 
 /** Nobody knows yet which candidate will serve the request. */
 export function cacheWrites(call: ChatCall, candidates: readonly Candidate[]): CacheWrites {
-  const possible = candidates.map((candidate) => writesAt(call, candidate));
-  if (possible.includes('long')) return 'long';
-  return possible.includes('short') ? 'short' : 'none';
+  let most: CacheWrites = 'none';
+  for (const candidate of candidates) {
+    const writes = writesAt(call, candidate);
+    if (writes === 'long') return 'long';
+    if (writes === 'short') most = 'short';
+  }
+  return most;
 }
 
 function writesAt(call: ChatCall, { connection: { provider }, marksCache }: Candidate): CacheWrites {
