@@ -43,6 +43,7 @@ import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
+import { Conversations } from './routing/conversations.ts';
 import { reportOf } from './routing/node-report.ts';
 import { GatewayMetrics } from './telemetry/gateway-metrics.ts';
 import { measuredLedger } from './telemetry/measured-ledger.ts';
@@ -235,6 +236,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     keys,
     bodies: new BodyBudget(config.bodyBudgetBytes),
     catalog: catalog.current,
+    conversations: new Conversations(opened.deriveKey('conversations')),
     catalogFile: catalog.file,
     catalogStatus: catalog.status,
     nodeId: node.id,

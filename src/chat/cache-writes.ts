@@ -1,10 +1,24 @@
 /** Whether a request can make a provider write its input to a cache, which may cost more than reading it. */
 import type { CacheWrites } from '../pricing/cost.ts';
+import type { ChatCall } from '../providers/chat.ts';
+import { wantsCache } from '../providers/prompt-cache.ts';
 import type { Candidate } from '../routing/candidates.ts';
 
-/** Servers that speak OpenAI's format may write without being asked. The others write what a request marks, and none does. */
-export function cacheWrites(candidates: readonly Candidate[]): CacheWrites {
-  const writesByItself = ({ connection: { provider } }: Candidate) =>
-    provider.adapter === 'openai' || provider.adapter === 'sandbox';
-  return candidates.some(writesByItself) ? 'short' : 'none';
+/** Nobody knows yet which candidate will serve the request. */
+export function cacheWrites(call: ChatCall, candidates: readonly Candidate[]): CacheWrites {
+  let most: CacheWrites = 'none';
+  for (const candidate of candidates) {
+    const writes = writesAt(call, candidate);
+    if (writes === 'long') return 'long';
+    if (writes === 'short') most = 'short';
+  }
+  return most;
+}
+
+function writesAt(call: ChatCall, { connection: { provider }, marksCache }: Candidate): CacheWrites {
+  // Directives in a message can make it report any kind.
+  if (provider.adapter === 'sandbox') return 'long';
+  if (marksCache) return wantsCache(call) ? 'short' : 'none';
+  // Servers that speak OpenAI's format may write without being asked, except where they write what is marked.
+  return provider.adapter === 'openai' && provider.promptCache === 'off' ? 'short' : 'none';
 }

@@ -7,6 +7,7 @@ import type { Provider } from '../models/model.ts';
 import type { TokenPrice } from '../pricing/price.ts';
 import type { ChatAnswer } from '../providers/chat.ts';
 import { completeChat } from '../providers/chat-call.ts';
+import { beginningOf, wantsCache } from '../providers/prompt-cache.ts';
 import { upstreamOf } from '../routing/candidates.ts';
 import { chargeOf } from './billing.ts';
 import { cacheWrites } from './cache-writes.ts';
@@ -32,8 +33,9 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
     if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
     const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
     checkDirectives(candidates, () => lastUserText(chat.call), 'messages', expectsTools(chat.call));
-    const terms = chatTerms(chat.call, model, price, cacheWrites(candidates));
-    return { model: model.id, candidates, hold: holdRange(terms), chat, price, terms };
+    const terms = chatTerms(chat.call, model, price, cacheWrites(chat.call, candidates));
+    const conversation = wantsCache(chat.call) ? () => beginningOf(chat.call) : null;
+    return { model: model.id, candidates, hold: holdRange(terms), conversation, chat, price, terms };
   },
   advice: ({ terms }, available) => adviceFor(terms, available),
   accept: ({ chat, price, terms }, held) => ({

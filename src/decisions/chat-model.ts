@@ -64,7 +64,7 @@ async function complete(
   try {
     const to = upstreamOf(
       candidate,
-      { requestId, traceparent: null },
+      { requestId, traceparent: null, cacheKey: null },
       Math.min(model.maxOutputTokens ?? maxTokens, maxTokens),
     );
     const name = `${provider.name} (asked ${model.id})`;

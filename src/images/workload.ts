@@ -30,7 +30,8 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
     const order = orderOf(wanted, model, makersOf(model, active));
     checkDirectives(order.makers, () => wanted.prompt, 'prompt');
     const cost = costOfImages(price, order.call.count, order.tier);
-    return { model: model.id, candidates: order.makers, hold: { min: cost, max: cost }, order, price };
+    const hold = { min: cost, max: cost };
+    return { model: model.id, candidates: order.makers, hold, conversation: null, order, price };
   },
   advice: ({ order, price }, available) => {
     const unitCost = costOfImages(price, 1, order.tier);

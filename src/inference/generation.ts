@@ -10,7 +10,6 @@ import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
-import type { Permit } from '../routing/gate.ts';
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;
@@ -19,8 +18,8 @@ export class OpenGeneration {
   readonly #attempts: Attempt[];
   /** The provider to record when none could be tried. */
   readonly #preferred: string;
-  /** The permit of the attempt in progress. */
-  #permit: Permit | null;
+  /** Who is called in the attempt in progress. */
+  #current: PermittedCandidate | null;
   #hold: Hold | null = null;
   #firstTokenAtMs: number | null = null;
   /** When the last attempt ended, on the clock of the process. From then on, the client waits for the database alone. */
@@ -41,7 +40,7 @@ export class OpenGeneration {
     this.facts = facts;
     this.#preferred = preferred;
     this.#attempts = first === null ? [] : [openAttempt(1, first, facts.createdAtMs)];
-    this.#permit = first?.permit ?? null;
+    this.#current = first;
     this.#trace = trace;
     this.#ledger = ledger;
     this.#log = log;
@@ -65,6 +64,10 @@ export class OpenGeneration {
     return traceparentOf(this.#trace, spanIdOf(this.facts.id, this.#attempts.length));
   }
 
+  get cacheKey(): string | null {
+    return this.#current?.conversation?.key ?? null;
+  }
+
   /** The hold as it was granted. */
   noteHold(hold: Hold, amount: Money): void {
     this.#hold = { ...hold, min: amount, max: amount };
@@ -80,11 +83,13 @@ export class OpenGeneration {
 
   startAttempt(next: PermittedCandidate): void {
     this.#attempts.push(openAttempt(this.#attempts.length + 1, next, Date.now()));
-    this.#permit = next.permit;
+    this.#current = next;
   }
 
   attemptSucceeded(upstreamStatus: number): void {
-    this.#endAttempt('succeeded', upstreamStatus, null)?.succeeded();
+    const ended = this.#endAttempt('succeeded', upstreamStatus, null);
+    ended?.permit.succeeded();
+    ended?.conversation?.servedBy(ended.candidate);
   }
 
   attemptFailed(failure: ProviderError): void {
@@ -98,17 +103,17 @@ export class OpenGeneration {
       ...(reason === null ? {} : { reason }),
       ...(upstreamStatus === null ? {} : { upstreamStatus }),
     });
-    this.#endAttempt('failed', upstreamStatus, code)?.failed(failure);
+    this.#endAttempt('failed', upstreamStatus, code)?.permit.failed(failure);
   }
 
   /** For an attempt that ended through no fault of the provider. */
   attemptCancelled(upstreamStatus: number | null, code: ErrorCode | null = null): void {
-    this.#endAttempt('cancelled', upstreamStatus, code)?.withdrawn();
+    this.#endAttempt('cancelled', upstreamStatus, code)?.permit.withdrawn();
   }
 
   noteFirstToken(): void {
     this.#firstTokenAtMs ??= Date.now();
-    this.#permit?.answered();
+    this.#current?.permit.answered();
   }
 
   /** `late` means that the database is unreachable; the settlement continues, with the ending `onTimeout`. */
@@ -157,7 +162,7 @@ export class OpenGeneration {
 
   /** Gives the permit back: no provider was called. */
   withdraw(): void {
-    if (this.#permit !== null) this.attemptCancelled(null);
+    if (this.#current !== null) this.attemptCancelled(null);
   }
 
   /** For a client that left before a provider was called: it is not charged. */
@@ -166,19 +171,19 @@ export class OpenGeneration {
     await this.settle({ ...failure('internal_error'), status: 'cancelled', errorCode: null });
   }
 
-  /** Every attempt ends exactly once. Returns its permit, which the caller ends too. */
+  /** Every attempt ends exactly once. The caller ends the permit of what this returns, too. */
   #endAttempt(
     status: 'succeeded' | 'failed' | 'cancelled',
     upstreamStatus: number | null,
     errorCode: ErrorCode | null,
-  ): Permit | null {
+  ): PermittedCandidate | null {
     const current = this.#attempts.pop();
     if (current?.status !== 'in_progress') throw new Error('There is no attempt in progress.');
     this.#attempts.push({ ...current, status, upstreamStatus, errorCode, completedAtMs: Date.now() });
     this.#attemptEndedAtMs = performance.now();
-    const permit = this.#permit;
-    this.#permit = null;
-    return permit;
+    const ended = this.#current;
+    this.#current = null;
+    return ended;
   }
 
   #endedWith(ending: Ending): Settlement {

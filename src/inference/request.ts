@@ -16,6 +16,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import { completed, failure } from '../ledger/settlement.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { CandidatesInTurn, inOrder } from '../routing/candidates.ts';
+import type { Conversations } from '../routing/conversations.ts';
 import type { Admission } from './admission.ts';
 import { attemptInTurn } from './attempts.ts';
 import { OpenGeneration, settleBeforeDelivery } from './generation.ts';
@@ -27,6 +28,7 @@ export type InferenceServices = StreamServices &
     /** How many bytes of request bodies this node reads at a time. */
     bodies: BodyBudget;
     catalog: () => ActiveCatalog;
+    conversations: Conversations;
     admission: Admission;
     idempotency: Idempotency;
     ledger: Ledger;
@@ -57,7 +59,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
   /** The rest, once it is known which key pays, whether it came in a header or from a session. */
   async serve(key: ApiKey, body: unknown, request: Request, context: RequestContext): Promise<Response> {
     const workload = this.#workload;
-    const { admission, catalog, ledger, log } = this.#services;
+    const { admission, catalog, conversations, ledger, log } = this.#services;
     const client = request.signal;
     context.caller = key;
     const wanted = workload.parse(body);
@@ -78,7 +80,9 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
         idempotencyHash: claim?.request.idempotencyHash ?? null,
         createdAtMs: Date.now(),
       };
-      const candidates = new CandidatesInTurn(inOrder(plan.candidates, Math.random), key.accountId);
+      const conversation = conversations.of(key.accountId, plan.model, plan.conversation, plan.candidates);
+      const order = inOrder(plan.candidates, Math.random);
+      const candidates = new CandidatesInTurn(order, key.accountId, true, conversation);
       const preferred = plan.candidates[0]?.connection.provider.name ?? '';
       const first = candidates.current;
       const generation = new OpenGeneration(facts, preferred, first, context.trace, ledger, log);

@@ -17,6 +17,8 @@ export type Plan = Readonly<{
   candidates: readonly Candidate[];
   /** Equal where the request itself determines its maximum cost. */
   hold: Readonly<{ min: Money; max: Money }>;
+  /** What all requests of its conversation have in common; null when no further one is likely. */
+  conversation: (() => string) | null;
 }>;
 
 /** A request whose cost is held. */

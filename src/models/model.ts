@@ -53,6 +53,8 @@ export type Provider = Readonly<{
   dialect: Dialect;
   /** What it cannot honour, whichever model is called. */
   unsupportedParameters: ReadonlySet<OptionalParameter>;
+  /** Whether calls mark what the provider should write to its cache, where a further turn is likely. */
+  promptCache: 'auto' | 'off';
   /** How many calls to it may be in flight at once. */
   maxConcurrency: number;
 }>;

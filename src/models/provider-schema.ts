@@ -46,6 +46,7 @@ const dialect = fields({
   stream_usage: oneOf('asked', 'always').optional(),
   images: oneOf('any', 'data').optional(),
   strict_tools: oneOf('unsupported', 'supported').optional(),
+  cache_key: oneOf('none', 'prompt_cache_key', 'x-grok-conv-id').optional(),
 }).transform(
   (wire): Dialect => ({
     maxTokens: wire.max_tokens ?? defaultDialect.maxTokens,
@@ -53,6 +54,7 @@ const dialect = fields({
     streamUsage: wire.stream_usage ?? defaultDialect.streamUsage,
     images: wire.images ?? defaultDialect.images,
     strictTools: wire.strict_tools ?? defaultDialect.strictTools,
+    cacheKey: wire.cache_key ?? defaultDialect.cacheKey,
   }),
 );
 
@@ -73,6 +75,7 @@ const providerFields = fields({
   circuit: fields({ failures: wholeNumber(1, 1000).optional(), open_ms: milliseconds }).optional(),
   dialect: dialect.optional(),
   unsupported_parameters: unsupportedParameters.optional(),
+  prompt_cache: oneOf('auto', 'off').optional(),
   max_concurrency: wholeNumber(1, 100_000).optional(),
 });
 
@@ -92,6 +95,12 @@ export function providerSchema(id: string) {
         ['dialect'],
         `only the adapter openai has dialects, and the adapter here is ${wire.adapter}`,
       );
+    if (wire.prompt_cache === 'auto' && wire.adapter !== 'anthropic' && wire.adapter !== 'openai')
+      report(
+        context,
+        ['prompt_cache'],
+        `only the adapters anthropic and openai can mark what to cache, and the adapter here is ${wire.adapter}`,
+      );
     return {
       id,
       name: wire.name ?? id,
@@ -107,6 +116,7 @@ export function providerSchema(id: string) {
       circuit: { failures: wire.circuit?.failures ?? 5, openMs: wire.circuit?.open_ms ?? 30_000 },
       dialect: wire.dialect ?? (wire.adapter === 'sandbox' ? sandboxDialect : defaultDialect),
       unsupportedParameters: wire.unsupported_parameters ?? new Set(),
+      promptCache: wire.prompt_cache ?? 'off',
       maxConcurrency: wire.max_concurrency ?? 10_000,
     };
   });

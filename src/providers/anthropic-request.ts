@@ -12,6 +12,7 @@ import type {
   Tool,
   ToolCall,
 } from './chat.ts';
+import { breakpoint, wantsCache } from './prompt-cache.ts';
 import { readArguments } from './tool-arguments.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 
@@ -26,17 +27,28 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
   };
 }
 
-/** What the client left out is left out here too: `undefined` is not serialized. */
-function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream, stream: boolean): object {
+/**
+ * What the client left out is left out here too: `undefined` is not serialized. What a conversation begins with comes
+ * first, in the order in which the provider reads it.
+ */
+function requestBody(
+  call: ChatCall,
+  { model, maxOutputTokens, marksCache }: Upstream,
+  stream: boolean,
+): object {
+  const tools = call.tools?.map(wireTool);
+  const system = wireSystem(call.messages);
+  const turns = wireTurns(call.messages);
+  if (marksCache === true && wantsCache(call)) setBreakpoints(tools, system, turns);
   return {
     model,
+    tools,
+    system,
+    messages: turns,
     max_tokens: maxOutputTokens ?? undefined,
-    system: wireSystem(call.messages),
-    messages: wireTurns(call.messages),
     temperature: call.temperature ?? undefined,
     top_p: call.topP ?? undefined,
     stop_sequences: call.stop ?? undefined,
-    tools: call.tools?.map(wireTool),
     tool_choice: wireToolChoice(call),
     output_config: wireOutputConfig(call.responseFormat),
     stream: stream || undefined,
@@ -44,11 +56,27 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream, strea
 }
 
 /** Only some models accept instructions mid-conversation, and only in some places. All accept them at the beginning. */
-function wireSystem(messages: readonly ChatMessage[]): readonly Block[] | undefined {
+function wireSystem(messages: readonly ChatMessage[]): Block[] | undefined {
   const blocks = messages.flatMap((message) =>
     message.role === 'system' ? [textBlock(message.content)] : [],
   );
   return blocks.length === 0 ? undefined : blocks;
+}
+
+/**
+ * At most four are allowed. Tools and instructions may be the same in other conversations, and the next turn begins with
+ * this one, as this one does with the last: its results may be more blocks than the provider looks back.
+ */
+function setBreakpoints(
+  tools: Block[] | undefined,
+  system: Block[] | undefined,
+  turns: readonly Turn[],
+): void {
+  const [last, beforeLast] = turns.filter(({ role }) => role === 'user').toReversed();
+  for (const blocks of [tools, system, beforeLast?.content, last?.content]) {
+    const end = blocks?.at(-1);
+    if (end !== undefined) blocks?.splice(-1, 1, { ...end, cache_control: breakpoint });
+  }
 }
 
 type Block = Readonly<Record<string, unknown>>;
@@ -138,7 +166,7 @@ export function sentMediaType(url: string): string | null {
   return /^data:([^;,]*)/i.exec(url.slice(0, 100))?.[1]?.toLowerCase() ?? null;
 }
 
-function wireTool(tool: Tool): object {
+function wireTool(tool: Tool): Block {
   const { name, description, strict } = tool;
   return {
     name,

@@ -44,7 +44,10 @@ function readError(status: number, body: unknown): ErrorDetails | null {
     : null;
 }
 
-/** What the client left out is left out here too: `undefined` is not serialized. */
+/**
+ * What the client left out is left out here too: `undefined` is not serialized. What a conversation begins with comes
+ * first.
+ */
 function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): object {
   const system = call.messages.flatMap((message) =>
     message.role === 'system' ? [{ text: message.content }] : [],
@@ -52,8 +55,8 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): obje
   const reader = new ResultReader();
   return {
     systemInstruction: system.length === 0 ? undefined : { parts: system },
-    contents: turnsOf(call.messages).map((turn) => wireTurn(turn, model, reader)),
     tools: call.tools === null ? undefined : [{ functionDeclarations: call.tools.map(wireTool) }],
+    contents: turnsOf(call.messages).map((turn) => wireTurn(turn, model, reader)),
     toolConfig: wireToolConfig(call),
     generationConfig: {
       temperature: call.temperature ?? undefined,

@@ -13,6 +13,7 @@ import {
   type ToolCall,
   type ToolChoice,
 } from './chat.ts';
+import { breakpoint, endOfLastCall, wantsCache } from './prompt-cache.ts';
 import {
   type Dialect,
   requestHeaders,
@@ -39,9 +40,12 @@ function namesImage(message: ChatMessage): boolean {
 }
 
 export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
+  const { dialect, cacheKey } = upstream;
+  const headers = bearerHeaders(upstream);
+  if (dialect.cacheKey === 'x-grok-conv-id' && cacheKey) headers['x-grok-conv-id'] = cacheKey;
   return {
     url: `${upstream.baseUrl}/chat/completions`,
-    headers: bearerHeaders(upstream),
+    headers,
     body: JSON.stringify(requestBody(call, upstream, stream)),
   };
 }
@@ -51,22 +55,29 @@ export function bearerHeaders(upstream: Upstream): Record<string, string> {
   return requestHeaders(upstream, apiKey === null ? {} : { authorization: `Bearer ${apiKey}` });
 }
 
-/** What the client left out is left out here too: `undefined` is not serialized. */
-function requestBody(call: ChatCall, { model, dialect, maxOutputTokens }: Upstream, stream: boolean): object {
+/**
+ * What the client left out is left out here too: `undefined` is not serialized. What a conversation begins with comes
+ * first.
+ */
+function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): object {
+  const { model, dialect, maxOutputTokens, marksCache, cacheKey } = upstream;
+  const messages = call.messages.map(wireMessage);
+  if (marksCache === true && wantsCache(call)) setBreakpoints(messages);
   return {
     model,
-    messages: call.messages.map(wireMessage),
+    tools: call.tools?.map((tool) => wireTool(tool, dialect)),
+    messages,
     temperature: call.temperature ?? undefined,
     // Always sent, because the hold covers no more than this.
     [dialect.maxTokens]: maxOutputTokens ?? undefined,
     top_p: call.topP ?? undefined,
     stop: call.stop ?? undefined,
     presence_penalty: call.presencePenalty ?? undefined,
-    tools: call.tools?.map((tool) => wireTool(tool, dialect)),
     tool_choice: call.toolChoice === null ? undefined : wireToolChoice(call.toolChoice),
     parallel_tool_calls: call.parallelToolCalls ?? undefined,
     response_format: call.responseFormat === null ? undefined : wireResponseFormat(call.responseFormat),
     [dialect.seed]: call.seed ?? undefined,
+    prompt_cache_key: dialect.cacheKey === 'prompt_cache_key' ? (cacheKey ?? undefined) : undefined,
     stream: stream || undefined,
     // Without usage nothing could be charged. Vendors that always send it may reject the option, as Mistral does.
     stream_options: stream && dialect.streamUsage === 'asked' ? { include_usage: true } : undefined,
@@ -85,7 +96,34 @@ function wireTool({ name, description, parameters, strict }: Tool, { strictTools
   };
 }
 
-function wireMessage(message: ChatMessage): object {
+type WireMessage = Readonly<Record<string, unknown>> &
+  Readonly<{ role: string; content: string | readonly object[] | null }>;
+
+/**
+ * In Alibaba Cloud's form, on parts of messages: at most four are allowed, and tools belong to the first of them. Other
+ * conversations may have the same instructions, and the next turn begins with this one, as this one does with the last.
+ */
+function setBreakpoints(messages: WireMessage[]): void {
+  const afterSystem = messages.findIndex(({ role }) => role !== 'system');
+  const system = afterSystem < 0 ? messages.length - 1 : afterSystem - 1;
+  for (const end of new Set([system, endOfLastCall(messages), messages.length - 1])) {
+    // Not every message has a text to mark: the nearest one before it does as well.
+    const place = messages.findLastIndex((message, index) => index <= end && markedParts(message) !== null);
+    const message = messages[place];
+    if (message !== undefined) messages[place] = { ...message, content: markedParts(message) };
+  }
+}
+
+/** The content with a breakpoint after its last text; null when it has no text. */
+function markedParts({ content }: WireMessage): readonly object[] | null {
+  const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : [...(content ?? [])];
+  const end = parts.findLastIndex((part) => 'text' in part && part.text !== '');
+  if (end < 0) return null;
+  parts[end] = { ...parts[end], cache_control: breakpoint };
+  return parts;
+}
+
+function wireMessage(message: ChatMessage): WireMessage {
   switch (message.role) {
     case 'system':
       return message;

@@ -9,13 +9,24 @@ export type Upstream = Readonly<{
   /** How long the answer may get, which is what the hold covers; null for other workloads. */
   maxOutputTokens: number | null;
   dialect: Dialect;
+  /** Whether to mark what the provider should write to its cache. Left out: no. */
+  marksCache?: boolean;
+  /** The same for all turns of a conversation; left out unless the dialect has a place for it. */
+  cacheKey?: string | null;
   requestId: string;
   /** Left out unless traces are exported. */
   traceparent?: string | null;
 }>;
 
-/** The request on whose behalf a provider is called. `traceparent` is null unless traces are exported. */
-export type CallOrigin = Readonly<{ requestId: string; traceparent: string | null }>;
+/**
+ * The request on whose behalf a provider is called. `traceparent` is null unless traces are exported, `cacheKey` unless the
+ * request is part of a conversation that caches matter for.
+ */
+export type CallOrigin = Readonly<{
+  requestId: string;
+  traceparent: string | null;
+  cacheKey: string | null;
+}>;
 
 /** The headers of every call. `credentials` carry the key, as the format wants it. */
 export function requestHeaders(
@@ -127,6 +138,8 @@ export type Dialect = Readonly<{
   images: 'any' | 'data';
   /** Whether `strict` in a tool makes calls match its schema. Servers that do not know it may ignore it silently. */
   strictTools: 'unsupported' | 'supported';
+  /** Where to send the key by which the vendor chooses the machine, and so the cache, for a conversation. */
+  cacheKey: 'none' | 'prompt_cache_key' | 'x-grok-conv-id';
 }>;
 
 export const defaultDialect: Dialect = {
@@ -135,4 +148,5 @@ export const defaultDialect: Dialect = {
   streamUsage: 'asked',
   images: 'any',
   strictTools: 'unsupported',
+  cacheKey: 'none',
 };

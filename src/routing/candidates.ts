@@ -1,7 +1,9 @@
 /** Which providers can serve a model, and in which order they are tried. */
 import type { Catalog } from '../models/model.ts';
+import type { Price } from '../pricing/price.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
+import type { Conversation } from './conversations.ts';
 import type { Gate, Permit } from './gate.ts';
 import type { Gates } from './gates.ts';
 
@@ -11,12 +13,14 @@ export type Candidate = Readonly<{
   upstreamModel: string;
   weight: number | null;
   gate: Gate;
+  /** Whether calls mark what the provider should write to its cache. */
+  marksCache: boolean;
 }>;
 
 /** Where a call to a candidate goes. `maxOutputTokens` limits the answer; null when it is not text. */
 export function upstreamOf(
-  { connection, upstreamModel }: Candidate,
-  { requestId, traceparent }: CallOrigin,
+  { connection, upstreamModel, marksCache }: Candidate,
+  { requestId, traceparent, cacheKey }: CallOrigin,
   maxOutputTokens: number | null,
 ): Upstream {
   const { baseUrl, apiKey, provider } = connection;
@@ -26,6 +30,8 @@ export function upstreamOf(
     model: upstreamModel,
     maxOutputTokens,
     dialect: provider.dialect,
+    marksCache,
+    cacheKey,
     requestId,
     traceparent,
   };
@@ -38,16 +44,33 @@ export function candidatesByModel(
   gates: Gates,
 ): ReadonlyMap<string, readonly Candidate[]> {
   const candidates = new Map<string, readonly Candidate[]>();
-  for (const { id, routes } of catalog.models.values()) {
+  for (const { id, price, routes } of catalog.models.values()) {
+    const isWritePriced = hasWritePrice(price);
     const reachable = routes.flatMap(({ providerId, upstreamModel, weight }) => {
       const connection = connections.get(providerId);
       if (connection === undefined) return [];
       const gate = gates.at(connection.provider, upstreamModel, connection.apiKey);
-      return [{ connection, upstreamModel, weight, gate }];
+      const marksCache = isWritePriced && connection.provider.promptCache === 'auto';
+      return [{ connection, upstreamModel, weight, gate, marksCache }];
     });
     candidates.set(id, reachable);
   }
   return candidates;
+}
+
+/** Without a price of their own, writes would be charged as other input, and most providers ask more for them. */
+function hasWritePrice(price: Price | null): boolean {
+  if (price?.billingType !== 'token') return false;
+  switch (price.form) {
+    case 'flat':
+      return price.rates.cacheWrite !== undefined;
+    case 'tiers':
+      return price.inputTokenTiers.every(({ cacheWrite }) => cacheWrite !== undefined);
+    case 'bands':
+      return (
+        price.timeBands.peak.cacheWrite !== undefined && price.timeBands.offPeak.cacheWrite !== undefined
+      );
+  }
 }
 
 /**
@@ -73,25 +96,36 @@ export function inOrder<Choice extends Readonly<{ weight: number | null }>>(
   return ordered;
 }
 
-/** A candidate that its gate has let through. */
-export type PermittedCandidate = Readonly<{ candidate: Candidate; permit: Permit }>;
+/** A candidate that its gate has let through, and the conversation that it is called for, where caches matter for it. */
+export type PermittedCandidate = Readonly<{
+  candidate: Candidate;
+  permit: Permit;
+  conversation: Conversation | null;
+}>;
 
 /** The candidates of one request, one after the other. Those whose gate is shut are skipped. */
 export class CandidatesInTurn {
   readonly #candidates: readonly Candidate[];
   readonly #account: string;
   readonly #isWitness: boolean;
+  readonly #conversation: Conversation | null;
   #place = 0;
   #current: PermittedCandidate | null;
 
   /**
    * `account` is whose request it is: gates keep records by account, and give each its share. The failures of a witness
-   * may, together with those of many others, concern everyone.
+   * may, together with those of many others, concern everyone. A conversation goes on where its cache is, if it can.
    */
-  constructor(candidates: readonly Candidate[], account: string, isWitness = true) {
-    this.#candidates = candidates;
+  constructor(
+    candidates: readonly Candidate[],
+    account: string,
+    isWitness = true,
+    conversation: Conversation | null = null,
+  ) {
+    this.#candidates = conversation?.inOrder(candidates) ?? candidates;
     this.#account = account;
     this.#isWitness = isWitness;
+    this.#conversation = conversation;
     this.#current = this.next();
   }
 
@@ -107,7 +141,7 @@ export class CandidatesInTurn {
       if (candidate === undefined) return null;
       this.#place += 1;
       const permit = candidate.gate.enter(this.#account, this.#isWitness);
-      if (permit !== null) this.#current = { candidate, permit };
+      if (permit !== null) this.#current = { candidate, permit, conversation: this.#conversation };
     }
     return this.#current;
   }

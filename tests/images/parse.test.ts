@@ -133,6 +133,7 @@ function maker(images: ImageAdapter): ImageMaker {
     upstreamModel: 'm',
     weight: null,
     gate: new Gates().at(provider, 'm'),
+    marksCache: false,
   };
 }
 

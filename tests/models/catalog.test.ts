@@ -349,7 +349,7 @@ describe('a fault is named with its line, its place and what was expected', () =
       'an unknown adapter and field of a provider',
       withProvider('{ adapter: azure, base_url: https://a.example, key: x }'),
       '3: providers.p.adapter: expected one of openai, anthropic, google, sandbox, got "azure"',
-      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, timeouts, circuit, dialect, unsupported_parameters, max_concurrency',
+      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, timeouts, circuit, dialect, unsupported_parameters, prompt_cache, max_concurrency',
     ],
     [
       'a provider without an address',
@@ -400,12 +400,12 @@ describe('a fault is named with its line, its place and what was expected', () =
       '3: providers.p.dialect.stream_usage: expected one of asked, always, got "never"',
       '3: providers.p.dialect.images: expected one of any, data, got "url"',
       '3: providers.p.dialect.strict_tools: expected one of unsupported, supported, got "maybe"',
-      '3: providers.p.dialect.tools: unknown field, expected one of max_tokens, seed, stream_usage, images, strict_tools',
+      '3: providers.p.dialect.tools: unknown field, expected one of max_tokens, seed, stream_usage, images, strict_tools, cache_key',
     ],
     [
       'a dialect that is a name',
       withProvider('{ adapter: openai, base_url: https://a.example, dialect: mistral }'),
-      '3: providers.p.dialect: expected a mapping with the fields max_tokens, seed, stream_usage, images, strict_tools, got "mistral"',
+      '3: providers.p.dialect: expected a mapping with the fields max_tokens, seed, stream_usage, images, strict_tools, cache_key, got "mistral"',
     ],
     ...(['anthropic', 'google', 'sandbox'] as const).map(
       (adapter) =>
@@ -415,6 +415,16 @@ describe('a fault is named with its line, its place and what was expected', () =
             `{ adapter: ${adapter}, ${adapter === 'sandbox' ? '' : 'base_url: https://a.example, '}dialect: {} }`,
           ),
           `3: providers.p.dialect: only the adapter openai has dialects, and the adapter here is ${adapter}`,
+        ] as const,
+    ),
+    ...(['google', 'sandbox'] as const).map(
+      (adapter) =>
+        [
+          `breakpoints with the adapter ${adapter}`,
+          withProvider(
+            `{ adapter: ${adapter}, ${adapter === 'sandbox' ? '' : 'base_url: https://a.example, '}prompt_cache: auto }`,
+          ),
+          `3: providers.p.prompt_cache: only the adapters anthropic and openai can mark what to cache, and the adapter here is ${adapter}`,
         ] as const,
     ),
     [
@@ -522,6 +532,7 @@ describe('a good catalogue', () => {
       circuit: { failures: 5, openMs: 30_000 },
       dialect: defaultDialect,
       unsupportedParameters: new Set(),
+      promptCache: 'off',
       maxConcurrency: 10_000,
     });
     const image = modelOf(catalog, 'some-image-model');
@@ -621,7 +632,7 @@ models:
     expect(dialectOf('{ seed: random_seed }')).toEqual({ ...defaultDialect, seed: 'random_seed' });
     expect(
       dialectOf(
-        '{ max_tokens: max_completion_tokens, seed: random_seed, stream_usage: always, images: data, strict_tools: supported }',
+        '{ max_tokens: max_completion_tokens, seed: random_seed, stream_usage: always, images: data, strict_tools: supported, cache_key: x-grok-conv-id }',
       ),
     ).toEqual({
       maxTokens: 'max_completion_tokens',
@@ -629,7 +640,18 @@ models:
       streamUsage: 'always',
       images: 'data',
       strictTools: 'supported',
+      cacheKey: 'x-grok-conv-id',
     });
+  });
+
+  test('breakpoints are set where the provider says so', () => {
+    const promptCacheOf = (fields: string) =>
+      good(withProvider(`{ ${fields} }`)).providers.get('p')?.promptCache;
+    const anthropic = 'adapter: anthropic, base_url: https://a.example';
+    expect(promptCacheOf(anthropic)).toBe('off');
+    expect(promptCacheOf(`${anthropic}, prompt_cache: auto`)).toBe('auto');
+    expect(promptCacheOf('adapter: openai, base_url: https://a.example, prompt_cache: auto')).toBe('auto');
+    expect(promptCacheOf('adapter: sandbox, prompt_cache: "off"')).toBe('off');
   });
 
   test('weights are told apart from none, because one of them changes how the list is read', () => {

@@ -100,12 +100,29 @@ test('DALL·E 3 makes one image a request', () => {
 
 test.each([
   ['sandbox', { ...defaultDialect, strictTools: 'supported' }],
-  ['openai', { ...defaultDialect, maxTokens: 'max_completion_tokens', strictTools: 'supported' }],
+  [
+    'openai',
+    {
+      ...defaultDialect,
+      maxTokens: 'max_completion_tokens',
+      strictTools: 'supported',
+      cacheKey: 'prompt_cache_key',
+    },
+  ],
   ['deepseek', defaultDialect],
-  ['mistral', { ...defaultDialect, seed: 'random_seed', streamUsage: 'always' }],
+  [
+    'mistral',
+    { ...defaultDialect, seed: 'random_seed', streamUsage: 'always', cacheKey: 'prompt_cache_key' },
+  ],
+  ['xai', { ...defaultDialect, maxTokens: 'max_completion_tokens', cacheKey: 'x-grok-conv-id' }],
   ['moonshot', { ...defaultDialect, maxTokens: 'max_completion_tokens', images: 'data' }],
 ] as const)('%s is spoken to in its dialect', (id, dialect) => {
   expect(catalog.providers.get(id)?.dialect).toEqual(dialect);
+});
+
+test('only those who write what is marked get marks', () => {
+  const marked = [...catalog.providers.values()].filter(({ promptCache }) => promptCache === 'auto');
+  expect(marked.map(({ id }) => id)).toEqual(['anthropic', 'dashscope']);
 });
 
 test.each([

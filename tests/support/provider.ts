@@ -29,6 +29,7 @@ export function testProvider(changes: Partial<Provider> = {}): Provider {
     circuit: { failures: 2, openMs: 60_000 },
     dialect: defaultDialect,
     unsupportedParameters: new Set(),
+    promptCache: 'off',
     maxConcurrency: 10,
     ...changes,
   };
