@@ -118,7 +118,6 @@ const tokenPricing = fields({
   unit: oneOf('per_1m_tokens').optional(),
   input: decimal.optional(),
   output: decimal.optional(),
-  cache_write: decimal.optional(),
   input_token_tiers: inputTokenTiers.optional(),
   time_bands: timeBands.optional(),
   ...remarks,
@@ -127,9 +126,7 @@ const tokenPricing = fields({
   const bands = wire.time_bands;
   const common = { billingType: 'token', ...remarksOf(wire) } as const;
   const headline: TokenRates | null =
-    wire.input === undefined || wire.output === undefined
-      ? null
-      : { input: wire.input, output: wire.output, ...(wire.cache_write && { cacheWrite: wire.cache_write }) };
+    wire.input === undefined || wire.output === undefined ? null : { input: wire.input, output: wire.output };
 
   const isPlain = tiers === undefined && bands === undefined;
   for (const side of ['input', 'output'] as const) {
