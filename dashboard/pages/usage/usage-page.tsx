@@ -1,19 +1,21 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import { ChartColumn, Download } from 'lucide-react';
 import { useState } from 'react';
-import type { Usage } from '../../../src/console/contract.ts';
+import type { Usage, UsageFigures } from '../../../src/console/contract.ts';
 import { useSearchParameters, useSearchValue } from '../../address.ts';
 import { addressOf } from '../../api/client.ts';
 import { accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 import { AnchorButton, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Segmented } from '../../kit/choice.tsx';
-import { Money } from '../../kit/figures.tsx';
-import { formatCount, formatDay } from '../../kit/format-figures.ts';
+import { Dash, Money } from '../../kit/figures.tsx';
+import { formatCount, formatDay, formatShare } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
+import { CacheFigures } from './cache-figures.tsx';
+import { hasCaches, shareOfInput } from './cache-words.ts';
 import { type Dimension, groupUsage, type UsageGroup } from './group-usage.ts';
 import { dayOf, type Range, RangePicker, rangeIn } from './range-picker.tsx';
 import { UsageChart } from './usage-chart.tsx';
@@ -40,6 +42,7 @@ export function UsagePage() {
           ) : (
             <>
               <UsageChart usage={usage} />
+              <CacheFigures totals={usage?.totals} />
               <UsageTable usage={usage} csvAddress={csvAddress} isDimmed={query.isPlaceholderData} />
             </>
           )}
@@ -86,6 +89,7 @@ type UsageTableProps = Readonly<{ usage: Usage | undefined; csvAddress: string; 
 function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
   const [byText, setBy] = useSearchValue('table', 'model');
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
+  const isCached = usage !== undefined && hasCaches(usage.totals);
   return (
     <Card
       title="Breakdown"
@@ -101,18 +105,19 @@ function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
     >
       <Table
         caption={`Usage by ${by}`}
-        columns={columnsOf(header, by)}
+        columns={columnsOf(header, by, isCached)}
         rows={usage && groupUsage(usage.rows, by)}
         rowKey={({ id }) => id}
         expectedRows={5}
         isDimmed={isDimmed}
-        {...(usage === undefined ? {} : { footer: footerOf(usage.totals) })}
+        {...(usage === undefined ? {} : { footer: footerOf(usage.totals, isCached) })}
       />
     </Card>
   );
 }
 
-function columnsOf(header: string, by: Dimension): Column<UsageGroup>[] {
+/** Those about caches are there only if a cache was involved in any of it. */
+function columnsOf(header: string, by: Dimension, isCached: boolean): Column<UsageGroup>[] {
   return [
     {
       key: 'name',
@@ -126,18 +131,33 @@ function columnsOf(header: string, by: Dimension): Column<UsageGroup>[] {
     { key: 'input', header: 'Input tokens', align: 'right', cell: (row) => formatCount(row.input_tokens) },
     { key: 'output', header: 'Output tokens', align: 'right', cell: (row) => formatCount(row.output_tokens) },
     { key: 'images', header: 'Images', align: 'right', cell: (row) => formatCount(row.images) },
+    ...(isCached ? cacheColumns : []),
     moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost }),
   ];
 }
 
-function footerOf({ requests, input_tokens: input, output_tokens: output, images, cost }: Usage['totals']) {
+const cacheColumns: readonly Column<UsageGroup>[] = [
+  { key: 'cached', header: 'From caches', align: 'right', cell: (row) => <CachedShare figures={row} /> },
+  moneyColumn({ key: 'saved', header: 'Saved by caches', amountOf: ({ cache_saved: saved }) => saved }),
+];
+
+function CachedShare({ figures }: Readonly<{ figures: UsageFigures }>) {
+  const share = shareOfInput(figures.cache_read_tokens, figures.input_tokens);
+  if (share === null) return <Dash />;
+  return <span title={`${formatCount(figures.cache_read_tokens)} tokens`}>{formatShare(share)}</span>;
+}
+
+function footerOf(totals: UsageFigures, isCached: boolean) {
   return [
     'Total',
-    formatCount(requests),
-    formatCount(input),
-    formatCount(output),
-    formatCount(images),
-    <Money key="cost" amount={cost} />,
+    formatCount(totals.requests),
+    formatCount(totals.input_tokens),
+    formatCount(totals.output_tokens),
+    formatCount(totals.images),
+    ...(isCached
+      ? [<CachedShare key="cached" figures={totals} />, <Money key="saved" amount={totals.cache_saved} />]
+      : []),
+    <Money key="cost" amount={totals.cost} />,
   ];
 }
 
