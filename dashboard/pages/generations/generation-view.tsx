@@ -215,8 +215,10 @@ function MoneyCard({ generation }: Readonly<{ generation: GenerationDetail }>) {
         <p>{text}</p>
         {breakdown?.isCut === true && (
           <p>
-            Each line is what was paid of it, as far as the balance went: for caches first, then for fresh
-            input, then for output.
+            Each line is what was paid of it, as far as the balance went:{' '}
+            {breakdown.inputParts.length > 0
+              ? 'for caches first, then for fresh input, then for output.'
+              : 'for input first, then for output.'}
           </p>
         )}
       </div>
