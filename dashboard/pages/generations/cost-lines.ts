@@ -86,7 +86,7 @@ export function priceBehind(tokens: number, cost: string): string | null {
   for (let decimals = 0; decimals <= scaleDigits; decimals++) {
     const step = 10n ** BigInt(scaleDigits - decimals);
     // The multiple of the step that comes closest. If it does not have this cost, no other multiple does.
-    const price = step * divideHalfDown(units * ratedTokens, count * step);
+    const price = step * divideHalfUp(units * ratedTokens, count * step);
     if (divideHalfUp(count * price, ratedTokens) === units) return amountOf(price);
   }
   return null;
@@ -94,8 +94,4 @@ export function priceBehind(tokens: number, cost: string): string | null {
 
 function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
   return (numerator * 2n + denominator) / (denominator * 2n);
-}
-
-function divideHalfDown(numerator: bigint, denominator: bigint): bigint {
-  return (numerator * 2n + denominator - 1n) / (denominator * 2n);
 }
