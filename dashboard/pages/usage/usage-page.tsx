@@ -123,17 +123,28 @@ function columnsOf(header: string, by: Dimension, isCached: boolean): Column<Usa
       key: 'name',
       header,
       isBare: true,
+      width: 'min-w-40',
       cell: ({ label }) => (
         <span className="font-medium">{by === 'day' ? formatDay(label, true) : label}</span>
       ),
     },
-    { key: 'requests', header: 'Requests', align: 'right', cell: (row) => formatCount(row.requests) },
-    { key: 'input', header: 'Input tokens', align: 'right', cell: (row) => formatCount(row.input_tokens) },
-    { key: 'output', header: 'Output tokens', align: 'right', cell: (row) => formatCount(row.output_tokens) },
-    { key: 'images', header: 'Images', align: 'right', cell: (row) => formatCount(row.images) },
-    ...(isCached ? cacheColumns : []),
+    { key: 'requests', header: 'Requests', align: 'right', cell: (row) => <Count of={row.requests} /> },
+    { key: 'input', header: 'Input tokens', align: 'right', cell: (row) => <Count of={row.input_tokens} /> },
+    {
+      key: 'output',
+      header: 'Output tokens',
+      align: 'right',
+      cell: (row) => <Count of={row.output_tokens} />,
+    },
+    { key: 'images', header: 'Images', align: 'right', cell: (row) => <Count of={row.images} /> },
     moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost }),
+    ...(isCached ? cacheColumns : []),
   ];
+}
+
+/** In one line: where the table is wider than its place, it is scrolled. */
+function Count({ of }: Readonly<{ of: number }>) {
+  return <span className="whitespace-nowrap">{formatCount(of)}</span>;
 }
 
 const cacheColumns: readonly Column<UsageGroup>[] = [
@@ -150,14 +161,14 @@ function CachedShare({ figures }: Readonly<{ figures: UsageFigures }>) {
 function footerOf(totals: UsageFigures, isCached: boolean) {
   return [
     'Total',
-    formatCount(totals.requests),
-    formatCount(totals.input_tokens),
-    formatCount(totals.output_tokens),
-    formatCount(totals.images),
+    <Count key="requests" of={totals.requests} />,
+    <Count key="input" of={totals.input_tokens} />,
+    <Count key="output" of={totals.output_tokens} />,
+    <Count key="images" of={totals.images} />,
+    <Money key="cost" amount={totals.cost} />,
     ...(isCached
       ? [<CachedShare key="cached" figures={totals} />, <Money key="saved" amount={totals.cache_saved} />]
       : []),
-    <Money key="cost" amount={totals.cost} />,
   ];
 }
 
