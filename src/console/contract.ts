@@ -36,6 +36,8 @@ export type Overview = {
   is_suspended: boolean;
   /** The last 30 days, including today and days without usage, the oldest first. Only billed requests count. */
   days: { day: string; cost: string; requests: number }[];
+  /** Of the input of these days; null if no cache was involved in it. `saved` is negative if caches made it dearer. */
+  caches: { input_tokens: number; read_tokens: number; saved: string } | null;
   /**
    * Of the newest 10,000 requests that ended within 24 hours. `success_share` is from 0 to 1, of those that completed or
    * failed, and null without any; latencies cover those that completed.
@@ -131,6 +133,11 @@ export type GenerationRow = ReturnType<typeof presentSummary> & { key: { id: str
 /** GET …/generations/{request_id} */
 export type GenerationDetail = ReturnType<typeof presentGeneration> & {
   key: { id: string; name: string; hint: string };
+  /**
+   * The cost by meter: all but `output` add up to the input and its cost. Those of caches are there only if they have
+   * tokens. Null when nothing was charged, or not by the token.
+   */
+  meters: MeteredCost[] | null;
   /** Null while the request is open. */
   ledger: {
     charged: string;
@@ -141,6 +148,13 @@ export type GenerationDetail = ReturnType<typeof presentGeneration> & {
     written_off: string | null;
     write_off_reason: string | null;
   } | null;
+};
+
+export type MeteredCost = {
+  meter: 'fresh_input' | 'cache_read' | 'cache_write' | 'cache_write_long' | 'output';
+  tokens: number;
+  /** What was charged: less than its price if the balance did not cover all of the request. */
+  cost: string;
 };
 
 /**
@@ -160,6 +174,11 @@ export type UsageFigures = {
   output_tokens: number;
   images: number;
   cost: string;
+  /** Parts of the input. */
+  cache_read_tokens: number;
+  cache_write_tokens: number;
+  /** How much less the input cost than at its full price; negative if it cost more. */
+  cache_saved: string;
 };
 /** GET …/usage.csv?from&to: the same rows as a file. */
 

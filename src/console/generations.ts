@@ -19,6 +19,7 @@ import { formatMoney } from '../lib/money.ts';
 import { type Caller, type Found, rowsForMember } from './access.ts';
 import type { GenerationDetail, GenerationRow, Page } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
+import { meteredCosts } from './metered-costs.ts';
 
 const failure = 'generation_lookup_failed';
 const defaultLimit = 50;
@@ -100,6 +101,7 @@ export function presentDetail(generation: DetailedGeneration): GenerationDetail 
   return {
     ...presentGeneration(generation),
     key: { id: generation.key_id, name: generation.key_name, hint: generation.key_hint },
+    meters: meteredCosts(generation),
     ledger: generation.status === 'in_progress' ? null : ledger,
   };
 }

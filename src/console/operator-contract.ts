@@ -187,7 +187,12 @@ export type DeadLetter = {
 export type OperatorGeneration = GenerationDetail & {
   account: { id: string; name: string };
   /** What the provider reported, when it was implausible; null otherwise. */
-  reported_usage: { input_tokens: number; output_tokens: number } | null;
+  reported_usage: {
+    input_tokens: number;
+    output_tokens: number;
+    /** By the provider's own names, if its counts contradict each other. Then the lowest reading was charged. */
+    counts: { name: string; count: number }[] | null;
+  } | null;
 };
 
 /** GET …/operator/actions → { data: OperatorAction[] }: what operators did, the newest 100. */

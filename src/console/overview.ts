@@ -51,6 +51,7 @@ export function overviewPage({ sql, reads, catalog }: OverviewServices): Routes<
           held: formatMoney(account.held),
           is_suspended: account.isSuspended,
           days: presentDays(range, days),
+          caches: presentCaches(days),
           recent,
           attention: attentionTo({
             account,
@@ -77,6 +78,18 @@ function presentDays({ from, to }: DayRange, used: readonly UsedDay[]): Overview
   }));
 }
 
+/** Null if no cache was involved on any of these days. */
+function presentCaches(used: readonly UsedDay[]): Overview['caches'] {
+  const sum = (pick: (day: UsedDay) => bigint) => used.reduce((total, day) => total + pick(day), 0n);
+  const read = sum(({ cacheReadTokens }) => cacheReadTokens);
+  if (read + sum(({ cacheWriteTokens }) => cacheWriteTokens) === 0n) return null;
+  return {
+    input_tokens: Number(sum(({ inputTokens }) => inputTokens)),
+    read_tokens: Number(read),
+    saved: formatMoney(sum(({ cacheSaved }) => cacheSaved)),
+  };
+}
+
 async function findAccount(sql: SQL, { userId, accountId }: Caller): Promise<AccountState> {
   const [row] = await sql<{ balance: string; held: string; isSuspended: boolean }[]>`
     select balance, held, suspended_at is not null as "isSuspended"
@@ -87,20 +100,42 @@ async function findAccount(sql: SQL, { userId, accountId }: Caller): Promise<Acc
 }
 
 /** What was billed on a day, for which models. Days without usage are left out. */
-type UsedDay = Readonly<{ day: string; cost: Money; requests: bigint; models: readonly string[] }>;
+type UsedDay = Readonly<{
+  day: string;
+  cost: Money;
+  requests: bigint;
+  models: readonly string[];
+  inputTokens: bigint;
+  cacheReadTokens: bigint;
+  cacheWriteTokens: bigint;
+  cacheSaved: Money;
+}>;
+
+/** Sums are strings, because they may exceed a bigint. */
+type UsedDayRow = Pick<UsedDay, 'day' | 'requests' | 'models'> &
+  Readonly<Record<Exclude<keyof UsedDay, 'day' | 'requests' | 'models'>, string>>;
 
 async function findUsedDays(
   sql: SQL,
   { userId, accountId }: Caller,
   { from, to }: DayRange,
 ): Promise<UsedDay[]> {
-  const rows = await sql<{ day: string; cost: string; requests: bigint; models: string[] }[]>`
+  const rows = await sql<UsedDayRow[]>`
     select to_char(day, 'YYYY-MM-DD') as day, sum(cost) as cost, sum(requests)::bigint as requests,
-           array_agg(distinct model) as models
+           array_agg(distinct model) as models, sum(input_tokens) as "inputTokens",
+           sum(cache_read_tokens) as "cacheReadTokens", sum(cache_write_tokens) as "cacheWriteTokens",
+           sum(cache_saved) as "cacheSaved"
     from memberships cross join lateral (${usageQuery(sql, accountId, beginningOf(from), to, null)}) as usage
     where user_id = ${userId} and account_id = ${accountId}
     group by usage.day order by usage.day`;
-  return rows.map((row) => ({ ...row, cost: moneyFromDatabase(row.cost) }));
+  return rows.map((row) => ({
+    ...row,
+    cost: moneyFromDatabase(row.cost),
+    inputTokens: BigInt(row.inputTokens),
+    cacheReadTokens: BigInt(row.cacheReadTokens),
+    cacheWriteTokens: BigInt(row.cacheWriteTokens),
+    cacheSaved: moneyFromDatabase(row.cacheSaved),
+  }));
 }
 
 const recentHours = 24;

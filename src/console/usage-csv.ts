@@ -12,6 +12,10 @@ export const csvHeader = lineOf([
   'output_tokens',
   'images',
   'cost_usd',
+  // Columns that were added later come last, so that programs that count them keep working.
+  'cache_read_tokens',
+  'cache_write_tokens',
+  'cache_saved_usd',
 ]);
 
 export function csvRow(row: DayUsage): string {
@@ -25,6 +29,9 @@ export function csvRow(row: DayUsage): string {
     `${row.outputTokens}`,
     `${row.images}`,
     formatMoney(row.cost),
+    `${row.cacheReadTokens}`,
+    `${row.cacheWriteTokens}`,
+    formatMoney(row.cacheSaved),
   ]);
 }
 

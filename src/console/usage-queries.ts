@@ -10,12 +10,17 @@ export type Figures = Readonly<{
   outputTokens: bigint;
   images: bigint;
   cost: Money;
+  /** Parts of the input. */
+  cacheReadTokens: bigint;
+  cacheWriteTokens: bigint;
+  /** How much less the input cost than at its full price; negative if it cost more. */
+  cacheSaved: Money;
 }>;
 export type DayUsage = Figures & Readonly<{ day: string; model: string; keyId: string; keyName: string }>;
 
 /** Sums are strings, because they may exceed a bigint. */
 type UsageRow = Pick<DayUsage, 'day' | 'model' | 'keyId' | 'keyName' | 'requests'> &
-  Readonly<{ inputTokens: string; outputTokens: string; images: string; cost: string }>;
+  Readonly<Record<Exclude<keyof Figures, 'requests'>, string>>;
 
 /** No model and no key sorts before these, so a day starts here. */
 export function beginningOf(day: string): UsagePosition {
@@ -33,7 +38,8 @@ export async function findUsage(
   const rows = await sql<Found<UsageRow, 'day'>[]>`
     select to_char(usage.day, 'YYYY-MM-DD') as day, usage.model, usage.key_id as "keyId",
            (select name from api_keys where id = usage.key_id) as "keyName",
-           requests, input_tokens as "inputTokens", output_tokens as "outputTokens", images, cost
+           requests, input_tokens as "inputTokens", output_tokens as "outputTokens", images, cost,
+           cache_read_tokens as "cacheReadTokens", cache_write_tokens as "cacheWriteTokens", cache_saved as "cacheSaved"
     from memberships
     left join lateral (${usageQuery(sql, accountId, after, to, rowCount)}) as usage on true
     where user_id = ${userId} and account_id = ${accountId}
@@ -44,5 +50,8 @@ export async function findUsage(
     outputTokens: BigInt(row.outputTokens),
     images: BigInt(row.images),
     cost: moneyFromDatabase(row.cost),
+    cacheReadTokens: BigInt(row.cacheReadTokens),
+    cacheWriteTokens: BigInt(row.cacheWriteTokens),
+    cacheSaved: moneyFromDatabase(row.cacheSaved),
   }));
 }

@@ -148,7 +148,16 @@ function presentUsage({ from, to }: DayRange, rows: readonly DayUsage[]): Usage 
   };
 }
 
-const noFigures: Figures = { requests: 0n, inputTokens: 0n, outputTokens: 0n, images: 0n, cost: 0n };
+const noFigures: Figures = {
+  requests: 0n,
+  inputTokens: 0n,
+  outputTokens: 0n,
+  images: 0n,
+  cost: 0n,
+  cacheReadTokens: 0n,
+  cacheWriteTokens: 0n,
+  cacheSaved: 0n,
+};
 
 function add(sum: Figures, row: Figures): Figures {
   return {
@@ -157,15 +166,21 @@ function add(sum: Figures, row: Figures): Figures {
     outputTokens: sum.outputTokens + row.outputTokens,
     images: sum.images + row.images,
     cost: sum.cost + row.cost,
+    cacheReadTokens: sum.cacheReadTokens + row.cacheReadTokens,
+    cacheWriteTokens: sum.cacheWriteTokens + row.cacheWriteTokens,
+    cacheSaved: sum.cacheSaved + row.cacheSaved,
   };
 }
 
-function presentFigures({ requests, inputTokens, outputTokens, images, cost }: Figures): UsageFigures {
+function presentFigures(figures: Figures): UsageFigures {
   return {
-    requests: Number(requests),
-    input_tokens: Number(inputTokens),
-    output_tokens: Number(outputTokens),
-    images: Number(images),
-    cost: formatMoney(cost),
+    requests: Number(figures.requests),
+    input_tokens: Number(figures.inputTokens),
+    output_tokens: Number(figures.outputTokens),
+    images: Number(figures.images),
+    cost: formatMoney(figures.cost),
+    cache_read_tokens: Number(figures.cacheReadTokens),
+    cache_write_tokens: Number(figures.cacheWriteTokens),
+    cache_saved: formatMoney(figures.cacheSaved),
   };
 }

@@ -26,6 +26,13 @@ export type GenerationSummary = Readonly<{
   cost_input: string | null;
   cost_output: string | null;
   cost_total: string | null;
+  /** Parts of the input and of its cost. All are null when no cache was involved, as in old records. */
+  cache_read_tokens: bigint | null;
+  cache_write_tokens: bigint | null;
+  cache_write_long_tokens: bigint | null;
+  cost_cache_read: string | null;
+  cost_cache_write: string | null;
+  cost_cache_write_long: string | null;
   fallback: boolean;
   completed_at: Date | null;
 }>;

@@ -39,14 +39,30 @@ export function presentSummary(summary: GenerationSummary) {
   };
 }
 
-function presentUsage({ input_tokens: input, output_tokens: output, units, unit }: GenerationSummary) {
+type PresentedUsage = {
+  input_tokens: number;
+  output_tokens: number;
+  total_tokens: number;
+  units: string;
+  unit: string;
+  /** Parts of the input, only where they are not zero. */
+  cache_read_tokens?: number;
+  cache_write_tokens?: number;
+};
+
+function presentUsage(summary: GenerationSummary): PresentedUsage | null {
+  const { input_tokens: input, output_tokens: output, units, unit } = summary;
   if (input === null || output === null || units === null || unit === null) return null;
+  const read = summary.cache_read_tokens ?? 0n;
+  const written = (summary.cache_write_tokens ?? 0n) + (summary.cache_write_long_tokens ?? 0n);
   return {
     input_tokens: Number(input),
     output_tokens: Number(output),
     total_tokens: Number(input + output),
     units: `${units}`,
     unit,
+    ...(read > 0n && { cache_read_tokens: Number(read) }),
+    ...(written > 0n && { cache_write_tokens: Number(written) }),
   };
 }
 

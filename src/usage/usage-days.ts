@@ -25,17 +25,21 @@ export function usageQuery(
   rowCount: number | null,
 ) {
   const position = sql`(${after.day}::text::date, ${after.model}::text, ${after.keyId}::uuid)`;
+  const figures = sql`day, model, key_id, requests, input_tokens, output_tokens, images, cost, cache_read_tokens,
+    cache_write_tokens, cache_saved`;
   const isWanted = sql`(day, model, key_id) > ${position} and day <= ${to}::text::date`;
   return sql`
     select day, model, key_id, sum(requests)::bigint as requests, sum(input_tokens) as input_tokens,
-           sum(output_tokens) as output_tokens, sum(images) as images, sum(cost) as cost
+           sum(output_tokens) as output_tokens, sum(images) as images, sum(cost) as cost,
+           sum(cache_read_tokens) as cache_read_tokens, sum(cache_write_tokens) as cache_write_tokens,
+           sum(cache_saved) as cache_saved
     from (
-      (select day, model, key_id, requests, input_tokens, output_tokens, images, cost from usage_days
+      (select ${figures} from usage_days
        where account_id = ${accountId} and ${isWanted}
        order by day, model, key_id limit ${rowCount}::int)
       union all
-      select fresh.* from accounts left join usage_progress on account_id = accounts.id
-      cross join lateral usage_of_entries(accounts.id, coalesce(entry_number, 0) + 1, entry_count) as fresh
+      select ${figures} from accounts left join usage_progress on account_id = accounts.id
+      cross join lateral usage_by_entry(accounts.id, coalesce(entry_number, 0) + 1, entry_count) as fresh
       where accounts.id = ${accountId} and ${isWanted}
     ) as usage
     group by day, model, key_id

@@ -96,6 +96,15 @@ async function errorOf(response: Response): Promise<[number, string, string | un
   return [response.status, error.code, error.param];
 }
 
+const tokens = {
+  inputTokens: 10,
+  outputTokens: 5,
+  cached: null,
+  units: 15,
+  unit: 'tokens',
+  tier: null,
+} as const;
+
 const newest = (...places: number[]) => places.map((place) => made[place] ?? '').toReversed();
 
 describe('who may', () => {
@@ -327,6 +336,44 @@ describe('one of them', () => {
     expect((await detailOf(made[0] ?? '')).ledger?.is_estimated).toBe(false);
   });
 
+  test('the cost by meter adds up to the input and the total, with a cache and without', async () => {
+    const cached = await settleAs(fixture.database, ownerOf(fixture), {
+      usage: { ...tokens, inputTokens: 1_000, cached: { read: 900, write: 30, writeLong: 20 } },
+      cost: {
+        input: dollars('0.1'),
+        output: dollars('0.15'),
+        total: dollars('0.25'),
+        cached: { read: dollars('0.03'), write: dollars('0.02'), writeLong: 1n, saved: dollars('-0.4') },
+      },
+    });
+    expect((await detailOf(cached)).meters).toEqual([
+      { meter: 'fresh_input', tokens: 50, cost: '0.049999999999' },
+      { meter: 'cache_read', tokens: 900, cost: '0.030000000000' },
+      { meter: 'cache_write', tokens: 30, cost: '0.020000000000' },
+      { meter: 'cache_write_long', tokens: 20, cost: '0.000000000001' },
+      { meter: 'output', tokens: 5, cost: '0.150000000000' },
+    ]);
+    const onlyRead = idOf(await chat(fixture.key, 'full', '[[usage 10 5]] [[cached 10]]'));
+    expect(await detailOf(onlyRead)).toMatchObject({
+      usage: { input_tokens: 10, cache_read_tokens: 10 },
+      meters: [
+        { meter: 'fresh_input', tokens: 0, cost: '0.000000000000' },
+        { meter: 'cache_read', tokens: 10, cost: '0.000010000000' },
+        { meter: 'output', tokens: 5, cost: '0.000010000000' },
+      ],
+    });
+    // Like a record from before caches were recorded.
+    expect((await detailOf(made[0] ?? '')).meters).toEqual([
+      { meter: 'fresh_input', tokens: 10, cost: '0.000010000000' },
+      { meter: 'output', tokens: 5, cost: '0.000010000000' },
+    ]);
+    expect((await detailOf(made[1] ?? '')).meters).toBeNull();
+    const images = await settleAs(fixture.database, ownerOf(fixture), {
+      usage: { ...tokens, inputTokens: 0, outputTokens: 0, units: 3, unit: 'images' },
+    });
+    expect((await detailOf(images)).meters).toBeNull();
+  });
+
   test('a refunded charge is shown with what was charged', async () => {
     const id = await settleAs(fixture.database, ownerOf(fixture));
     await refund(fixture.database, ownerOf(fixture), uuidFromRequestId(id) ?? '');
@@ -340,8 +387,9 @@ describe('one of them', () => {
 
   test('what a provider reported beyond all bounds is not shown to the customer', async () => {
     const reported = { inputTokens: 10, outputTokens: 123_456_789 };
+    const counts = { prompt_tokens: 987_654_321 };
     const id = await settleAs(fixture.database, ownerOf(fixture), {
-      loss: { reason: 'implausible_usage', amount: dollars('60'), reported, counts: null },
+      loss: { reason: 'implausible_usage', amount: dollars('60'), reported, counts },
     });
     const detail = await detailOf(id);
     expect(detail.ledger).toEqual({
@@ -351,7 +399,7 @@ describe('one of them', () => {
       written_off: null,
       write_off_reason: null,
     });
-    expect(JSON.stringify(detail)).not.toContain('123456789');
+    expect(JSON.stringify(detail)).not.toMatch(/123456789|987654321/);
     expect(detail).not.toHaveProperty('reported_usage');
   });
 

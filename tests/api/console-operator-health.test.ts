@@ -470,11 +470,29 @@ test('reported usage that was not believed is shown to operators, with what it w
       written_off: '60.000000000000',
       write_off_reason: 'implausible_usage',
     },
-    reported_usage: { input_tokens: 10, output_tokens: 100_000_000 },
+    reported_usage: { input_tokens: 10, output_tokens: 100_000_000, counts: null },
   });
   const { totals } = await audit();
   // A mere claim is not a loss.
   expect(totals).toMatchObject({ written_off: '0.000000000000', not_believed: '60.000000000000' });
+});
+
+test('counts that contradict each other are shown to operators by the names of the provider', async () => {
+  const owner = { accountId: fixture.account, keyId: fixture.keyId };
+  const id = await settleAs(fixture.database, owner, {
+    loss: {
+      reason: 'implausible_usage',
+      amount: null,
+      reported: { inputTokens: 10, outputTokens: 5 },
+      counts: { prompt_tokens: 10, cached_tokens: -1 },
+    },
+  });
+  const { reported_usage: reported } = await ask<OperatorGeneration>('GET', `/generations/${id}`);
+  expect(reported).toMatchObject({ input_tokens: 10, output_tokens: 5 });
+  expect(reported?.counts?.toSorted((a, b) => a.count - b.count)).toEqual([
+    { name: 'cached_tokens', count: -1 },
+    { name: 'prompt_tokens', count: 10 },
+  ]);
 });
 
 test('operators find a refunded charge too', async () => {

@@ -76,6 +76,7 @@ describe('an account', () => {
       balance: '100.000000000000',
       held: '0.000000000000',
       is_suspended: false,
+      caches: null,
       days: Array.from({ length: 30 }, (_, index) => ({
         day: addDays(dayOf(new Date()), index - 29),
         cost: '0.000000000000',
@@ -105,16 +106,18 @@ describe('an account', () => {
       outputTokens: 1,
       cost,
     });
+    const fromCache = (read: number, saved: Money) => ({ read, write: 1 - read, writeLong: 0, saved });
     const { keyId, database, strangersAccount, strangersKeyId } = fixture;
     await bill(database.sql, fixture.account, [
-      used(keyId, addDays(today, -30), dollars('9')),
-      used(keyId, addDays(today, -29), dollars('0.5')),
-      used(keyId, addDays(today, -10), dollars('0.25')),
+      { ...used(keyId, addDays(today, -30), dollars('9')), cached: fromCache(1, 0n) },
+      { ...used(keyId, addDays(today, -29), dollars('0.5')), cached: fromCache(1, 5n) },
+      { ...used(keyId, addDays(today, -10), dollars('0.25')), cached: fromCache(0, -7n) },
       used(keyId, addDays(today, -10), 1n),
     ]);
     await bill(database.sql, strangersAccount, [used(strangersKeyId, addDays(today, -10), dollars('3'))]);
     for (const content of ['[[usage 10 5]] hi', '[[usage 1 1]] hi', '[[status 503]]']) await chat(content);
-    const { days, recent, balance } = await overview();
+    const { days, caches, recent, balance } = await overview();
+    expect(caches).toEqual({ input_tokens: 14, read_tokens: 1, saved: '-0.000000000002' });
     expect(balance).toBe('90.249976999999');
     expect(days).toHaveLength(30);
     expect(days.filter(({ requests }) => requests > 0)).toEqual([

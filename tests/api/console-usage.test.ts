@@ -64,7 +64,10 @@ function readCsv(text: string): string[][] {
   return rows;
 }
 
-const csvColumns = 'day,model,key_id,key_name,requests,input_tokens,output_tokens,images,cost_usd'.split(',');
+const csvColumns =
+  'day,model,key_id,key_name,requests,input_tokens,output_tokens,images,cost_usd,cache_read_tokens,cache_write_tokens,cache_saved_usd'.split(
+    ',',
+  );
 
 describe('who may', () => {
   test.each([
@@ -187,6 +190,9 @@ describe('what was used', () => {
     output_tokens: (images > 0 ? requests - 1 : requests) * 5,
     images,
     cost: formatMoney(cost),
+    cache_read_tokens: 0,
+    cache_write_tokens: 0,
+    cache_saved: formatMoney(0n),
   });
 
   test('by day in UTC, model and key, with totals, and nothing from other days or accounts', async () => {
@@ -232,14 +238,49 @@ describe('what was used', () => {
         `${row.output_tokens}`,
         `${row.images}`,
         row.cost,
+        `${row.cache_read_tokens}`,
+        `${row.cache_write_tokens}`,
+        row.cache_saved,
       ]),
     );
     expect(text).toContain(`,"'=HYPERLINK(""http://x"",""a,b"")",`);
-    expect(text).toContain(',0.000000000001\r\n');
+    expect(text).toContain(',0.000000000001,0,0,0.000000000000\r\n');
   });
 
   test('a file without usage is its header', async () => {
     expect((await csvOf('?from=2024-06-01&to=2024-06-02')).text).toBe(`${csvColumns.join(',')}\r\n`);
+  });
+
+  test('input from caches is counted apart, with what it saved or cost more', async () => {
+    const one = (cached: BilledUsage['cached']): BilledUsage => ({
+      keyId: fixture.keyId,
+      model: 'cached',
+      billedAt: new Date('2024-07-01T12:00:00Z'),
+      inputTokens: 1_000,
+      outputTokens: 5,
+      cost: cent,
+      ...(cached === undefined ? {} : { cached }),
+    });
+    await bill(fixture.database.sql, fixture.account, [
+      one({ read: 900, write: 0, writeLong: 0, saved: 5n }),
+      one({ read: 0, write: 300, writeLong: 40, saved: -12n }),
+      // An old record.
+      one(null),
+    ]);
+    const query = '?from=2024-07-01&to=2024-07-01';
+    const { totals, rows } = await usageOf(query);
+    expect(totals).toEqual({
+      requests: 3,
+      input_tokens: 3_000,
+      output_tokens: 15,
+      images: 0,
+      cost: formatMoney(3n * cent),
+      cache_read_tokens: 900,
+      cache_write_tokens: 340,
+      cache_saved: '-0.000000000007',
+    });
+    expect(rows).toMatchObject([totals]);
+    expect((await csvOf(query)).text).toEndWith(',0.030000000000,900,340,-0.000000000007\r\n');
   });
 
   test('the cost of a request is there at once', async () => {
@@ -429,7 +470,28 @@ describe('summed up or not', () => {
     outputTokens: fc.nat({ max: 1_000 }),
     images: fc.option(fc.integer({ min: 1, max: 4 }), { nil: undefined }),
     cost: fc.bigInt({ min: 0n, max: 100n }),
+    /** Shares of the input in percent. */
+    cached: fc.option(
+      fc.record({
+        read: fc.nat({ max: 40 }),
+        write: fc.nat({ max: 40 }),
+        writeLong: fc.nat({ max: 20 }),
+        saved: fc.bigInt({ min: -100n, max: 100n }),
+      }),
+    ),
   });
+
+  function cachedIn(inputTokens: number, cached: NonNullable<BilledUsage['cached']> | null) {
+    const share = (percent: number) => Math.floor((inputTokens * percent) / 100);
+    return (
+      cached && {
+        read: share(cached.read),
+        write: share(cached.write),
+        writeLong: share(cached.writeLong),
+        saved: cached.saved,
+      }
+    );
+  }
 
   /** The expected result, computed by hand. */
   function expected(usages: readonly (BilledUsage & { day: string })[]) {
@@ -437,8 +499,10 @@ describe('summed up or not', () => {
     for (const one of usages.filter(({ day }) => day >= '2024-01-01')) {
       const { day, model, keyId } = one;
       const name = JSON.stringify([day, model, keyId]);
-      const row = rows.get(name) ?? { day, model, keyId, figures: [0n, 0n, 0n, 0n, 0n] };
-      const more = [1n, BigInt(one.inputTokens), BigInt(one.outputTokens), BigInt(one.images ?? 0), one.cost];
+      const row = rows.get(name) ?? { day, model, keyId, figures: Array.from({ length: 8 }, () => 0n) };
+      const { read = 0, write = 0, writeLong = 0, saved = 0n } = one.cached ?? {};
+      const counts = [1, one.inputTokens, one.outputTokens, one.images ?? 0, read, write + writeLong];
+      const more = [...counts.map(BigInt), one.cost, saved];
       rows.set(name, { ...row, figures: row.figures.map((figure, index) => figure + (more[index] ?? 0n)) });
     }
     return [...rows.values()];
@@ -459,9 +523,11 @@ describe('summed up or not', () => {
           accountId = own;
           const all: (BilledUsage & { day: string })[] = [];
           for (const { usages, isAddedUp } of steps) {
-            const billed = usages.map(({ key, images, ...rest }) => ({
+            const billed = usages.map(({ key, images, cached, ...rest }) => ({
               ...rest,
-              ...(images === undefined ? {} : { images, inputTokens: 0, outputTokens: 0 }),
+              ...(images === undefined
+                ? { cached: cachedIn(rest.inputTokens, cached) }
+                : { images, inputTokens: 0, outputTokens: 0 }),
               keyId: keyIds[key] ?? '',
               day: dayOf(rest.billedAt),
             }));
@@ -473,7 +539,16 @@ describe('summed up or not', () => {
               day,
               model,
               keyId,
-              figures: [row.requests, row.inputTokens, row.outputTokens, row.images, row.cost],
+              figures: [
+                row.requests,
+                row.inputTokens,
+                row.outputTokens,
+                row.images,
+                row.cacheReadTokens,
+                row.cacheWriteTokens,
+                row.cost,
+                row.cacheSaved,
+              ],
             }));
             expect(plain).toHaveLength(expected(all).length);
             expect(plain).toEqual(expect.arrayContaining(expected(all)));

@@ -9,12 +9,13 @@ import {
 import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
+import { settleAs } from '../support/rare-settlements.ts';
 
 /** Answers marked requests only when allowed to. */
 const held = startHeldProvider('(held)');
 
 let fixture: ChatFixture;
-let owner: { account: string; key: string };
+let owner: { account: string; key: string; keyId: string };
 
 beforeAll(async () => {
   fixture = await openChatFixture((url) => chatCatalog(held.behind(url)));
@@ -136,6 +137,50 @@ describe('200', () => {
     const text = await (await lookUp(idOf(made))).text();
     expect(text).not.toContain('canary');
     expect(text).not.toContain('127.0.0.1');
+  });
+
+  test('what came from a cache is part of the input, and named only where there was some', async () => {
+    const made = await chat('[[usage 1000 5]] [[cached 900]]');
+    const { usage, cost } = (await (await lookUp(idOf(made))).json()) as GenerationBody;
+    expect(usage).toEqual({
+      input_tokens: 1000,
+      output_tokens: 5,
+      total_tokens: 1005,
+      units: '1005',
+      unit: 'tokens',
+      cache_read_tokens: 900,
+    });
+    expect(cost).toMatchObject({ input: '0.001000000000', total: '0.001010000000' });
+    const listed = await fetch(`${fixture.gateway.origin}/v1/generations?limit=1`, {
+      headers: { authorization: `Bearer ${owner.key}` },
+    });
+    expect(await listed.json()).toMatchObject({ data: [{ id: idOf(made), usage, cost }] });
+    const settled = await settleAs(
+      fixture.database,
+      { accountId: owner.account, keyId: owner.keyId },
+      {
+        usage: {
+          inputTokens: 10,
+          outputTokens: 5,
+          cached: { read: 0, write: 3, writeLong: 4 },
+          units: 15,
+          unit: 'tokens',
+          tier: null,
+        },
+        cost: { input: 7n, output: 1n, total: 8n, cached: { read: 0n, write: 3n, writeLong: 4n, saved: 0n } },
+      },
+    );
+    const written = (await (await lookUp(settled)).json()) as GenerationBody;
+    expect(written.usage).toMatchObject({ input_tokens: 10, cache_write_tokens: 7 });
+    expect(written.usage).not.toHaveProperty('cache_read_tokens');
+    const plain = (await (await lookUp(idOf(await chat('hi')))).json()) as GenerationBody;
+    expect(Object.keys(plain.usage ?? {})).toEqual([
+      'input_tokens',
+      'output_tokens',
+      'total_tokens',
+      'units',
+      'unit',
+    ]);
   });
 
   test('keeps its cost when prices change', async () => {

@@ -513,6 +513,22 @@ test('reported usage that was not believed is shown to operators only', async ()
   await owner.page.getByText('The total was deducted from the balance.').waitFor();
   expect(await owner.page.content()).not.toContain('100,000,000');
   await owner.close();
+  const contradictory = await settleAs(
+    database,
+    { accountId, keyId },
+    {
+      loss: {
+        reason: 'implausible_usage',
+        amount: dollars('0.5'),
+        reported: { inputTokens: 10, outputTokens: 5 },
+        counts: { prompt_tokens: 10, completion_tokens: 5, cached_tokens: 900, total_tokens: 15 },
+      },
+    },
+  );
+  await page.goto(`/operator/generations/${contradictory}`);
+  await page.getByText('The provider reported counts that contradict each other.').waitFor();
+  await page.getByRole('listitem').getByText('cached_tokens: 900').waitFor();
+  await checkLooks(page, 'operator-contradiction');
 });
 
 describe('the team', () => {

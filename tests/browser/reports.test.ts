@@ -2,12 +2,19 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import type { Page } from 'playwright-core';
-import type { GenerationDetail, GenerationRow, NewKey, Statement } from '../../src/console/contract.ts';
+import type {
+  GenerationDetail,
+  GenerationRow,
+  NewKey,
+  Statement,
+  Usage,
+} from '../../src/console/contract.ts';
+import type { Settlement } from '../../src/ledger/operations.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { checkLooks, desktop, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
-import { refund, settleAs } from '../support/rare-settlements.ts';
+import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;
 
@@ -302,6 +309,116 @@ test('a failure and a filtered list are accessible', async () => {
   await visit(page, `/generations/${data[0]?.id}`);
   await page.getByText('Attempts').first().waitFor();
   await checkLooks(page, 'generation');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+/** A million input tokens at 1 USD for each, 0.10 from a cache, 1.25 and 2 into one; 5,000 output tokens at 2 USD. */
+const cachedRequest = {
+  usage: {
+    inputTokens: 1_000_000,
+    outputTokens: 5_000,
+    cached: { read: 900_000, write: 30_000, writeLong: 20_000 },
+    units: 1_005_000,
+    unit: 'tokens',
+    tier: null,
+  },
+  cost: {
+    input: dollars('0.2175'),
+    output: dollars('0.01'),
+    total: dollars('0.2275'),
+    cached: {
+      read: dollars('0.09'),
+      write: dollars('0.0375'),
+      writeLong: dollars('0.04'),
+      saved: dollars('0.7825'),
+    },
+  },
+} satisfies Partial<Settlement>;
+
+test('input from caches is shown with its prices, its share and what it saved', async () => {
+  const { database, account: accountId, keyId } = fixture;
+  const id = await settleAs(database, { accountId, keyId }, cachedRequest);
+  const watched = await fixture.enter('owner', `/generations/${id}`);
+  const { page } = watched;
+  const costs = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Cost' }) });
+  await costs.getByText('900,000 tokens × $0.10 per 1M').waitFor();
+  const lines = (await costs.locator('dl > div').allInnerTexts()).map((text) => text.split(/\n+/));
+  expect(lines).toEqual([
+    ['Fresh input', '50,000 tokens × $1.00 per 1M', '$0.050000000000'],
+    ['Read from a cache', '900,000 tokens × $0.10 per 1M', '$0.090000000000'],
+    ['Written to a cache', '30,000 tokens × $1.25 per 1M', '$0.037500000000'],
+    ['Written to a cache for longer', '20,000 tokens × $2.00 per 1M', '$0.040000000000'],
+    ['Input', '1,000,000 tokens', '$0.217500000000'],
+    ['Output', '5,000 tokens × $2.00 per 1M', '$0.010000000000'],
+    ['Total', '$0.227500000000'],
+  ]);
+  await checkLooks(page, 'generation-cached');
+  await visit(page, '/usage');
+  const { totals } = await answerOf<Usage>('usage');
+  expect(totals).toMatchObject({ cache_read_tokens: 900_000, cache_write_tokens: 50_000 });
+  const read = page.getByText('Input read from caches', { exact: true }).locator('xpath=..');
+  await read.getByText(`900,000 of ${totals.input_tokens.toLocaleString('en-US')} tokens`).waitFor();
+  const saved = page.getByText('Saved by caches', { exact: true }).first().locator('xpath=..');
+  await saved.getByText('$0.7825', { exact: true }).waitFor();
+  const row = page.getByRole('table', { name: 'Usage by model' }).getByRole('row', { name: /^full/ });
+  expect(await row.innerText()).toMatch(/\d\d(\.\d)?%\s+\$0\.7825/);
+  await checkLooks(page, 'usage-caches');
+  await visit(page, '/');
+  await page.getByText(/^\d\d(\.\d)?% of the input from caches, \$0\.7825 saved$/).waitFor();
+  await checkLooks(page, 'overview-caches');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('usage without caches says so, and caches that only cost are not called a saving', async () => {
+  const { database, strangersAccount: accountId, strangersKeyId: keyId } = fixture;
+  await settleAs(database, { accountId, keyId });
+  const watched = await fixture.enter('stranger', '/usage');
+  const { page } = watched;
+  await page.getByText('No input was read from a cache on these days').waitFor();
+  expect(await page.getByRole('columnheader', { name: 'Saved by caches' }).count()).toBe(0);
+  await checkLooks(page, 'usage-without-caches');
+  const { usage, cost } = cachedRequest;
+  await settleAs(
+    database,
+    { accountId, keyId },
+    {
+      usage: { ...usage, cached: { read: 0, write: 950_000, writeLong: 0 } },
+      cost: {
+        ...cost,
+        cached: { read: 0n, write: dollars('0.2'), writeLong: 0n, saved: dollars('-0.0435') },
+      },
+    },
+  );
+  await page.reload();
+  const added = page.getByText('Added by caches', { exact: true }).locator('xpath=..');
+  await added.getByText('$0.0435', { exact: true }).waitFor();
+  await page.getByRole('table', { name: 'Usage by model' }).getByText('−$0.0435').first().waitFor();
+  await takePicture(page, 'usage-caches-added');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('a cost that the balance did not cover is shown as far as it was paid, without prices', async () => {
+  const { account: accountId, keyId } = await fixture.customer('1');
+  const { usage, cost } = cachedRequest;
+  const id = await settleAs(
+    fixture.database,
+    { accountId, keyId },
+    {
+      usage,
+      cost: { ...cost, input: dollars('0.9'), output: dollars('0.4'), total: dollars('1.3') },
+    },
+  );
+  const watched = await fixture.enter('operator', `/operator/generations/${id}`);
+  const { page } = watched;
+  await page.getByText('$1.00 was charged, and $0.30 was written off.').waitFor();
+  await page.getByText('Each line is what was paid of it').waitFor();
+  expect(await page.getByText('per 1M').count()).toBe(0);
+  const output = page.locator('dl > div').filter({ hasText: '5,000 tokens' });
+  expect((await output.innerText()).split(/\n+/)).toEqual(['Output', '5,000 tokens', '$0.100000000000']);
+  await checkLooks(page, 'generation-cut');
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);

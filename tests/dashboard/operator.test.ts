@@ -20,10 +20,10 @@ import { isUuid } from '../../src/lib/ids.ts';
 import { parseMoney } from '../../src/lib/money.ts';
 
 test('what a provider reported beyond all bounds is shown next to what was charged', () => {
-  const told = (input: number, output: number) =>
+  const told = (input: number, output: number, counts: { name: string; count: number }[] | null = null) =>
     describeReported({
       usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15, units: '15', unit: 'tokens' },
-      reported_usage: { input_tokens: input, output_tokens: output },
+      reported_usage: { input_tokens: input, output_tokens: output, counts },
     });
   expect(told(10, 100_000_000)).toEqual([
     'The provider reported 100,000,000 output tokens, but at most 5 were requested. Charged for 5.',
@@ -33,9 +33,15 @@ test('what a provider reported beyond all bounds is shown next to what was charg
   ]);
   expect(told(9_000, 6)).toHaveLength(2);
   expect(told(10, 0)).toEqual(['The provider reported no output tokens, but it delivered text.']);
-  expect(describeReported({ usage: null, reported_usage: { input_tokens: 1, output_tokens: 2 } })).toEqual([
+  const unbilled = { input_tokens: 1, output_tokens: 2, counts: null };
+  expect(describeReported({ usage: null, reported_usage: unbilled })).toEqual([
     'The provider reported 1 input and 2 output tokens.',
   ]);
+  expect(told(10, 5, [{ name: 'cached_tokens', count: 11 }])).toEqual([
+    'The provider reported counts that contradict each other. The customer was charged by the lowest reading of them.',
+  ]);
+  // All counts were believed, but not what they were for.
+  expect(told(10, 5)).toEqual([expect.stringContaining('written to a cache')]);
   expect(describeReported({ usage: null, reported_usage: null })).toEqual([]);
 });
 

@@ -13,6 +13,7 @@ import { pinRows } from '../../dashboard/pages/generations/pinned-rows.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
 import { titleOfRecent } from '../../dashboard/pages/overview/figures.tsx';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
+import { describeSaved, shareOfInput } from '../../dashboard/pages/usage/cache-words.ts';
 import { groupUsage, maxSeries, stackUsage } from '../../dashboard/pages/usage/group-usage.ts';
 import { addDays, daysBetween, rangeIn, rangeProblem } from '../../dashboard/pages/usage/range-picker.tsx';
 import { formatMoney as formatLedgerMoney } from '../../src/lib/money.ts';
@@ -136,7 +137,12 @@ const usageRow = fc.record({
   output_tokens: fc.nat(1_000_000),
   images: fc.nat(10),
   cost: fc.bigInt({ min: 0n, max: 10n ** 15n }).map(textOf),
+  cache_read_tokens: fc.nat(1_000),
+  cache_write_tokens: fc.nat(1_000),
+  cache_saved: units.map(textOf),
 });
+
+const noCaches = { cache_read_tokens: 0, cache_write_tokens: 0, cache_saved: '0' };
 
 test('grouping and stacking lose nothing, and at most eight have their own colour', () => {
   const days = ['2026-01-01', '2026-01-02', '2026-01-03'];
@@ -149,6 +155,13 @@ test('grouping and stacking lose nothing, and at most eight have their own colou
         for (const dimension of [by, 'day'] as const) {
           const groups = groupUsage(rows, dimension);
           expect(sumMoney(groups.map(({ cost }) => cost))).toBe(all);
+          for (const name of ['cache_read_tokens', 'cache_write_tokens'] as const)
+            expect(groups.reduce((sum, group) => sum + group[name], 0)).toBe(
+              rows.reduce((sum, row) => sum + row[name], 0),
+            );
+          expect(sumMoney(groups.map(({ cache_saved: saved }) => saved))).toBe(
+            sumMoney(rows.map(({ cache_saved: saved }) => saved)),
+          );
           expect(new Set(groups.map(({ id }) => id)).size).toBe(groups.length);
         }
         const { series } = stackUsage(rows, days, by, 'requests');
@@ -159,6 +172,19 @@ test('grouping and stacking lose nothing, and at most eight have their own colou
       },
     ),
   );
+});
+
+test.each([
+  ['1.5', 'saved', 'Saved by caches', '1.5', 'Compared with the full price of all input'],
+  ['0.000000000000', 'saved', 'Saved by caches', '0.000000000000', 'All input cost its full price'],
+  ['-0.000000000001', 'added', 'Added by caches', '0.000000000001', 'Writing cost more than reading saved'],
+])('what caches did to the cost is worded by its sign: %s', (saved, verb, label, amount, hint) => {
+  expect(describeSaved(saved)).toMatchObject({ verb, label, amount, hint });
+});
+
+test('a share of no input is no share', () => {
+  expect(shareOfInput(0, 0)).toBeNull();
+  expect(shareOfInput(3, 4)).toBe(0.75);
 });
 
 test('two keys of one name stay two keys', () => {
@@ -172,6 +198,7 @@ test('two keys of one name stay two keys', () => {
     output_tokens: 0,
     images: 0,
     cost: '1',
+    ...noCaches,
   });
   expect(groupUsage([of('a'), of('b'), of('a')], 'key').map(({ id, cost }) => [id, cost])).toEqual([
     ['a', '2.000000000000'],
@@ -190,6 +217,7 @@ test('a model named "others" is not taken for the others', () => {
     output_tokens: 0,
     images: 0,
     cost: '0',
+    ...noCaches,
   }));
   const { series, totals } = stackUsage(rows, ['2026-01-01'], 'model', 'requests');
   expect(series.map(({ label }) => label).at(0)).toBe('others');

@@ -12,6 +12,8 @@ export type BilledUsage = Readonly<{
   /** Images instead of tokens. */
   images?: number;
   cost: Money;
+  /** Null or absent when no cache was involved, as in old records. */
+  cached?: Readonly<{ read: number; write: number; writeLong: number; saved: Money }> | null;
 }>;
 
 /** The balance must cover it. It is booked in a month long ago, so it counts towards no key's limit. */
@@ -35,6 +37,10 @@ export async function bill(sql: SQL, accountId: string, usages: readonly BilledU
         units: usage.images ?? usage.inputTokens + usage.outputTokens,
         unit: usage.images === undefined ? 'tokens' : 'images',
         cost: formatMoney(usage.cost),
+        cache_read_tokens: usage.cached?.read ?? null,
+        cache_write_tokens: usage.cached?.write ?? null,
+        cache_write_long_tokens: usage.cached?.writeLong ?? null,
+        cache_saved: usage.cached ? formatMoney(usage.cached.saved) : null,
         balance_after: formatMoney(balance),
         billed_at: usage.billedAt.toISOString(),
       };
@@ -42,11 +48,13 @@ export async function bill(sql: SQL, accountId: string, usages: readonly BilledU
     const text = JSON.stringify(rows);
     await transaction`
       insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, cost,
-        price_list_id, month, billed_at)
+        price_list_id, month, billed_at, cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cache_saved)
       select id, ${accountId}, key_id, model, input_tokens, output_tokens, units, unit, cost,
-             (select min(price_lists.id) from price_lists), '2000-01-01', billed_at
+             (select min(price_lists.id) from price_lists), '2000-01-01', billed_at, cache_read_tokens, cache_write_tokens,
+             cache_write_long_tokens, cache_saved
       from json_to_recordset(${text}::text::json) as row (id uuid, key_id uuid, model text, input_tokens bigint,
-        output_tokens bigint, units bigint, unit text, cost numeric, billed_at timestamptz)`;
+        output_tokens bigint, units bigint, unit text, cost numeric, billed_at timestamptz, cache_read_tokens bigint,
+        cache_write_tokens bigint, cache_write_long_tokens bigint, cache_saved numeric)`;
     await transaction`
       insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id)
       select ${accountId}, number, 'charge', -cost, balance_after, id

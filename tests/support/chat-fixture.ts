@@ -160,6 +160,8 @@ export type GenerationBody = {
     total_tokens: number;
     units: string;
     unit: string;
+    cache_read_tokens?: number;
+    cache_write_tokens?: number;
   } | null;
   cost: { input: string; output: string; total: string; currency: string } | null;
   provider: string;

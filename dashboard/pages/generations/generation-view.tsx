@@ -17,6 +17,8 @@ import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState, SkeletonLines } from '../../kit/states.tsx';
 import { Attempts } from './attempts.tsx';
+import { breakDownCost } from './cost-lines.ts';
+import { AllDigits, CostLines } from './cost-lines-view.tsx';
 import { describeMoney } from './explain.ts';
 
 type Account = Readonly<{ id: string; name: string }>;
@@ -187,8 +189,10 @@ function RequestCard({ generation, account }: RequestCardProps) {
   );
 }
 
-function MoneyCard({ generation: { cost, ledger } }: Readonly<{ generation: GenerationDetail }>) {
+function MoneyCard({ generation }: Readonly<{ generation: GenerationDetail }>) {
+  const { cost, ledger } = generation;
   const { label, tone, text } = describeMoney(ledger);
+  const breakdown = breakDownCost(generation);
   return (
     <Card
       title="Cost"
@@ -200,32 +204,25 @@ function MoneyCard({ generation: { cost, ledger } }: Readonly<{ generation: Gene
       }
     >
       <Facts>
-        <Fact name="Input">
-          <AllDigits amount={cost?.input ?? null} />
-        </Fact>
-        <Fact name="Output">
-          <AllDigits amount={cost?.output ?? null} />
-        </Fact>
+        <CostLines breakdown={breakdown} />
         <Fact name={<span className="font-medium text-ink">Total</span>}>
           <span className="font-semibold">
             <AllDigits amount={cost?.total ?? null} />
           </span>
         </Fact>
       </Facts>
-      <p className="mt-3 border-t border-line pt-3 text-ink-soft">{text}</p>
+      <div className="mt-3 space-y-2 border-t border-line pt-3 text-ink-soft">
+        <p>{text}</p>
+        {breakdown?.isCut === true && (
+          <p>
+            Each line is what was paid of it, as far as the balance went:{' '}
+            {breakdown.inputParts.length > 0
+              ? 'for caches first, then for fresh input, then for output.'
+              : 'for input first, then for output.'}
+          </p>
+        )}
+      </div>
     </Card>
-  );
-}
-
-/** All twelve decimals, so that they line up; trailing zeros are faint, so that the amount stays readable. */
-function AllDigits({ amount }: Readonly<{ amount: string | null }>) {
-  if (amount === null) return <Dash />;
-  const [, digits = amount, zeros = ''] = /^(-?\d+\.\d{2}\d*?)(0*)$/.exec(amount) ?? [];
-  return (
-    <span className="figures">
-      ${digits}
-      <span className="text-ink-faint">{zeros}</span>
-    </span>
   );
 }
 

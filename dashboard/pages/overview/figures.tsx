@@ -4,6 +4,7 @@ import { signOfMoney, subtractMoney, sumMoney } from '../../kit/amounts.ts';
 import { Dash, Duration, Money } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
+import { describeSaved, shareOfInput } from '../usage/cache-words.ts';
 
 /**
  * With all digits, as under Billing, so that the balance and the spend add up although a request may cost a fraction of a
@@ -52,7 +53,18 @@ function TodayHint({ overview }: Readonly<{ overview: Overview }>) {
   return (
     <>
       <Money amount={overview.days.at(-1)?.cost ?? '0'} isExact /> today
+      {overview.caches !== null && <CacheHint caches={overview.caches} />}
     </>
+  );
+}
+
+function CacheHint({ caches }: Readonly<{ caches: NonNullable<Overview['caches']> }>) {
+  const { amount, verb } = describeSaved(caches.saved);
+  return (
+    <span className="block">
+      {formatShare(shareOfInput(caches.read_tokens, caches.input_tokens) ?? 0)} of the input from caches,{' '}
+      <Money amount={amount} /> {verb}
+    </span>
   );
 }
 

@@ -31,6 +31,9 @@ function addUp(rows: readonly UsageFigures[]): UsageFigures {
     output_tokens: sum(({ output_tokens: tokens }) => tokens),
     images: sum(({ images }) => images),
     cost: sumMoney(rows.map(({ cost }) => cost)),
+    cache_read_tokens: sum(({ cache_read_tokens: tokens }) => tokens),
+    cache_write_tokens: sum(({ cache_write_tokens: tokens }) => tokens),
+    cache_saved: sumMoney(rows.map(({ cache_saved: saved }) => saved)),
   };
 }
 

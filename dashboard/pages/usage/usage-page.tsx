@@ -1,19 +1,21 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import { ChartColumn, Download } from 'lucide-react';
 import { useState } from 'react';
-import type { Usage } from '../../../src/console/contract.ts';
+import type { Usage, UsageFigures } from '../../../src/console/contract.ts';
 import { useSearchParameters, useSearchValue } from '../../address.ts';
 import { addressOf } from '../../api/client.ts';
 import { accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 import { AnchorButton, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Segmented } from '../../kit/choice.tsx';
-import { Money } from '../../kit/figures.tsx';
-import { formatCount, formatDay } from '../../kit/format-figures.ts';
+import { Dash, Money } from '../../kit/figures.tsx';
+import { formatCount, formatDay, formatShare } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
+import { CacheFigures } from './cache-figures.tsx';
+import { hasCaches, shareOfInput } from './cache-words.ts';
 import { type Dimension, groupUsage, type UsageGroup } from './group-usage.ts';
 import { dayOf, type Range, RangePicker, rangeIn } from './range-picker.tsx';
 import { UsageChart } from './usage-chart.tsx';
@@ -40,6 +42,7 @@ export function UsagePage() {
           ) : (
             <>
               <UsageChart usage={usage} />
+              <CacheFigures totals={usage?.totals} />
               <UsageTable usage={usage} csvAddress={csvAddress} isDimmed={query.isPlaceholderData} />
             </>
           )}
@@ -86,6 +89,7 @@ type UsageTableProps = Readonly<{ usage: Usage | undefined; csvAddress: string; 
 function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
   const [byText, setBy] = useSearchValue('table', 'model');
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
+  const isCached = usage !== undefined && hasCaches(usage.totals);
   return (
     <Card
       title="Breakdown"
@@ -101,43 +105,70 @@ function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
     >
       <Table
         caption={`Usage by ${by}`}
-        columns={columnsOf(header, by)}
+        columns={columnsOf(header, by, isCached)}
         rows={usage && groupUsage(usage.rows, by)}
         rowKey={({ id }) => id}
         expectedRows={5}
         isDimmed={isDimmed}
-        {...(usage === undefined ? {} : { footer: footerOf(usage.totals) })}
+        {...(usage === undefined ? {} : { footer: footerOf(usage.totals, isCached) })}
       />
     </Card>
   );
 }
 
-function columnsOf(header: string, by: Dimension): Column<UsageGroup>[] {
+/** Those about caches are there only if a cache was involved in any of it. */
+function columnsOf(header: string, by: Dimension, isCached: boolean): Column<UsageGroup>[] {
   return [
     {
       key: 'name',
       header,
       isBare: true,
+      width: 'min-w-40',
       cell: ({ label }) => (
         <span className="font-medium">{by === 'day' ? formatDay(label, true) : label}</span>
       ),
     },
-    { key: 'requests', header: 'Requests', align: 'right', cell: (row) => formatCount(row.requests) },
-    { key: 'input', header: 'Input tokens', align: 'right', cell: (row) => formatCount(row.input_tokens) },
-    { key: 'output', header: 'Output tokens', align: 'right', cell: (row) => formatCount(row.output_tokens) },
-    { key: 'images', header: 'Images', align: 'right', cell: (row) => formatCount(row.images) },
+    { key: 'requests', header: 'Requests', align: 'right', cell: (row) => <Count of={row.requests} /> },
+    { key: 'input', header: 'Input tokens', align: 'right', cell: (row) => <Count of={row.input_tokens} /> },
+    {
+      key: 'output',
+      header: 'Output tokens',
+      align: 'right',
+      cell: (row) => <Count of={row.output_tokens} />,
+    },
+    { key: 'images', header: 'Images', align: 'right', cell: (row) => <Count of={row.images} /> },
     moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost }),
+    ...(isCached ? cacheColumns : []),
   ];
 }
 
-function footerOf({ requests, input_tokens: input, output_tokens: output, images, cost }: Usage['totals']) {
+/** In one line: where the table is wider than its place, it is scrolled. */
+function Count({ of }: Readonly<{ of: number }>) {
+  return <span className="whitespace-nowrap">{formatCount(of)}</span>;
+}
+
+const cacheColumns: readonly Column<UsageGroup>[] = [
+  { key: 'cached', header: 'From caches', align: 'right', cell: (row) => <CachedShare figures={row} /> },
+  moneyColumn({ key: 'saved', header: 'Saved by caches', amountOf: ({ cache_saved: saved }) => saved }),
+];
+
+function CachedShare({ figures }: Readonly<{ figures: UsageFigures }>) {
+  const share = shareOfInput(figures.cache_read_tokens, figures.input_tokens);
+  if (share === null) return <Dash />;
+  return <span title={`${formatCount(figures.cache_read_tokens)} tokens`}>{formatShare(share)}</span>;
+}
+
+function footerOf(totals: UsageFigures, isCached: boolean) {
   return [
     'Total',
-    formatCount(requests),
-    formatCount(input),
-    formatCount(output),
-    formatCount(images),
-    <Money key="cost" amount={cost} />,
+    <Count key="requests" of={totals.requests} />,
+    <Count key="input" of={totals.input_tokens} />,
+    <Count key="output" of={totals.output_tokens} />,
+    <Count key="images" of={totals.images} />,
+    <Money key="cost" amount={totals.cost} />,
+    ...(isCached
+      ? [<CachedShare key="cached" figures={totals} />, <Money key="saved" amount={totals.cache_saved} />]
+      : []),
   ];
 }
 

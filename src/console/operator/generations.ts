@@ -31,17 +31,24 @@ type AnyGeneration = DetailedGeneration &
     account_name: string;
     reported_input_tokens: bigint | null;
     reported_output_tokens: bigint | null;
+    reported: Readonly<Record<string, number>> | null;
   }>;
 
 function presentAny(generation: AnyGeneration): OperatorGeneration {
-  const { reported_input_tokens: input, reported_output_tokens: output } = generation;
   return {
     ...presentDetail(generation),
     account: { id: generation.account_id, name: generation.account_name },
-    reported_usage:
-      input === null || output === null
-        ? null
-        : { input_tokens: Number(input), output_tokens: Number(output) },
+    reported_usage: presentReported(generation),
+  };
+}
+
+function presentReported(generation: AnyGeneration): OperatorGeneration['reported_usage'] {
+  const { reported_input_tokens: input, reported_output_tokens: output, reported } = generation;
+  if (input === null || output === null) return null;
+  return {
+    input_tokens: Number(input),
+    output_tokens: Number(output),
+    counts: reported && Object.entries(reported).map(([name, count]) => ({ name, count })),
   };
 }
 
@@ -54,7 +61,7 @@ export async function findAnyGeneration(
     select generation.*, accounts.name as account_name, api_keys.name as key_name, api_keys.hint as key_hint,
            -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason, reported_input_tokens,
-           reported_output_tokens
+           reported_output_tokens, reported
     from users
     left join generation_details as generation on generation.id = ${id}
     left join accounts on accounts.id = generation.account_id

@@ -13,6 +13,12 @@ const usage = z
     total_tokens: count,
     units: z.string().regex(/^\d+$/).describe('How many of `unit` were billed.'),
     unit: z.enum(['tokens', 'images']),
+    cache_read_tokens: count
+      .optional()
+      .describe('The part of the input that the provider read from a cache. Absent when there was none.'),
+    cache_write_tokens: count
+      .optional()
+      .describe('The part of the input that the provider wrote to a cache. Absent when there was none.'),
   })
   .meta({ id: 'GenerationUsage', description: 'What was used. Images may have no tokens.' });
 

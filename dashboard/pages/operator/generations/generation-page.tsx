@@ -27,7 +27,7 @@ export function OperatorGenerationPage() {
 }
 
 function Notes({ generation }: Readonly<{ generation: OperatorGeneration }>) {
-  const { error, ledger } = generation;
+  const { error, ledger, reported_usage: reportedUsage } = generation;
   const reported = describeReported(generation);
   const unpaid = ledger?.write_off_reason === 'implausible_usage' && ledger.written_off;
   return (
@@ -44,6 +44,7 @@ function Notes({ generation }: Readonly<{ generation: OperatorGeneration }>) {
           {reported.map((sentence) => (
             <p key={sentence}>{sentence}</p>
           ))}
+          <ReportedCounts counts={reportedUsage?.counts ?? []} />
           <p>
             {unpaid ? `The difference of ${formatMoneyExactly(unpaid)} was not charged to anyone. ` : ''}
             The customer does not see this. Clarify it with the provider.
@@ -54,16 +55,36 @@ function Notes({ generation }: Readonly<{ generation: OperatorGeneration }>) {
   );
 }
 
+/** By the names that the provider's documentation has. */
+function ReportedCounts({ counts }: Readonly<{ counts: readonly ReportedCount[] }>) {
+  if (counts.length === 0) return null;
+  return (
+    <ul className="my-1.5 flex flex-wrap gap-x-4 gap-y-1">
+      {counts.map(({ name, count }) => (
+        <li key={name} className="figures">
+          <code className="font-mono text-[0.8125rem]">{name}</code>: {formatCount(count)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+type ReportedCount = NonNullable<NonNullable<OperatorGeneration['reported_usage']>['counts']>[number];
+
 /** Usage beyond what the request can have used, in sentences; none if the reported usage was plausible. */
 export function describeReported({
   usage,
   reported_usage: reported,
 }: Pick<OperatorGeneration, 'usage' | 'reported_usage'>): string[] {
   if (reported === null) return [];
-  const { input_tokens: input, output_tokens: output } = reported;
+  const { input_tokens: input, output_tokens: output, counts } = reported;
   if (usage === null || usage.unit !== 'tokens')
     return [`The provider reported ${formatCount(input)} input and ${formatCount(output)} output tokens.`];
   const sentences: string[] = [];
+  if (counts !== null)
+    sentences.push(
+      'The provider reported counts that contradict each other. The customer was charged by the lowest reading of them.',
+    );
   if (input > usage.input_tokens)
     sentences.push(
       `The provider reported ${formatCount(input)} input tokens, but the request cannot have more than ${formatCount(usage.input_tokens)}. Charged for ${formatCount(usage.input_tokens)}.`,
@@ -73,5 +94,9 @@ export function describeReported({
       `The provider reported ${formatCount(output)} output tokens, but at most ${formatCount(usage.output_tokens)} were requested. Charged for ${formatCount(usage.output_tokens)}.`,
     );
   if (output === 0) sentences.push('The provider reported no output tokens, but it delivered text.');
+  if (sentences.length === 0)
+    sentences.push(
+      'The provider reported input written to a cache, which this request cannot have caused. It was charged like other input.',
+    );
   return sentences;
 }
