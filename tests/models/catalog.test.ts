@@ -226,7 +226,40 @@ describe('a fault is named with its line, its place and what was expected', () =
     [
       'a unit price for tokens',
       chat('{ billing_type: token, input: "1", output: "1", unit_price: "1" }'),
-      '8: models.m.pricing.unit_price: unknown field, expected one of billing_type, unit, input, output, input_token_tiers, time_bands, currency, region, note',
+      '8: models.m.pricing.unit_price: unknown field, expected one of billing_type, unit, input, output, cache_read, cache_write, cache_write_long, input_token_tiers, time_bands, currency, region, note',
+    ],
+    [
+      'a cache price that has been a float, and one without the rest of the price',
+      chat('{ billing_type: token, input: "1", output: "1", cache_read: 0.1 }') +
+        '  n: { workload: chat, pricing: { billing_type: token, cache_write: "1" } }\n',
+      `8: models.m.pricing.cache_read: expected ${decimal}, got the number 0.1`,
+      `10: models.n.pricing.input: missing, expected ${decimal}`,
+      `10: models.n.pricing.output: missing, expected ${decimal}`,
+    ],
+    [
+      'a headline with other cache prices than what is charged',
+      withModel(
+        'workload: chat',
+        'pricing:',
+        '  billing_type: token',
+        '  input: "1"',
+        '  output: "1"',
+        '  cache_write: "1.25"',
+        '  input_token_tiers:',
+        '    - { max_input_tokens: 10, input: "1", output: "1", cache_read: "0.1" }',
+        '    - { max_input_tokens: 20, input: "2", output: "2", cache_write: "2.5" }',
+      ),
+      '8: models.m.pricing.cache_read: expected a price here if the first tier has one, and only then',
+      '12: models.m.pricing.cache_write: expected a price here if the first tier has one, and only then',
+    ],
+    [
+      'a cache price of one band that the other does not have, or that is not half',
+      bands(
+        'input: "2", output: "4" }, off_peak: { input: "1", => input: "2", output: "4", cache_read: "0.2", cache_write: "2.5" }, off_peak: { input: "1", cache_write: "1.24", cache_write_long: "2",',
+      ),
+      '8: models.m.pricing.time_bands.off_peak.cache_read: missing, expected a price in both bands or in neither',
+      "8: models.m.pricing.time_bands.off_peak.cache_write: expected exactly half of the peak's cache_write",
+      '8: models.m.pricing.time_bands.peak.cache_write_long: missing, expected a price in both bands or in neither',
     ],
     [
       'a billing type of another workload',
@@ -693,6 +726,73 @@ models:
     expect(digestOf(`${text}  unpriced: { workload: chat }\n`)).toBe(digest);
     expect(digestOf(text.replace('"0.10"', '"0.11"'))).not.toBe(digest);
     expect(digestOf(text.replace('2026-11', '2026-12'))).not.toBe(digest);
+    expect(digestOf(text.replace('output: "1"', 'output: "1", cache_read: "0.1"'))).not.toBe(digest);
+  });
+
+  test('a price list without cache prices has the digest that it had before there were any', () => {
+    const every = `price_version: "2026-11"
+providers: { p: { adapter: sandbox } }
+models:
+  flat: { workload: chat, pricing: { billing_type: token, input: "0.15", output: "0.60", region: eu, note: Batch. } }
+  tiers:
+    workload: chat
+    pricing:
+      billing_type: token
+      input: "3"
+      output: "15"
+      input_token_tiers:
+        - { max_input_tokens: 200000, input: "3", output: "15" }
+        - { max_input_tokens: 1000000, input: "6", output: "22.50" }
+  bands:
+    workload: chat
+    pricing:
+      billing_type: token
+      time_bands: { timezone: UTC, off_peak_start: "16:30", off_peak_end: "00:30", peak: { name: Day, input: "2", output: "4" }, off_peak: { input: "1", output: "2" } }
+  image: { workload: image, sizes: { "1x1": 1k }, pricing: { billing_type: image, unit_price: "0.04", tier_rates: { 1k: "0.04" } } }
+  video: { workload: video, pricing: { billing_type: second, unit_price: "0.05", basis: { kind: video, rates: { 1k: "0.04" }, inputCap: null } } }
+`;
+    expect(good(every).digest).toBe('a2cadfdc1a11fe36012bbef37f430d5f5251d7983d0de65e74baab56fd21cc84');
+  });
+
+  test('cache prices are read in every form, and only those that are given', () => {
+    const priceOf = (pricing: string) => modelOf(good(chat(pricing)), 'm').price;
+    const usd = (units: bigint) => units * 10n ** 10n;
+    expect(
+      priceOf('{ billing_type: token, input: "1", output: "5", cache_read: "0.10", cache_write_long: "2" }'),
+    ).toEqual({
+      billingType: 'token',
+      form: 'flat',
+      rates: { input: usd(100n), output: usd(500n), cacheRead: usd(10n), cacheWriteLong: usd(200n) },
+      region: null,
+      note: null,
+    });
+    // The second tier has no price for reads, so there they cost as much as input.
+    expect(
+      priceOf(
+        '{ billing_type: token, input_token_tiers: [{ max_input_tokens: 1, input: "1", output: "1", cache_read: "0.1" }, { max_input_tokens: 2, input: "2", output: "2", cache_write: "2.5" }] }',
+      ),
+    ).toMatchObject({
+      headline: null,
+      inputTokenTiers: [
+        { maxInputTokens: 1, input: usd(100n), output: usd(100n), cacheRead: usd(10n) },
+        { maxInputTokens: 2, input: usd(200n), output: usd(200n), cacheWrite: usd(250n) },
+      ],
+    });
+    expect(
+      modelOf(
+        good(
+          bands(
+            'input: "2", output: "4" }, off_peak: { input: "1", => input: "2", output: "4", cache_read: "0.2" }, off_peak: { input: "1", cache_read: "0.1",',
+          ),
+        ),
+        'm',
+      ).price,
+    ).toMatchObject({
+      timeBands: {
+        peak: { name: 'Day', input: usd(200n), output: usd(400n), cacheRead: usd(20n) },
+        offPeak: { input: usd(100n), output: usd(200n), cacheRead: usd(10n) },
+      },
+    });
   });
 });
 
