@@ -1,4 +1,7 @@
-/** Reads the `pricing` of a model in the catalogue: the contract's pricing fields, decimals as quoted strings. */
+/**
+ * Reads the `pricing` of a model in the catalogue, and the `cost` of its providers: the contract's pricing fields, decimals
+ * as quoted strings.
+ */
 import { z } from 'zod';
 import { type Money, parseMoney } from '../lib/money.ts';
 import { type CacheField, cacheFields } from '../pricing/present.ts';
@@ -12,6 +15,7 @@ import type {
   TokenRates,
 } from '../pricing/price.ts';
 import {
+  faultsOf,
   field,
   fields,
   listOf,
@@ -23,6 +27,7 @@ import {
   readWith,
   report,
   wholeNumber,
+  withoutValue,
 } from './fields.ts';
 
 const decimalExpectation = 'a decimal in quotes such as "0.15"';
@@ -212,6 +217,22 @@ export const pricing = billingType.transform((wire, context): Price => {
   const schemas = { token: tokenPricing, image: imagePricing, second: secondPricing };
   return readWith<Price>(schemas[wire.billing_type], wire, context);
 });
+
+/**
+ * What a provider charges the operator: like `pricing`, but the billing type may be left out. A cost is nobody else's
+ * business, and faults are logged, so they do not repeat it.
+ */
+export const providerCost = z.unknown().transform((input, context): Price => {
+  const result = pricing.safeParse(withBillingType(input));
+  if (result.success) return result.data;
+  for (const { path, message } of faultsOf(result.error)) report(context, path, withoutValue(message));
+  return z.NEVER;
+});
+
+function withBillingType(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null || 'billing_type' in input) return input;
+  return { ...input, billing_type: 'unit_price' in input ? 'image' : 'token' };
+}
 
 type RatesWire = Readonly<{ input: Money; output: Money }> &
   Readonly<{ [Name in CacheField]?: Money | undefined }>;

@@ -23,7 +23,8 @@ models:
     max_output_tokens: 16384
     capabilities: [text_input, image_input, text_output, streaming, function_calling, structured_output]
     pricing: { billing_type: token, input: "0.15", output: "0.60" }
-    providers: [here]
+    # What the operator pays is not in any response: the tests compare whole models.
+    providers: [{ provider: here, cost: { input: "0.0123", output: "0.0456" } }]
   tiered:
     workload: chat
     created: 2025-01-01

@@ -9,7 +9,7 @@ import {
   type ModelAccess,
   resolveModel,
 } from '../../src/models/access.ts';
-import { parseCatalog, priceListOf } from '../../src/models/catalog.ts';
+import { parseCatalog } from '../../src/models/catalog.ts';
 import type { Catalog, Model } from '../../src/models/model.ts';
 import { presentModel } from '../../src/models/present.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
@@ -260,6 +260,27 @@ describe('a fault is named with its line, its place and what was expected', () =
       '8: models.m.pricing.time_bands.off_peak.cache_read: missing, expected a price in both bands or in neither',
       "8: models.m.pricing.time_bands.off_peak.cache_write: expected exactly half of the peak's cache_write",
       '8: models.m.pricing.time_bands.peak.cache_write_long: missing, expected a price in both bands or in neither',
+    ],
+    [
+      'costs that are wrong, without repeating them',
+      withModel(
+        'workload: chat',
+        'providers:',
+        '  - { provider: openai, cost: { input: 0.1234, output: "1e3", cache_read: "-0.5", price: "7" } }',
+        '  - { provider: backup, cost: "0.1234" }',
+      ),
+      `9: models.m.providers[0].cost.input: expected ${decimal}`,
+      `9: models.m.providers[0].cost.output: expected ${decimal}`,
+      '9: models.m.providers[0].cost.cache_read: expected a price that is not negative',
+      '9: models.m.providers[0].cost.price: unknown field, expected one of billing_type, unit, input, output, cache_read, cache_write, cache_write_long, input_token_tiers, time_bands, currency, region, note',
+      '10: models.m.providers[1].cost: expected a mapping such as { billing_type: token, input: "0.15", output: "0.60" }',
+    ],
+    [
+      'a cost of another billing type than the price, and one without a price for every size',
+      withModel('workload: chat', 'providers: [{ provider: openai, cost: { unit_price: "1" } }]') +
+        '  n: { workload: image, sizes: { "1x1": 1k, "2x2": 2k, "3x3": 2k, "4x4": ~ }, providers: [{ provider: openai, cost: { unit_price: "1", tier_rates: { 1k: "1" } } }] }\n',
+      '8: models.m.providers[0].cost.billing_type: expected token for the workload chat, got "image"',
+      '9: models.n.providers[0].cost.tier_rates: missing the tier 2k, which a size names',
     ],
     [
       'a billing type of another workload',
@@ -581,7 +602,7 @@ describe('a good catalogue', () => {
       ownedBy: 'backup',
       maker: null,
       price: null,
-      routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null }],
+      routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null, cost: null }],
       maxImages: 0,
       imageTokens: { low: 16_000, high: 16_000 },
       unsupportedParameters: new Set(),
@@ -622,12 +643,12 @@ models:
       ownedBy: 'one',
       maker: 'Example Labs',
       unsupportedParameters: new Set(['temperature']),
-      routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3 }],
+      routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3, cost: null }],
     });
     const image = modelOf(catalog, 'b');
     // The label is not a month, and there is only one provider to choose from.
     expect(image.createdSeconds).toBe(Date.UTC(2026, 0, 1) / 1000);
-    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null }]);
+    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null, cost: null }]);
     expect(image.maxImages).toBe(1);
     expect(image.sizes).toEqual(new Map([['512x512', null]]));
     expect(image.capabilities.textInput).toBe(false);
@@ -682,7 +703,7 @@ models:
     for (const price of prices) {
       expect(good(withModel('workload: chat', ...price.trimEnd().split('\n'))).models.size).toBe(1);
     }
-    expect(prices).toHaveLength(2);
+    expect(prices).toHaveLength(4);
   });
 
   test('names that mean something to JavaScript or YAML are only names', () => {
@@ -706,93 +727,6 @@ models:
     );
     expect(catalog.models.get('toString')).toBeUndefined();
     expect('sizes' in {}).toBe(false);
-  });
-
-  test('the price list has a digest of the prices and the label, and of nothing else', () => {
-    const text = withModel(
-      'workload: chat',
-      'pricing: { billing_type: token, input: "0.10", output: "1" }',
-      'providers: [openai]',
-    );
-    const { version, digest, content } = priceListOf(good(text));
-    expect(version).toBe('2026-11');
-    expect(digest).toMatch(/^[0-9a-f]{64}$/);
-    expect(JSON.stringify(content)).toBe(
-      '{"price_version":"2026-11","models":[{"id":"m","pricing":{"currency":"USD","input":"0.1","output":"1","unit_price":null,' +
-        '"unit":"per_1m_tokens","billing_type":"token","price_version":"2026-11"}}]}',
-    );
-    const digestOf = (changed: string) => priceListOf(good(changed)).digest;
-    expect(digestOf(text.replace('"0.10"', '"0.1"').replace('[openai]', '[backup]'))).toBe(digest);
-    expect(digestOf(`${text}  unpriced: { workload: chat }\n`)).toBe(digest);
-    expect(digestOf(text.replace('"0.10"', '"0.11"'))).not.toBe(digest);
-    expect(digestOf(text.replace('2026-11', '2026-12'))).not.toBe(digest);
-    expect(digestOf(text.replace('output: "1"', 'output: "1", cache_read: "0.1"'))).not.toBe(digest);
-  });
-
-  test('a price list without cache prices has the digest that it had before there were any', () => {
-    const every = `price_version: "2026-11"
-providers: { p: { adapter: sandbox } }
-models:
-  flat: { workload: chat, pricing: { billing_type: token, input: "0.15", output: "0.60", region: eu, note: Batch. } }
-  tiers:
-    workload: chat
-    pricing:
-      billing_type: token
-      input: "3"
-      output: "15"
-      input_token_tiers:
-        - { max_input_tokens: 200000, input: "3", output: "15" }
-        - { max_input_tokens: 1000000, input: "6", output: "22.50" }
-  bands:
-    workload: chat
-    pricing:
-      billing_type: token
-      time_bands: { timezone: UTC, off_peak_start: "16:30", off_peak_end: "00:30", peak: { name: Day, input: "2", output: "4" }, off_peak: { input: "1", output: "2" } }
-  image: { workload: image, sizes: { "1x1": 1k }, pricing: { billing_type: image, unit_price: "0.04", tier_rates: { 1k: "0.04" } } }
-  video: { workload: video, pricing: { billing_type: second, unit_price: "0.05", basis: { kind: video, rates: { 1k: "0.04" }, inputCap: null } } }
-`;
-    expect(good(every).digest).toBe('a2cadfdc1a11fe36012bbef37f430d5f5251d7983d0de65e74baab56fd21cc84');
-  });
-
-  test('cache prices are read in every form, and only those that are given', () => {
-    const priceOf = (pricing: string) => modelOf(good(chat(pricing)), 'm').price;
-    const usd = (units: bigint) => units * 10n ** 10n;
-    expect(
-      priceOf('{ billing_type: token, input: "1", output: "5", cache_read: "0.10", cache_write_long: "2" }'),
-    ).toEqual({
-      billingType: 'token',
-      form: 'flat',
-      rates: { input: usd(100n), output: usd(500n), cacheRead: usd(10n), cacheWriteLong: usd(200n) },
-      region: null,
-      note: null,
-    });
-    // The second tier has no price for reads, so there they cost as much as input.
-    expect(
-      priceOf(
-        '{ billing_type: token, input_token_tiers: [{ max_input_tokens: 1, input: "1", output: "1", cache_read: "0.1" }, { max_input_tokens: 2, input: "2", output: "2", cache_write: "2.5" }] }',
-      ),
-    ).toMatchObject({
-      headline: null,
-      inputTokenTiers: [
-        { maxInputTokens: 1, input: usd(100n), output: usd(100n), cacheRead: usd(10n) },
-        { maxInputTokens: 2, input: usd(200n), output: usd(200n), cacheWrite: usd(250n) },
-      ],
-    });
-    expect(
-      modelOf(
-        good(
-          bands(
-            'input: "2", output: "4" }, off_peak: { input: "1", => input: "2", output: "4", cache_read: "0.2" }, off_peak: { input: "1", cache_read: "0.1",',
-          ),
-        ),
-        'm',
-      ).price,
-    ).toMatchObject({
-      timeBands: {
-        peak: { name: 'Day', input: usd(200n), output: usd(400n), cacheRead: usd(20n) },
-        offPeak: { input: usd(100n), output: usd(200n), cacheRead: usd(10n) },
-      },
-    });
   });
 });
 
