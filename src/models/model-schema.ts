@@ -151,7 +151,7 @@ export function modelOf(
     ownedBy: wire.owned_by ?? routes[0]?.providerId ?? 'unknown',
     maker: wire.maker ?? null,
     workload: wire.workload,
-    createdSeconds: wire.created ?? secondsOfDate(`${priceVersion}-01`) ?? Date.UTC(2026, 0, 1) / 1000,
+    createdSeconds: wire.created ?? secondsOfMonth(priceVersion) ?? Date.UTC(2026, 0, 1) / 1000,
     enabled: wire.enabled ?? true,
     contextWindow: wire.context_window ?? null,
     maxOutputTokens: wire.max_output_tokens ?? null,
@@ -294,6 +294,12 @@ function defaultRoutes(
   return provider === undefined
     ? []
     : [{ providerId: provider, upstreamModel: model, weight: null, cost: null }];
+}
+
+/** Of a label that is a month or a day. */
+function secondsOfMonth(label: string): number | null {
+  const [, month] = /^(\d{4}-\d\d)(?:-\d\d)?$/.exec(label) ?? [];
+  return month === undefined ? null : secondsOfDate(`${month}-01`);
 }
 
 function secondsOfDate(text: string): number | null {

@@ -30,7 +30,7 @@ export function chargedAsInputIn(catalog: Catalog): readonly string[] {
     return missing.length === 0
       ? []
       : [
-          `${id} has no ${missing.join(', ')}: such tokens are charged as input, although the provider has a price for them.`,
+          `${id} has no ${missing.join(', ')}: such tokens are charged as input. Its vendor has cache prices.`,
         ];
   });
 }

@@ -333,7 +333,7 @@ test('the ledger cannot be rewritten', async () => {
 });
 
 test('catalog check', async () => {
-  expect(await tollgateJson(['catalog', 'check'], {})).toMatchObject({ ok: true, models: 46 });
+  expect(await tollgateJson(['catalog', 'check'], {})).toMatchObject({ ok: true, models: 75 });
   const cheap = writeCatalog(`price_version: "1"
 providers: { google: { adapter: google, base_url: https://generativelanguage.googleapis.com/v1beta } }
 models:
@@ -345,7 +345,7 @@ models:
     stdout:
       'The catalogue is valid: 1 models, 1 providers, price version 1.\n' +
       'Warning: cheap can be sold below its cost at google: input is sold at 1 and costs 2.\n' +
-      'cheap has no cache_read: such tokens are charged as input, although the provider has a price for them.\n',
+      'cheap has no cache_read: such tokens are charged as input. Its vendor has cache prices.\n',
   });
   expect(await tollgateJson(['catalog', 'check', cheap], {})).toMatchObject({
     ok: true,

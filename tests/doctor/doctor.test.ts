@@ -372,7 +372,7 @@ describe('providers', () => {
   test('of the demo: two models have an endpoint, and the keys that are not set take one short line', async () => {
     const found = await findings();
     const textOf = (what: string) => found.find((finding) => finding.about === what)?.text;
-    expect(textOf('catalogue')).toStartWith('2 of 46 models can be called');
+    expect(textOf('catalogue')).toStartWith('2 of 75 models can be called');
     expect(textOf('provider keys')).toBe(
       'Not set for openai (OPENAI_API_KEY), anthropic (ANTHROPIC_API_KEY) and 8 more.',
     );

@@ -686,6 +686,16 @@ models:
     });
   });
 
+  test.each([
+    ['2026-11', Date.UTC(2026, 10, 1)],
+    ['2026-11-16', Date.UTC(2026, 10, 1)],
+    ['2026-13', Date.UTC(2026, 0, 1)],
+    ['2026-11-16b', Date.UTC(2026, 0, 1)],
+  ])('a model without a date is as old as the month of the price version %s', (label, created) => {
+    const { createdSeconds } = modelOf(good(withModel('workload: chat').replace('2026-11', label)), 'm');
+    expect(createdSeconds).toBe(created / 1000);
+  });
+
   test('weights are told apart from none, because one of them changes how the list is read', () => {
     const { routes } = modelOf(
       good(withModel('workload: chat', 'providers: [openai, { provider: backup, weight: 1 }]')),

@@ -100,9 +100,7 @@ test.each([
   expect(chargedAsInputIn(catalog)).toEqual(
     missing === null
       ? []
-      : [
-          `m has no ${missing}: such tokens are charged as input, although the provider has a price for them.`,
-        ],
+      : [`m has no ${missing}: such tokens are charged as input. Its vendor has cache prices.`],
   );
 });
 
