@@ -55,16 +55,7 @@ function presentPriceWith<Decimal>(
   price: Price,
   priceVersion: string,
 ): PublicPricing<Decimal> {
-  const rates = (from: TokenRates): PublicRates<Decimal> => ({
-    input: decimal(from.input),
-    output: decimal(from.output),
-    ...Object.fromEntries(
-      cacheFields.flatMap(([name, rate]) => {
-        const { [rate]: given } = from;
-        return given === undefined ? [] : [[name, decimal(given)]];
-      }),
-    ),
-  });
+  const rates = (from: TokenRates) => presentRates(decimal, from);
   // fromEntries defines each key as data, so that a tier named __proto__ is a tier like any other.
   const byTier = (from: ReadonlyMap<string, Money>) =>
     Object.fromEntries([...from].map(([tier, rate]) => [tier, decimal(rate)]));
@@ -126,6 +117,14 @@ function presentPriceWith<Decimal>(
           inputCap: basis.inputCap === null ? null : decimal(basis.inputCap),
         };
   }
+}
+
+function presentRates<Decimal>(decimal: (money: Money) => Decimal, rates: TokenRates): PublicRates<Decimal> {
+  const cached = cacheFields.flatMap(([name, rate]) => {
+    const { [rate]: given } = rates;
+    return given === undefined ? [] : [[name, decimal(given)]];
+  });
+  return { input: decimal(rates.input), output: decimal(rates.output), ...Object.fromEntries(cached) };
 }
 
 /** The one set of rates that stands for the whole price: as given, else the first tier's or the peak's. */
