@@ -96,11 +96,8 @@ export const others: readonly Equivalent[] = [
   },
   {
     file: 'src/pricing/cost.ts',
-    within: 'higher',
-    changes: [
-      'input: one.input ⟦> → >=⟧ other.input ? one.input : other.input,',
-      'output: one.output ⟦> → >=⟧ other.output ? one.output : other.output,',
-    ],
+    within: 'largest',
+    changes: ['return one ⟦> → >=⟧ other ? one : other;'],
     reason: 'Of two equal values either is the right one.',
   },
   {
@@ -111,8 +108,10 @@ export const others: readonly Equivalent[] = [
   },
   {
     file: 'src/pricing/cost.ts',
-    within: 'isOffPeak',
-    changes: ['return start ⟦< → <=⟧ end ? start <= time && time < end : start <= time || time < end;'],
+    within: 'bandAtTime',
+    changes: [
+      'const isOffPeak = start ⟦< → <=⟧ end ? start <= time && time < end : start <= time || time < end;',
+    ],
     reason: 'The catalogue refuses a band that starts when it ends.',
   },
   {
