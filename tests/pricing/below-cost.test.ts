@@ -77,6 +77,19 @@ describe('soldBelowCost', () => {
     expect(soldBelowCost(price, cost)).toMatchObject([
       { meter: 'input', price: usd('2'), cost: usd('9'), fromInputTokens: 301 },
     ]);
+    // The dearest tier is not always the one that loses the most, and of equal ones the first is named.
+    expect(
+      soldBelowCost(
+        tiers([100, flat('1', '2')], [200, flat('9', '2')]),
+        tiers([100, flat('3', '2')], [200, flat('10', '2')]),
+      ),
+    ).toMatchObject([{ meter: 'input', price: usd('1'), cost: usd('3'), fromInputTokens: 0 }]);
+    expect(
+      soldBelowCost(
+        tiers([100, flat('1', '2')], [200, flat('1', '2')]),
+        tiers([50, flat('1', '2')], [200, flat('2', '2')]),
+      ),
+    ).toMatchObject([{ meter: 'input', fromInputTokens: 51 }]);
     expect(soldBelowCost(tiers([100, flat('2', '2')], [200, flat('3', '2')]), flat('2', '2'))).toEqual([]);
     expect(soldBelowCost(flat('2', '2'), tiers([100, flat('2', '2')], [200, flat('3', '2')]))).toMatchObject([
       { meter: 'input', fromInputTokens: 101 },
@@ -118,7 +131,14 @@ describe('soldBelowCost', () => {
     const price = image('0.04', { '1k': '0.04', '2k': '0.08' });
     expect(soldBelowCost(price, image('0.04', { '1k': '0.04', '2k': '0.08' }))).toEqual([]);
     expect(soldBelowCost(price, image('0.05', { '1k': '0.03', '2k': '0.1' }))).toMatchObject([
-      { meter: 'unit', unitTier: '2k', price: usd('0.08'), cost: usd('0.1') },
+      {
+        meter: 'unit',
+        unitTier: '2k',
+        price: usd('0.08'),
+        cost: usd('0.1'),
+        isChargedAsInput: false,
+        fromInputTokens: 0,
+      },
     ]);
     expect(soldBelowCost(price, image('0.05', null))).toMatchObject([{ unitTier: null, cost: usd('0.05') }]);
   });

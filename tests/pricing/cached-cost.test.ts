@@ -101,6 +101,25 @@ test.each([
 test('a rate is held for in whole units per token, because each kind of input is rounded on its own', () => {
   const fine = flat({ input: usd('0.0000001'), output: 0n, cacheRead: usd('0.0000001') });
   expect(highestTokenRates(fine, 10, 'none').input).toBe(usd('0.000001'));
+  const justAbove = flat({ input: usd('0.000001000001'), output: 0n });
+  expect(highestTokenRates(justAbove, 10, 'none').input).toBe(usd('0.000002'));
+});
+
+test('nothing is held for what is free, whatever can be written', () => {
+  const free = { input: 0n, output: 0n };
+  const tiers: TokenPrice = {
+    billingType: 'token',
+    form: 'tiers',
+    headline: null,
+    inputTokenTiers: [
+      { maxInputTokens: 10, ...free },
+      { maxInputTokens: 20, ...free },
+    ],
+    ...remarks,
+  };
+  for (const price of [flat(free), tiers])
+    for (const writes of ['none', 'short', 'long'] as const)
+      expect(highestTokenRates(price, 20, writes)).toEqual(free);
 });
 
 describe('properties', () => {

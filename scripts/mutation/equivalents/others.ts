@@ -95,6 +95,20 @@ export const others: readonly Equivalent[] = [
     reason: 'BigInt rejects whatever has an n in it, and then the line is no settlement either.',
   },
   {
+    file: 'src/pricing/below-cost.ts',
+    within: 'inputsToCompare',
+    changes: [
+      '? ⟦price.inputTokenTiers.slice(0, -1) → price.inputTokenTiers⟧.map(({ maxInputTokens }) => maxInputTokens + 1)',
+    ],
+    reason: 'The last tier covers what is above it, so comparing there again finds nothing new.',
+  },
+  {
+    file: 'src/pricing/cost.ts',
+    within: 'lowestCost',
+    changes: ['return costAtRates({ input: cacheRead ⟦< → <=⟧ input ? cacheRead : input, output }, meters);'],
+    reason: 'Of two equal values either is the right one.',
+  },
+  {
     file: 'src/pricing/cost.ts',
     within: 'largest',
     changes: ['return one ⟦> → >=⟧ other ? one : other;'],
