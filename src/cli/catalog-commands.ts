@@ -4,11 +4,12 @@ import { explainFileError } from '../lib/file-error.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { rootFolder } from '../lib/root-folder.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
+import { chargedAsInputIn, soldBelowCostIn } from '../models/review.ts';
 import type { LocalCommand } from './command.ts';
 
 const check: LocalCommand = {
   name: 'catalog check',
-  summary: 'Check a catalogue file and list every problem.',
+  summary: 'Check a catalogue file: list every problem, and what may be sold below cost.',
   positionals: ['[FILE]'],
   runLocally: async (config, words) => {
     const [given] = words.positionals;
@@ -18,9 +19,19 @@ const check: LocalCommand = {
       return { json: { ok: false, problems }, text: problems.join('\n'), exitCode: 1 };
     }
     const { priceVersion, models, providers } = result.catalog;
+    const warnings = soldBelowCostIn(result.catalog);
+    const notes = chargedAsInputIn(result.catalog);
+    const summary = `The catalogue is valid: ${models.size} models, ${providers.size} providers, price version ${priceVersion}.`;
     return {
-      json: { ok: true, price_version: priceVersion, models: models.size, providers: providers.size },
-      text: `The catalogue is valid: ${models.size} models, ${providers.size} providers, price version ${priceVersion}.`,
+      json: {
+        ok: true,
+        price_version: priceVersion,
+        models: models.size,
+        providers: providers.size,
+        warnings,
+        notes,
+      },
+      text: [summary, ...warnings.map((warning) => `Warning: ${warning}`), ...notes].join('\n'),
     };
   },
 };

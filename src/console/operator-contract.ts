@@ -115,6 +115,8 @@ export type CatalogStatus = {
   digest: string;
   /** Why the current file was not loaded; null when it was. */
   error: { message: string; at: string } | null;
+  /** One sentence for each provider of a model that can be sold below cost, at most 100. */
+  warnings: string[];
   providers: number;
   models: {
     id: string;

@@ -5,6 +5,7 @@ import { callableModels, hasEndpoint } from '../models/access.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import type { Adapter, Catalog, Provider } from '../models/model.ts';
 import { readProviderKey } from '../models/provider-key.ts';
+import { soldBelowCostIn } from '../models/review.ts';
 import { codeOf, type Finding, good, problem, warning } from './finding.ts';
 
 const maxProblems = 10;
@@ -22,12 +23,9 @@ export async function examineCatalog(
 ): Promise<Finding[]> {
   const { result, isRead } = await readCatalogFile(catalogFile);
   if (!result.ok) {
-    const shown = result.problems.slice(0, maxProblems).join('\n');
-    const rest =
-      result.problems.length > maxProblems ? `\nand ${result.problems.length - maxProblems} more` : '';
     // The message about a missing file ends with what to do.
     const remedy = isRead ? 'Correct the file and check it: tollgate catalog check' : null;
-    return [problem('catalogue', `${shown}${rest}`, remedy)];
+    return [problem('catalogue', linesOf(result.problems), remedy)];
   }
   const { catalog } = result;
   const keys = readKeys(catalog, secret);
@@ -44,6 +42,7 @@ export async function examineCatalog(
     );
   return [
     judgeModels(catalog, callable),
+    ...judgePrices(catalog),
     ...keys.problems,
     ...missingKeys(
       providers.filter((provider) => !isProviderConfigured(provider) && !keys.unusable.has(provider.id)),
@@ -60,6 +59,23 @@ function judgeModels({ models, priceVersion }: Catalog, callable: number): Findi
     `${text}.`,
     'A model needs a price, enabled: true, and a provider whose key is set.',
   );
+}
+
+function judgePrices(catalog: Catalog): Finding[] {
+  const warnings = soldBelowCostIn(catalog);
+  if (warnings.length === 0) return [];
+  return [
+    warning(
+      'prices',
+      linesOf(warnings),
+      'Raise the price or correct the cost of these models in the catalogue.',
+    ),
+  ];
+}
+
+function linesOf(texts: readonly string[]): string {
+  const rest = texts.length - maxProblems;
+  return [...texts.slice(0, maxProblems), ...(rest > 0 ? [`and ${rest} more`] : [])].join('\n');
 }
 
 /** A key whose file cannot be read, or that cannot be the provider's, is a separate problem. */

@@ -85,19 +85,30 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
 
 type PriceListContent = {
   price_version: string;
-  models: { id: string; pricing: PublicPricing<string> }[];
+  models: {
+    id: string;
+    pricing: PublicPricing<string>;
+    /** What providers charge the operator; absent when the catalogue does not say. Never public. */
+    costs?: { provider: string; cost: PublicPricing<string> }[];
+  }[];
 };
 
-/** What to store so that a past charge can be explained: every price, decimals as strings, ordered by ID. */
+/** What to store so that a past charge and its cost can be explained: decimals as strings, ordered by ID. */
 export function priceListOf(catalog: Catalog): PriceList & Readonly<{ content: PriceListContent }> {
   const content = priceContentOf(catalog.priceVersion, catalog.models);
   return { version: catalog.priceVersion, digest: catalog.digest, content };
 }
 
 function priceContentOf(version: string, models: ReadonlyMap<string, Model>): PriceListContent {
-  const priced = [...models.values()].flatMap(({ id, price }) =>
-    price === null ? [] : [{ id, pricing: presentPriceAsText(price, version) }],
-  );
+  const priced = [...models.values()].flatMap(({ id, price, routes }) => {
+    if (price === null) return [];
+    const costs = routes
+      .flatMap(({ providerId, cost }) =>
+        cost === null ? [] : [{ provider: providerId, cost: presentPriceAsText(cost, version) }],
+      )
+      .toSorted((one, other) => (one.provider < other.provider ? -1 : 1));
+    return [{ id, pricing: presentPriceAsText(price, version), ...(costs.length === 0 ? {} : { costs }) }];
+  });
   return { price_version: version, models: priced.toSorted((one, other) => (one.id < other.id ? -1 : 1)) };
 }
 

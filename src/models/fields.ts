@@ -124,6 +124,12 @@ export function mismatch(expected: string, input: unknown): string {
     : `expected ${expected}, got ${describe(input)}`;
 }
 
+/** What `mismatch` expected, without what was there instead. */
+export function withoutValue(message: string): string {
+  const [expected = message] = message.split(', got ');
+  return expected;
+}
+
 function describe(input: unknown): string {
   if (input === null) return 'nothing';
   if (typeof input === 'string') return JSON.stringify(input.length > 60 ? `${input.slice(0, 60)}…` : input);

@@ -1,7 +1,8 @@
 /** Reads a model of the catalogue. */
 import type { z } from 'zod';
 import { parseTime } from '../lib/calendar.ts';
-import type { BillingType } from '../pricing/price.ts';
+import type { BillingType, Price } from '../pricing/price.ts';
+import type { Path } from './catalog-yaml.ts';
 import {
   faultsOf,
   field,
@@ -19,7 +20,7 @@ import {
   withoutRepeats,
 } from './fields.ts';
 import { type ImageTokens, type Model, type ModelRoute, type Workload, workloads } from './model.ts';
-import { pricing, tierName } from './pricing-schema.ts';
+import { pricing, providerCost, tierName } from './pricing-schema.ts';
 import { unsupportedParameters } from './provider-schema.ts';
 
 // No comma, because lists of model IDs are comma-separated; no space or control character, because IDs are logged.
@@ -123,6 +124,7 @@ export function modelSchema(providerIds: readonly string[]) {
   }).transform((wire, context) => {
     checkWorkload(wire, context);
     checkSizesAndPrice(wire, context);
+    checkCosts(wire, context);
     const capabilities = new Set(wire.capabilities ?? defaultCapabilities[wire.workload]);
     if (wire.image_tokens !== undefined && !capabilities.has('image_input'))
       report(context, ['image_tokens'], 'only a model with the capability image_input is sent images');
@@ -149,7 +151,7 @@ export function modelOf(
     ownedBy: wire.owned_by ?? routes[0]?.providerId ?? 'unknown',
     maker: wire.maker ?? null,
     workload: wire.workload,
-    createdSeconds: wire.created ?? secondsOfDate(`${priceVersion}-01`) ?? Date.UTC(2026, 0, 1) / 1000,
+    createdSeconds: wire.created ?? secondsOfMonth(priceVersion) ?? Date.UTC(2026, 0, 1) / 1000,
     enabled: wire.enabled ?? true,
     contextWindow: wire.context_window ?? null,
     maxOutputTokens: wire.max_output_tokens ?? null,
@@ -188,24 +190,20 @@ function checkWorkload(
   }
 }
 
-type SizesAndPrice = Readonly<{
+type PricedWire = Readonly<{
   workload: Workload;
   sizes?: ReadonlyMap<string, string | null> | undefined;
-  pricing?: z.infer<typeof pricing> | undefined;
+  pricing?: Price | undefined;
+  providers?: readonly RouteEntry[] | undefined;
 }>;
 
-function checkSizesAndPrice(wire: SizesAndPrice, context: z.core.$RefinementCtx): void {
+function checkSizesAndPrice(wire: PricedWire, context: z.core.$RefinementCtx): void {
   const { workload, sizes: given, pricing: price } = wire;
   if (workload === 'image' && given === undefined) {
     const expected = 'the sizes that an image model offers, such as { "1024x1024": 1k }';
     report(context, ['sizes'], mismatch(expected, undefined));
   }
-  if (price === undefined) return;
-  if (price.billingType !== billingTypes[workload]) {
-    const message = `expected ${billingTypes[workload]} for the workload ${workload}, got "${price.billingType}"`;
-    report(context, ['pricing', 'billing_type'], message);
-    return;
-  }
+  if (price === undefined || !hasBillingType(price, workload, ['pricing'], context)) return;
   if (price.billingType !== 'image') return;
   const tiers = price.tierRates;
   const known = tiers === null ? 'there is no tier_rates' : `one of ${[...tiers.keys()].join(', ')}`;
@@ -213,6 +211,35 @@ function checkSizesAndPrice(wire: SizesAndPrice, context: z.core.$RefinementCtx)
     if (tier !== null && !tiers?.has(tier))
       report(context, ['sizes', name], `expected a tier of pricing.tier_rates (${known}), got "${tier}"`);
   }
+}
+
+/** A cost says what every request costs that the price charges. */
+function checkCosts({ workload, sizes: given, providers }: PricedWire, context: z.core.$RefinementCtx): void {
+  providers?.forEach(({ cost }, index) => {
+    const path = ['providers', index, 'cost'];
+    if (cost === null || !hasBillingType(cost, workload, path, context)) return;
+    if (cost.billingType !== 'image') return;
+    for (const tier of new Set(given?.values())) {
+      if (tier !== null && !cost.tierRates?.has(tier))
+        report(context, [...path, 'tier_rates'], `missing the tier ${tier}, which a size names`);
+    }
+  });
+}
+
+function hasBillingType(
+  { billingType }: Price,
+  workload: Workload,
+  path: Path,
+  context: z.core.$RefinementCtx,
+): boolean {
+  const expected = billingTypes[workload];
+  if (billingType !== expected)
+    report(
+      context,
+      [...path, 'billing_type'],
+      `expected ${expected} for the workload ${workload}, got "${billingType}"`,
+    );
+  return billingType === expected;
 }
 
 type RouteEntry = Omit<ModelRoute, 'upstreamModel'> & Readonly<{ upstreamModel: string | null }>;
@@ -226,18 +253,24 @@ function routesSchema(providerIds: readonly string[]) {
     provider: known,
     upstream_model: plainText(200).optional(),
     weight: wholeNumber(1, 1000).optional(),
+    cost: providerCost.optional(),
   });
   const route = field<unknown>((input) => ({ value: input })).transform((input, context): RouteEntry => {
     const result = detailed.safeParse(typeof input === 'string' ? { provider: input } : input);
     if (result.success) {
-      const { provider, upstream_model, weight } = result.data;
-      return { providerId: provider, upstreamModel: upstream_model ?? null, weight: weight ?? null };
+      const { provider, upstream_model, weight, cost } = result.data;
+      return {
+        providerId: provider,
+        upstreamModel: upstream_model ?? null,
+        weight: weight ?? null,
+        cost: cost ?? null,
+      };
     }
     for (const fault of faultsOf(result.error)) {
       // The short form has no field to point at.
       report(context, typeof input === 'string' ? [] : fault.path, fault.message);
     }
-    return { providerId: '', upstreamModel: null, weight: null };
+    return { providerId: '', upstreamModel: null, weight: null, cost: null };
   });
   return listOf('providers', route).transform((routes, context) => {
     routes.forEach((one, index) => {
@@ -258,7 +291,15 @@ function defaultRoutes(
   const provider =
     providerIds.find((candidate) => candidate === owner) ??
     (providerIds.length === 1 ? providerIds[0] : undefined);
-  return provider === undefined ? [] : [{ providerId: provider, upstreamModel: model, weight: null }];
+  return provider === undefined
+    ? []
+    : [{ providerId: provider, upstreamModel: model, weight: null, cost: null }];
+}
+
+/** Of a label that is a month or a day. */
+function secondsOfMonth(label: string): number | null {
+  const [, month] = /^(\d{4}-\d\d)(?:-\d\d)?$/.exec(label) ?? [];
+  return month === undefined ? null : secondsOfDate(`${month}-01`);
 }
 
 function secondsOfDate(text: string): number | null {

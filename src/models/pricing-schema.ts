@@ -1,6 +1,10 @@
-/** Reads the `pricing` of a model in the catalogue: the contract's pricing fields, decimals as quoted strings. */
+/**
+ * Reads the `pricing` of a model in the catalogue, and the `cost` of its providers: the contract's pricing fields, decimals
+ * as quoted strings.
+ */
 import { z } from 'zod';
 import { type Money, parseMoney } from '../lib/money.ts';
+import { type CacheField, cacheFields } from '../pricing/present.ts';
 import type {
   ImagePrice,
   InputTokenTier,
@@ -11,6 +15,7 @@ import type {
   TokenRates,
 } from '../pricing/price.ts';
 import {
+  faultsOf,
   field,
   fields,
   listOf,
@@ -22,6 +27,7 @@ import {
   readWith,
   report,
   wholeNumber,
+  withoutValue,
 } from './fields.ts';
 
 const decimalExpectation = 'a decimal in quotes such as "0.15"';
@@ -55,7 +61,13 @@ const timezone = field<string>((input) =>
 );
 const timeOfDay = matching(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time of day such as "16:30"');
 
-const rates = { input: decimal, output: decimal };
+const cacheRates = {
+  cache_read: decimal.optional(),
+  cache_write: decimal.optional(),
+  cache_write_long: decimal.optional(),
+};
+const rates = { input: decimal, output: decimal, ...cacheRates };
+const rateFields = ['input', 'output', ...cacheFields.map(([name]) => name)] as const;
 const remarks = {
   currency: oneOf('USD').optional(),
   region: plainText(100).optional(),
@@ -75,24 +87,32 @@ const timeBands = fields({
       ['off_peak_end'],
       `expected another time than off_peak_start, got "${wire.off_peak_end}"`,
     );
-  for (const side of ['input', 'output'] as const)
-    if (wire.off_peak[side] * 2n !== wire.peak[side])
-      report(context, ['off_peak', side], `expected exactly half of the peak's ${side}`);
+  for (const name of rateFields) {
+    const { [name]: peak } = wire.peak;
+    const { [name]: offPeak } = wire.off_peak;
+    if (peak !== undefined && offPeak !== undefined && offPeak * 2n !== peak)
+      report(context, ['off_peak', name], `expected exactly half of the peak's ${name}`);
+    if ((peak === undefined) !== (offPeak === undefined))
+      report(
+        context,
+        [peak === undefined ? 'peak' : 'off_peak', name],
+        'missing, expected a price in both bands or in neither',
+      );
+  }
   return {
     timezone: wire.timezone,
     offPeakStart: wire.off_peak_start,
     offPeakEnd: wire.off_peak_end,
-    peak: wire.peak,
-    offPeak: wire.off_peak,
+    peak: { name: wire.peak.name, ...ratesOf(wire.peak) },
+    offPeak: ratesOf(wire.off_peak),
   };
 });
 
 const inputTokenTiers = listOf('tiers', fields({ max_input_tokens: wholeNumber(1), ...rates })).transform(
   (wire, context): NonEmpty<InputTokenTier> => {
-    const tiers = wire.map(({ max_input_tokens, input, output }) => ({
+    const tiers = wire.map(({ max_input_tokens, ...given }) => ({
       maxInputTokens: max_input_tokens,
-      input,
-      output,
+      ...ratesOf(given),
     }));
     tiers.forEach((tier, index) => {
       const before = tiers[index - 1];
@@ -118,6 +138,7 @@ const tokenPricing = fields({
   unit: oneOf('per_1m_tokens').optional(),
   input: decimal.optional(),
   output: decimal.optional(),
+  ...cacheRates,
   input_token_tiers: inputTokenTiers.optional(),
   time_bands: timeBands.optional(),
   ...remarks,
@@ -125,18 +146,26 @@ const tokenPricing = fields({
   const tiers = wire.input_token_tiers;
   const bands = wire.time_bands;
   const common = { billingType: 'token', ...remarksOf(wire) } as const;
-  const headline: TokenRates | null =
-    wire.input === undefined || wire.output === undefined ? null : { input: wire.input, output: wire.output };
+  const { input, output } = wire;
+  const headline = input === undefined || output === undefined ? null : ratesOf({ ...wire, input, output });
 
   const isPlain = tiers === undefined && bands === undefined;
+  const hasHeadline = rateFields.some((name) => wire[name] !== undefined);
   for (const side of ['input', 'output'] as const) {
-    const other = side === 'input' ? wire.output : wire.input;
-    if (wire[side] === undefined && (isPlain || other !== undefined)) {
+    if (wire[side] === undefined && (isPlain || hasHeadline))
       report(context, [side], mismatch(decimalExpectation, undefined));
-    }
   }
   if (tiers !== undefined && bands !== undefined) {
     report(context, ['time_bands'], 'cannot be combined with input_token_tiers');
+  }
+
+  // A headline is not charged. One with other cache prices would promise, or hide, what is.
+  const charged = tiers?.[0] ?? bands?.peak;
+  if (charged !== undefined && headline !== null) {
+    const what = tiers === undefined ? 'the peak' : 'the first tier';
+    for (const [name, rate] of cacheFields)
+      if ((headline[rate] === undefined) !== (charged[rate] === undefined))
+        report(context, [name], `expected a price here if ${what} has one, and only then`);
   }
 
   if (tiers !== undefined) return { ...common, form: 'tiers', headline, inputTokenTiers: tiers };
@@ -188,6 +217,31 @@ export const pricing = billingType.transform((wire, context): Price => {
   const schemas = { token: tokenPricing, image: imagePricing, second: secondPricing };
   return readWith<Price>(schemas[wire.billing_type], wire, context);
 });
+
+/**
+ * What a provider charges the operator: like `pricing`, but the billing type may be left out. A cost is nobody else's
+ * business, and faults are logged, so they do not repeat it.
+ */
+export const providerCost = z.unknown().transform((input, context): Price => {
+  const result = pricing.safeParse(withBillingType(input));
+  if (result.success) return result.data;
+  for (const { path, message } of faultsOf(result.error)) report(context, path, withoutValue(message));
+  return z.NEVER;
+});
+
+function withBillingType(input: unknown): unknown {
+  if (typeof input !== 'object' || input === null || 'billing_type' in input) return input;
+  return { ...input, billing_type: 'unit_price' in input ? 'image' : 'token' };
+}
+
+type RatesWire = Readonly<{ input: Money; output: Money }> &
+  Readonly<{ [Name in CacheField]?: Money | undefined }>;
+
+/** Only what is given: a price without cache prices is read, and its digest made, as if there were none. */
+function ratesOf(wire: RatesWire): TokenRates {
+  const given = cacheFields.flatMap(([name, rate]) => (wire[name] === undefined ? [] : [[rate, wire[name]]]));
+  return { input: wire.input, output: wire.output, ...Object.fromEntries(given) };
+}
 
 type Rates = ReadonlyMap<string, Money>;
 type UnitWire = Readonly<{

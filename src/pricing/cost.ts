@@ -12,6 +12,8 @@ export type Cost = Readonly<{ input: Money; output: Money; total: Money; cached:
 /** Parts of the input's cost. `saved` is how much less all input cost than without caches; negative if it cost more. */
 export type CachedCost = Readonly<{ read: Money; write: Money; writeLong: Money; saved: Money }>;
 
+export type Band = 'peak' | 'offPeak';
+
 const ratedTokens = 1_000_000n;
 
 /** The charge for usage billed at `billedAt`. `tierTokens` is the input that decides the tier, cached or not. */
@@ -102,13 +104,18 @@ function highestRates(price: TokenPrice, inputBoundTokens: number): TokenRates {
 }
 
 function ratesFor(price: TokenPrice, inputTokens: number, billedAt: Date): TokenRates {
+  return ratesIn(price, inputTokens, price.form === 'bands' ? bandAt(price.timeBands, billedAt) : 'peak');
+}
+
+/** `band` means something only for a price that has bands. */
+export function ratesIn(price: TokenPrice, inputTokens: number, band: Band): TokenRates {
   switch (price.form) {
     case 'flat':
       return price.rates;
     case 'tiers':
       return price.inputTokenTiers[tierIndex(price.inputTokenTiers, inputTokens)] ?? price.inputTokenTiers[0];
     case 'bands':
-      return isOffPeak(price.timeBands, billedAt) ? price.timeBands.offPeak : price.timeBands.peak;
+      return price.timeBands[band];
   }
 }
 
@@ -133,11 +140,15 @@ function largest(one: Money, other: Money): Money {
   return one > other ? one : other;
 }
 
-function isOffPeak(bands: TimeBands, at: Date): boolean {
-  const time = clockIn(bands.timezone).format(at);
-  const { offPeakStart: start, offPeakEnd: end } = bands;
+function bandAt(bands: TimeBands, at: Date): Band {
+  return bandAtTime(bands, clockIn(bands.timezone).format(at));
+}
+
+/** `time` is `HH:MM` in the timezone of the bands. */
+export function bandAtTime({ offPeakStart: start, offPeakEnd: end }: TimeBands, time: string): Band {
   // `HH:MM` texts sort like the times they name.
-  return start < end ? start <= time && time < end : start <= time || time < end;
+  const isOffPeak = start < end ? start <= time && time < end : start <= time || time < end;
+  return isOffPeak ? 'offPeak' : 'peak';
 }
 
 // Constructing a formatter costs far more than using one; there are only as many as the catalogue has timezones.

@@ -2,9 +2,19 @@
 
 import { type RawJson, rawJson } from '../json/raw.ts';
 import { formatMoneyShort, type Money } from '../lib/money.ts';
-import type { Price, PriceBasis, TimeBands, TokenPrice, TokenRates } from './price.ts';
+import type { CacheRates, Price, PriceBasis, TimeBands, TokenPrice, TokenRates } from './price.ts';
 
-type PublicRates<Decimal> = { input: Decimal; output: Decimal };
+/** The public names of the cache prices. */
+export const cacheFields = [
+  ['cache_read', 'cacheRead'],
+  ['cache_write', 'cacheWrite'],
+  ['cache_write_long', 'cacheWriteLong'],
+] as const satisfies readonly (readonly [string, keyof CacheRates])[];
+export type CacheField = (typeof cacheFields)[number][0];
+
+/** Cache prices only where there are any: without one, that input costs as much as any other. */
+type PublicCacheRates<Decimal> = { [Name in CacheField]?: Decimal };
+type PublicRates<Decimal> = { input: Decimal; output: Decimal } & PublicCacheRates<Decimal>;
 
 export type PublicPricing<Decimal = RawJson> = {
   currency: 'USD';
@@ -28,7 +38,7 @@ export type PublicPricing<Decimal = RawJson> = {
     peak: { name: string } & PublicRates<Decimal>;
     off_peak: PublicRates<Decimal>;
   };
-};
+} & PublicCacheRates<Decimal>;
 
 /** Decimals become JSON numbers, printed exactly as in the catalogue. */
 export function presentPrice(price: Price, priceVersion: string): PublicPricing {
@@ -45,7 +55,7 @@ function presentPriceWith<Decimal>(
   price: Price,
   priceVersion: string,
 ): PublicPricing<Decimal> {
-  const rates = (from: TokenRates) => ({ input: decimal(from.input), output: decimal(from.output) });
+  const rates = (from: TokenRates) => presentRates(decimal, from);
   // fromEntries defines each key as data, so that a tier named __proto__ is a tier like any other.
   const byTier = (from: ReadonlyMap<string, Money>) =>
     Object.fromEntries([...from].map(([tier, rate]) => [tier, decimal(rate)]));
@@ -109,7 +119,15 @@ function presentPriceWith<Decimal>(
   }
 }
 
-/** The one pair of rates that stands for the whole price: as given, else the first tier's or the peak's. */
+function presentRates<Decimal>(decimal: (money: Money) => Decimal, rates: TokenRates): PublicRates<Decimal> {
+  const cached = cacheFields.flatMap(([name, rate]) => {
+    const { [rate]: given } = rates;
+    return given === undefined ? [] : [[name, decimal(given)]];
+  });
+  return { input: decimal(rates.input), output: decimal(rates.output), ...Object.fromEntries(cached) };
+}
+
+/** The one set of rates that stands for the whole price: as given, else the first tier's or the peak's. */
 function headlineOf(price: TokenPrice): TokenRates {
   switch (price.form) {
     case 'flat':

@@ -12,6 +12,8 @@ export type Candidate = Readonly<{
   connection: ProviderConnection;
   upstreamModel: string;
   weight: number | null;
+  /** What this provider charges the operator; null when the catalogue does not say. */
+  cost: Price | null;
   gate: Gate;
   /** Whether calls mark what the provider should write to its cache. */
   marksCache: boolean;
@@ -46,12 +48,12 @@ export function candidatesByModel(
   const candidates = new Map<string, readonly Candidate[]>();
   for (const { id, price, routes } of catalog.models.values()) {
     const isWritePriced = hasWritePrice(price);
-    const reachable = routes.flatMap(({ providerId, upstreamModel, weight }) => {
+    const reachable = routes.flatMap(({ providerId, upstreamModel, weight, cost }) => {
       const connection = connections.get(providerId);
       if (connection === undefined) return [];
       const gate = gates.at(connection.provider, upstreamModel, connection.apiKey);
       const marksCache = isWritePriced && connection.provider.promptCache === 'auto';
-      return [{ connection, upstreamModel, weight, gate, marksCache }];
+      return [{ connection, upstreamModel, weight, cost, gate, marksCache }];
     });
     candidates.set(id, reachable);
   }

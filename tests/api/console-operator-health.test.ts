@@ -326,8 +326,27 @@ test('a bad catalogue is reported with its faults, and the previous one stays in
     price_version: '2026-12',
     catalog_error: bad.error?.message ?? '',
   });
-  writeFileSync(catalogFile(), catalog.replace('"2026-11"', '"2027-01"'));
+  // What a provider charges is for operators only, and so is a warning about it.
+  writeFileSync(
+    catalogFile(),
+    catalog
+      .replace('"2026-11"', '"2027-01"')
+      .replace(/( plain:.*)\[main\]/, '$1[{ provider: main, cost: { input: "1.0987", output: "2" } }]'),
+  );
   const good = await askUntil<CatalogStatus>('/catalog', ({ error }) => error === null);
+  expect(before.warnings).toEqual([]);
+  expect(good.warnings).toEqual([
+    'plain can be sold below its cost at main: input is sold at 1 and costs 1.0987.',
+  ]);
+  const listed = await fetch(`${fixture.gateway.origin}/v1/models`, {
+    headers: { authorization: `Bearer ${fixture.key}` },
+  });
+  const models = await fixture.people.owner.send('GET', `/api/console/accounts/${fixture.account}/models`);
+  for (const text of [await listed.text(), await models.text()]) {
+    expect(text).toContain('"id":"plain"');
+    expect(text).not.toContain('1.0987');
+  }
+  expect(fixture.gateway.output()).not.toContain('1.0987');
   expect(good.price_version).toBe('2027-01');
   expect(good.digest).not.toBe(before.digest);
   expect(Date.parse(good.loaded_at)).toBeGreaterThan(Date.parse(before.loaded_at));

@@ -23,7 +23,8 @@ models:
     max_output_tokens: 16384
     capabilities: [text_input, image_input, text_output, streaming, function_calling, structured_output]
     pricing: { billing_type: token, input: "0.15", output: "0.60" }
-    providers: [here]
+    # What the operator pays is not in any response: the tests compare whole models.
+    providers: [{ provider: here, cost: { input: "0.0123", output: "0.0456" } }]
   tiered:
     workload: chat
     created: 2025-01-01
@@ -34,7 +35,7 @@ models:
       note: Long prompts cost more.
       input_token_tiers:
         - { max_input_tokens: 32000, input: "0.087", output: "0.52" }
-        - { max_input_tokens: 128000, input: "0.13", output: "0.78" }
+        - { max_input_tokens: 128000, input: "0.13", output: "0.78", cache_read: "0.0130", cache_write: "0.1625" }
     providers: [keyless]
   banded:
     workload: chat
@@ -45,8 +46,8 @@ models:
         timezone: UTC
         off_peak_start: "16:30"
         off_peak_end: "00:30"
-        peak: { name: Standard, input: "0.28", output: "0.42" }
-        off_peak: { input: "0.14", output: "0.21" }
+        peak: { name: Standard, input: "0.28", output: "0.42", cache_read: "0.028" }
+        off_peak: { input: "0.14", output: "0.21", cache_read: "0.014" }
     providers: [absent, here]
   picture:
     workload: image
@@ -162,12 +163,14 @@ describe('200', () => {
     );
     expect(models[1]).toContain(
       '"pricing":{"currency":"USD","input":0.087,"output":0.52,"unit_price":null,"unit":"per_1m_tokens","billing_type":"token","price_version":"2026-11",' +
-        '"region":"eu","note":"Long prompts cost more.","input_token_tiers":[{"max_input_tokens":32000,"input":0.087,"output":0.52},{"max_input_tokens":128000,"input":0.13,"output":0.78}]}',
+        '"region":"eu","note":"Long prompts cost more.","input_token_tiers":[{"max_input_tokens":32000,"input":0.087,"output":0.52},{"max_input_tokens":128000,"input":0.13,"output":0.78,"cache_read":0.013,"cache_write":0.1625}]}',
     );
     expect(models[1]).toContain('"context_window":null,"max_output_tokens":null');
     expect(models[2]).toContain(
-      '"time_bands":{"timezone":"UTC","off_peak_start":"16:30","off_peak_end":"00:30","peak":{"name":"Standard","input":0.28,"output":0.42},"off_peak":{"input":0.14,"output":0.21}}',
+      '"time_bands":{"timezone":"UTC","off_peak_start":"16:30","off_peak_end":"00:30","peak":{"name":"Standard","input":0.28,"output":0.42,"cache_read":0.028},"off_peak":{"input":0.14,"output":0.21,"cache_read":0.014}}',
     );
+    // The headline is the peak, with its cache price.
+    expect(models[2]).toContain('"pricing":{"currency":"USD","input":0.28,"output":0.42,"cache_read":0.028,');
     expect(models[3]).toContain(
       '"pricing":{"currency":"USD","input":null,"output":null,"unit_price":0.04,"unit":"per_image","billing_type":"image","price_version":"2026-11",' +
         '"tier_rates":{"1k":0.04,"2k":0.08},"basis":{"kind":"image","rates":{"1k":0.04,"2k":0.08},"inputPrice":0.0000001}}',

@@ -10,13 +10,18 @@ import {
   takePicture,
   visit,
 } from '../support/browser.ts';
+import { chatCatalog } from '../support/chat-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 
+/** A model that has every cache price. */
+const cachedModel = `
+  cached: { workload: chat, providers: [main], pricing: { billing_type: token, input: "1", output: "2", cache_read: "0.1", cache_write: "1.25", cache_write_long: "2" } }
+`;
 let fixture: DashboardFixture;
 
 beforeAll(async () => {
-  fixture = await openDashboardFixture();
+  fixture = await openDashboardFixture((url) => chatCatalog(url, { providers: '', models: cachedModel }));
 }, 60_000);
 
 afterAll(async () => {
@@ -298,7 +303,19 @@ test('models are found, calculated and tried', async () => {
   await page.getByRole('heading', { name: 'Playground', level: 1 }).waitFor();
   expect(await page.getByLabel('Model').inputValue()).toBe('tiered');
 
-  await visit(page, '/models?q=picture');
+  await visit(page, '/models?q=cached');
+  await page.getByRole('row', { name: 'Cache write, kept longer $2' }).waitFor();
+  await page.getByRole('button', { name: 'Calculate the cost of cached' }).click();
+  await page.getByLabel('Input tokens').fill('1000');
+  await page.getByLabel('Output tokens').fill('0');
+  await page.getByLabel('Of the input, read from a cache').fill('900');
+  await page.getByLabel('Of the input, written to a cache').fill('100');
+  // 900 × 0.1 and 100 × 1.25 for a million, instead of 1,000 × 1.
+  expect(await total.textContent()).toBe('$0.000215');
+  await page.getByText('$0.000785').waitFor();
+  await page.getByLabel('Of the input, written to be kept longer').fill('1');
+  await page.getByText('More than the input tokens.').first().waitFor();
+  await page.goto('/models?q=picture');
   await page.getByRole('button', { name: 'Calculate the cost of picture' }).click();
   await page.getByLabel('Images').fill('3');
   expect(await total.textContent()).toBe('$0.12');
@@ -377,8 +394,10 @@ test('the dialogs can be used by everyone', async () => {
   await page.getByRole('button', { name: 'Create key' }).click();
   await page.getByText('Enter a name.').waitFor();
   await checkLooks(page, 'keys-create');
-  await visit(page, '/models');
-  await page.getByRole('button', { name: 'Calculate the cost of full' }).click();
+  await visit(page, '/models?q=cached');
+  await page.getByRole('heading', { name: 'cached' }).waitFor();
+  await checkLooks(page, 'models-cached');
+  await page.getByRole('button', { name: 'Calculate the cost of cached' }).click();
   await checkLooks(page, 'models-calculate');
   expectNoComplaints(watched);
   await watched.close();

@@ -360,6 +360,23 @@ describe('the catalogue', () => {
     expect(await rowOf(page, 'renamed').count()).toBe(0);
   });
 
+  test('warns of what can be sold below cost', async () => {
+    const { page } = operator;
+    const file = fixture.environment.TOLLGATE_CATALOG ?? '';
+    const text = readFileSync(file, 'utf8');
+    const costs = 'cost: { input: "1.25", output: "2", cache_write: "1.5" }';
+    writeFileSync(file, text.replaceAll(/( (?:full|plain):.*)\[main\]/g, `$1[{ provider: main, ${costs} }]`));
+    try {
+      await page.goto('/operator/catalog');
+      await page.getByText('Some models can be sold below cost').waitFor();
+      await page.getByText('plain can be sold below its cost at main: input is sold at 1').waitFor();
+      await checkLooks(page, 'operator-catalog-below-cost');
+    } finally {
+      writeFileSync(file, text);
+    }
+    await page.getByText('Some models can be sold below cost').waitFor({ state: 'detached' });
+  });
+
   test('shows in full why a changed file was not loaded', async () => {
     const { page } = operator;
     const file = fixture.environment.TOLLGATE_CATALOG ?? '';

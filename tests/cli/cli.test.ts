@@ -333,7 +333,25 @@ test('the ledger cannot be rewritten', async () => {
 });
 
 test('catalog check', async () => {
-  expect(await tollgateJson(['catalog', 'check'], {})).toMatchObject({ ok: true, models: 46 });
+  expect(await tollgateJson(['catalog', 'check'], {})).toMatchObject({ ok: true, models: 75 });
+  const cheap = writeCatalog(`price_version: "1"
+providers: { google: { adapter: google, base_url: https://generativelanguage.googleapis.com/v1beta } }
+models:
+  cheap: { workload: chat, pricing: { billing_type: token, input: "1", output: "1" }, providers: [{ provider: google, cost: { input: "2", output: "1" } }] }
+`);
+  const warned = await tollgate(['catalog', 'check', cheap], {});
+  expect(warned).toMatchObject({
+    exitCode: 0,
+    stdout:
+      'The catalogue is valid: 1 models, 1 providers, price version 1.\n' +
+      'Warning: cheap can be sold below its cost at google: input is sold at 1 and costs 2.\n' +
+      'cheap has no cache_read: such tokens are charged as input. Its vendor has cache prices.\n',
+  });
+  expect(await tollgateJson(['catalog', 'check', cheap], {})).toMatchObject({
+    ok: true,
+    warnings: [expect.stringContaining('below its cost')],
+    notes: [expect.stringContaining('charged as input')],
+  });
   const bad = await tollgate(['catalog', 'check', writeCatalog('price_version: 7\nprice_version: 8\n')], {});
   expect(bad.exitCode).toBe(1);
   expect(bad.stdout).toContain('catalog.yaml:2');

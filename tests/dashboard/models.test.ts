@@ -13,19 +13,31 @@ import {
   bandAt,
   costOfTokens,
   costOfUnits,
+  pricedCacheMeters,
   priceTableOf,
   priceUnitsOf,
   timeInZone,
 } from '../../dashboard/pages/models/pricing.ts';
+import { type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { formatMoney, type Money } from '../../src/lib/money.ts';
-import { costOfTokens as chargeOfTokens, costOfImages } from '../../src/pricing/cost.ts';
+import { type Cost, costOfTokens as chargeOfTokens, costOfImages } from '../../src/pricing/cost.ts';
 import { presentPrice } from '../../src/pricing/present.ts';
 import type { ImagePrice, Price, TokenPrice, TokenRates } from '../../src/pricing/price.ts';
 
 /** Up to 1,000 USD with 12 decimals: 15 significant digits, as many as a number keeps. */
 const rate: fc.Arbitrary<Money> = fc.bigInt({ min: 0n, max: 999_999_999_999_999n });
-const rates: fc.Arbitrary<TokenRates> = fc.record({ input: rate, output: rate });
+const rates: fc.Arbitrary<TokenRates> = fc.record(
+  { input: rate, output: rate, cacheRead: rate, cacheWrite: rate, cacheWriteLong: rate },
+  { requiredKeys: ['input', 'output'] },
+);
 const tokens = fc.integer({ min: 0, max: 5_000_000 });
+const meters: fc.Arbitrary<Meters> = fc.record({
+  freshInput: tokens,
+  cacheRead: tokens,
+  cacheWrite: tokens,
+  cacheWriteLong: tokens,
+  output: tokens,
+});
 const instant = fc.date({ min: new Date('2020-01-01'), max: new Date('2040-01-01'), noInvalidDate: true });
 const clock = fc
   .tuple(fc.integer({ min: 0, max: 23 }), fc.integer({ min: 0, max: 59 }))
@@ -75,20 +87,26 @@ function asListed(price: Price): Pricing {
   return JSON.parse(JSON.stringify(presentPrice(price, '2026-11'))) as Pricing;
 }
 
+/** As the calculator is asked for it. */
+function askedFor({ cacheRead, cacheWrite, cacheWriteLong, ...used }: Meters) {
+  return {
+    inputTokens: used.freshInput + cacheRead + cacheWrite + cacheWriteLong,
+    cached: { cache_read: cacheRead, cache_write: cacheWrite, cache_write_long: cacheWriteLong },
+    outputTokens: used.output,
+  };
+}
+
+function shown({ cached, ...cost }: Cost) {
+  return { ...cost, saved: cached?.saved ?? 0n };
+}
+
 test('tokens cost what they are charged', () => {
   fc.assert(
-    fc.property(
-      fc.oneof(flat, tiered, banded),
-      tokens,
-      tokens,
-      instant,
-      (price, inputTokens, outputTokens, now) => {
-        const charged = chargeOfTokens(price, { inputTokens, outputTokens }, now);
-        expect(costOfTokens(asListed(price), { inputTokens, outputTokens, band: 'now', now })).toEqual(
-          charged,
-        );
-      },
-    ),
+    fc.property(fc.oneof(flat, tiered, banded), meters, instant, (price, used, now) => {
+      expect(costOfTokens(asListed(price), { ...askedFor(used), band: 'now', now })).toEqual(
+        shown(chargeOfTokens(price, used, now)),
+      );
+    }),
     { numRuns: 500 },
   );
 });
@@ -100,10 +118,11 @@ test('tiers and hours begin and end where they do for the charge', () => {
       if (price.form !== 'tiers') return;
       const tiers = price.inputTokenTiers;
       const inputTokens = Math.max(0, (tiers[at % tiers.length]?.maxInputTokens ?? 0) + step);
-      const use = { inputTokens, outputTokens: 3 };
+      // Cached tokens count towards the tier like any others.
+      const used = { ...plainMeters(0, 3), cacheRead: inputTokens };
       const now = new Date(0);
-      expect(costOfTokens(asListed(price), { ...use, band: 'now', now })).toEqual(
-        chargeOfTokens(price, use, now),
+      expect(costOfTokens(asListed(price), { ...askedFor(used), band: 'now', now })).toEqual(
+        shown(chargeOfTokens(price, used, now)),
       );
     }),
   );
@@ -115,10 +134,10 @@ test('tiers and hours begin and end where they do for the charge', () => {
         .split(':')
         .map(Number);
       const now = new Date(Date.UTC(2026, 0, 15, hours, minutes + step));
-      const use = { inputTokens: 1_000_000, outputTokens: 1_000_000 };
+      const used = plainMeters(1_000_000, 1_000_000);
       const inUtc = { ...price, timeBands: bands };
-      expect(costOfTokens(asListed(inUtc), { ...use, band: 'now', now })).toEqual(
-        chargeOfTokens(inUtc, use, now),
+      expect(costOfTokens(asListed(inUtc), { ...askedFor(used), band: 'now', now })).toEqual(
+        shown(chargeOfTokens(inUtc, used, now)),
       );
     }),
   );
@@ -126,7 +145,7 @@ test('tiers and hours begin and end where they do for the charge', () => {
 
 test('a chosen band counts at any hour', () => {
   fc.assert(
-    fc.property(banded, tokens, instant, (price, inputTokens, now) => {
+    fc.property(banded, meters, instant, (price, used, now) => {
       if (price.form !== 'bands') return;
       const { peak, offPeak } = price.timeBands;
       for (const [band, given] of [
@@ -134,8 +153,9 @@ test('a chosen band counts at any hour', () => {
         ['off_peak', offPeak],
       ] as const) {
         const always: TokenPrice = { billingType: 'token', form: 'flat', rates: given, ...remarks };
-        const charged = chargeOfTokens(always, { inputTokens, outputTokens: 7 }, now);
-        expect(costOfTokens(asListed(price), { inputTokens, outputTokens: 7, band, now })).toEqual(charged);
+        expect(costOfTokens(asListed(price), { ...askedFor(used), band, now })).toEqual(
+          shown(chargeOfTokens(always, used, now)),
+        );
       }
     }),
   );
@@ -192,8 +212,13 @@ describe('hours', () => {
         timezone: 'UTC',
         offPeakStart: '16:30',
         offPeakEnd: '00:30',
-        peak: { name: 'Standard', input: 2n * 10n ** 12n, output: 4n * 10n ** 12n },
-        offPeak: { input: 10n ** 12n, output: 2n * 10n ** 12n },
+        peak: {
+          name: 'Standard',
+          input: 2n * 10n ** 12n,
+          output: 4n * 10n ** 12n,
+          cacheRead: 2n * 10n ** 11n,
+        },
+        offPeak: { input: 10n ** 12n, output: 2n * 10n ** 12n, cacheRead: 10n ** 11n },
       },
       ...remarks,
     });
@@ -205,12 +230,14 @@ describe('hours', () => {
           hint: '00:30–16:30 UTC (01:30–17:30 your time)',
           input: '2.000000000000',
           output: '4.000000000000',
+          cached: [{ label: 'Cache read', price: '0.200000000000' }],
         },
         {
           label: 'Off-peak',
           hint: '16:30–00:30 UTC (17:30–01:30 your time)',
           input: '1.000000000000',
           output: '2.000000000000',
+          cached: [{ label: 'Cache read', price: '0.100000000000' }],
         },
       ],
     });
@@ -226,10 +253,11 @@ describe('hours', () => {
       headline: null,
       inputTokenTiers: [
         { maxInputTokens: 200_000, input: 10n ** 12n, output: 10n ** 12n },
-        { maxInputTokens: 1_000_000, input: 2n * 10n ** 12n, output: 10n ** 12n },
+        { maxInputTokens: 1_000_000, input: 2n * 10n ** 12n, output: 10n ** 12n, cacheWrite: 10n ** 12n },
       ],
       ...remarks,
     });
+    expect(pricedCacheMeters(tiers)).toEqual(['cache_write']);
     const labels = priceTableOf(tiers, 'UTC', winter).lines.map(({ label }) => label);
     expect(labels).toEqual(['Up to 200K input tokens', 'Up to 1M input tokens']);
   });

@@ -372,10 +372,25 @@ describe('providers', () => {
   test('of the demo: two models have an endpoint, and the keys that are not set take one short line', async () => {
     const found = await findings();
     const textOf = (what: string) => found.find((finding) => finding.about === what)?.text;
-    expect(textOf('catalogue')).toStartWith('2 of 46 models can be called');
+    expect(textOf('catalogue')).toStartWith('2 of 75 models can be called');
     expect(textOf('provider keys')).toBe(
       'Not set for openai (OPENAI_API_KEY), anthropic (ANTHROPIC_API_KEY) and 8 more.',
     );
+  });
+
+  test('that charge more than a model costs are a warning, which names ten at most', async () => {
+    const models = Array.from(
+      { length: 12 },
+      (_, index) =>
+        `  m${index}: { workload: chat, pricing: { billing_type: token, input: "1", output: "1" }, providers: [{ provider: one, cost: { input: "2", output: "1" } }] }\n`,
+    );
+    const catalog = writeCatalog(providersOf(['one: { name: one, adapter: sandbox }']) + models.join(''));
+    const [finding] = await about('prices', { TOLLGATE_CATALOG: catalog });
+    expect(finding).toMatchObject({ level: 'warning', remedy: expect.stringContaining('the catalogue') });
+    const lines = finding?.text.split('\n') ?? [];
+    expect(lines[0]).toBe('m0 can be sold below its cost at one: input is sold at 1 and costs 2.');
+    expect([lines.length, lines.at(-1)]).toEqual([11, 'and 2 more']);
+    expect(await about('prices', {})).toEqual([]);
   });
 
   test('without any callable model are a problem, and so is a key file that is not there', async () => {

@@ -9,7 +9,7 @@ import {
   type ModelAccess,
   resolveModel,
 } from '../../src/models/access.ts';
-import { parseCatalog, priceListOf } from '../../src/models/catalog.ts';
+import { parseCatalog } from '../../src/models/catalog.ts';
 import type { Catalog, Model } from '../../src/models/model.ts';
 import { presentModel } from '../../src/models/present.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
@@ -226,7 +226,61 @@ describe('a fault is named with its line, its place and what was expected', () =
     [
       'a unit price for tokens',
       chat('{ billing_type: token, input: "1", output: "1", unit_price: "1" }'),
-      '8: models.m.pricing.unit_price: unknown field, expected one of billing_type, unit, input, output, input_token_tiers, time_bands, currency, region, note',
+      '8: models.m.pricing.unit_price: unknown field, expected one of billing_type, unit, input, output, cache_read, cache_write, cache_write_long, input_token_tiers, time_bands, currency, region, note',
+    ],
+    [
+      'a cache price that has been a float, and one without the rest of the price',
+      chat('{ billing_type: token, input: "1", output: "1", cache_read: 0.1 }') +
+        '  n: { workload: chat, pricing: { billing_type: token, cache_write: "1" } }\n',
+      `8: models.m.pricing.cache_read: expected ${decimal}, got the number 0.1`,
+      `10: models.n.pricing.input: missing, expected ${decimal}`,
+      `10: models.n.pricing.output: missing, expected ${decimal}`,
+    ],
+    [
+      'a headline with other cache prices than what is charged',
+      withModel(
+        'workload: chat',
+        'pricing:',
+        '  billing_type: token',
+        '  input: "1"',
+        '  output: "1"',
+        '  cache_write: "1.25"',
+        '  input_token_tiers:',
+        '    - { max_input_tokens: 10, input: "1", output: "1", cache_read: "0.1" }',
+        '    - { max_input_tokens: 20, input: "2", output: "2", cache_write: "2.5" }',
+      ),
+      '8: models.m.pricing.cache_read: expected a price here if the first tier has one, and only then',
+      '12: models.m.pricing.cache_write: expected a price here if the first tier has one, and only then',
+    ],
+    [
+      'a cache price of one band that the other does not have, or that is not half',
+      bands(
+        'input: "2", output: "4" }, off_peak: { input: "1", => input: "2", output: "4", cache_read: "0.2", cache_write: "2.5" }, off_peak: { input: "1", cache_write: "1.24", cache_write_long: "2",',
+      ),
+      '8: models.m.pricing.time_bands.off_peak.cache_read: missing, expected a price in both bands or in neither',
+      "8: models.m.pricing.time_bands.off_peak.cache_write: expected exactly half of the peak's cache_write",
+      '8: models.m.pricing.time_bands.peak.cache_write_long: missing, expected a price in both bands or in neither',
+    ],
+    [
+      'costs that are wrong, without repeating them',
+      withModel(
+        'workload: chat',
+        'providers:',
+        '  - { provider: openai, cost: { input: 0.1234, output: "1e3", cache_read: "-0.5", price: "7" } }',
+        '  - { provider: backup, cost: "0.1234" }',
+      ),
+      `9: models.m.providers[0].cost.input: expected ${decimal}`,
+      `9: models.m.providers[0].cost.output: expected ${decimal}`,
+      '9: models.m.providers[0].cost.cache_read: expected a price that is not negative',
+      '9: models.m.providers[0].cost.price: unknown field, expected one of billing_type, unit, input, output, cache_read, cache_write, cache_write_long, input_token_tiers, time_bands, currency, region, note',
+      '10: models.m.providers[1].cost: expected a mapping such as { billing_type: token, input: "0.15", output: "0.60" }',
+    ],
+    [
+      'a cost of another billing type than the price, and one without a price for every size',
+      withModel('workload: chat', 'providers: [{ provider: openai, cost: { unit_price: "1" } }]') +
+        '  n: { workload: image, sizes: { "1x1": 1k, "2x2": 2k, "3x3": 2k, "4x4": ~ }, providers: [{ provider: openai, cost: { unit_price: "1", tier_rates: { 1k: "1" } } }] }\n',
+      '8: models.m.providers[0].cost.billing_type: expected token for the workload chat, got "image"',
+      '9: models.n.providers[0].cost.tier_rates: missing the tier 2k, which a size names',
     ],
     [
       'a billing type of another workload',
@@ -559,7 +613,7 @@ describe('a good catalogue', () => {
       ownedBy: 'backup',
       maker: null,
       price: null,
-      routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null }],
+      routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null, cost: null }],
       maxImages: 0,
       imageTokens: { low: 16_000, high: 16_000 },
       unsupportedParameters: new Set(),
@@ -600,12 +654,12 @@ models:
       ownedBy: 'one',
       maker: 'Example Labs',
       unsupportedParameters: new Set(['temperature']),
-      routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3 }],
+      routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3, cost: null }],
     });
     const image = modelOf(catalog, 'b');
     // The label is not a month, and there is only one provider to choose from.
     expect(image.createdSeconds).toBe(Date.UTC(2026, 0, 1) / 1000);
-    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null }]);
+    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null, cost: null }]);
     expect(image.maxImages).toBe(1);
     expect(image.sizes).toEqual(new Map([['512x512', null]]));
     expect(image.capabilities.textInput).toBe(false);
@@ -654,6 +708,16 @@ models:
     expect(promptCacheOf('adapter: sandbox, prompt_cache: "off"')).toBe('off');
   });
 
+  test.each([
+    ['2026-11', Date.UTC(2026, 10, 1)],
+    ['2026-11-16', Date.UTC(2026, 10, 1)],
+    ['2026-13', Date.UTC(2026, 0, 1)],
+    ['2026-11-16b', Date.UTC(2026, 0, 1)],
+  ])('a model without a date is as old as the month of the price version %s', (label, created) => {
+    const { createdSeconds } = modelOf(good(withModel('workload: chat').replace('2026-11', label)), 'm');
+    expect(createdSeconds).toBe(created / 1000);
+  });
+
   test('weights are told apart from none, because one of them changes how the list is read', () => {
     const { routes } = modelOf(
       good(withModel('workload: chat', 'providers: [openai, { provider: backup, weight: 1 }]')),
@@ -671,7 +735,7 @@ models:
     for (const price of prices) {
       expect(good(withModel('workload: chat', ...price.trimEnd().split('\n'))).models.size).toBe(1);
     }
-    expect(prices).toHaveLength(2);
+    expect(prices).toHaveLength(4);
   });
 
   test('names that mean something to JavaScript or YAML are only names', () => {
@@ -695,26 +759,6 @@ models:
     );
     expect(catalog.models.get('toString')).toBeUndefined();
     expect('sizes' in {}).toBe(false);
-  });
-
-  test('the price list has a digest of the prices and the label, and of nothing else', () => {
-    const text = withModel(
-      'workload: chat',
-      'pricing: { billing_type: token, input: "0.10", output: "1" }',
-      'providers: [openai]',
-    );
-    const { version, digest, content } = priceListOf(good(text));
-    expect(version).toBe('2026-11');
-    expect(digest).toMatch(/^[0-9a-f]{64}$/);
-    expect(JSON.stringify(content)).toBe(
-      '{"price_version":"2026-11","models":[{"id":"m","pricing":{"currency":"USD","input":"0.1","output":"1","unit_price":null,' +
-        '"unit":"per_1m_tokens","billing_type":"token","price_version":"2026-11"}}]}',
-    );
-    const digestOf = (changed: string) => priceListOf(good(changed)).digest;
-    expect(digestOf(text.replace('"0.10"', '"0.1"').replace('[openai]', '[backup]'))).toBe(digest);
-    expect(digestOf(`${text}  unpriced: { workload: chat }\n`)).toBe(digest);
-    expect(digestOf(text.replace('"0.10"', '"0.11"'))).not.toBe(digest);
-    expect(digestOf(text.replace('2026-11', '2026-12'))).not.toBe(digest);
   });
 });
 

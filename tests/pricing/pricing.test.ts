@@ -358,6 +358,34 @@ describe('presentPrice', () => {
     });
   });
 
+  test('cache prices are published where there are any, next to the others', () => {
+    const cached = { ...rates('1', '5'), cacheRead: usd('0.1'), cacheWrite: usd('1.25'), cacheWriteLong: 0n };
+    const published = '"input":1,"output":5,"cache_read":0.1,"cache_write":1.25,"cache_write_long":0';
+    const printed = (price: TokenPrice) => JSON.stringify(presentPrice(price, 'v'));
+    expect(printed({ ...flat('1', '5'), form: 'flat', rates: cached })).toBe(
+      `{"currency":"USD",${published},"unit_price":null,"unit":"per_1m_tokens","billing_type":"token","price_version":"v"}`,
+    );
+    expect(
+      printed({
+        ...tiered,
+        form: 'tiers',
+        headline: null,
+        inputTokenTiers: [
+          { maxInputTokens: 10, ...cached },
+          { maxInputTokens: 20, ...rates('2', '10') },
+        ],
+      }),
+    ).toBe(
+      `{"currency":"USD",${published},"unit_price":null,"unit":"per_1m_tokens","billing_type":"token","price_version":"v",` +
+        `"input_token_tiers":[{"max_input_tokens":10,${published}},{"max_input_tokens":20,"input":2,"output":10}]}`,
+    );
+    const bands = banded('UTC', '00:30', '08:30');
+    if (bands.form !== 'bands') throw new TypeError();
+    expect(
+      printed({ ...bands, timeBands: { ...bands.timeBands, peak: { name: 'Day', ...cached } } }),
+    ).toContain(`"peak":{"name":"Day",${published}},"off_peak":{"input":1,"output":2}`);
+  });
+
   test('images and seconds have a unit price, tiers and a basis', () => {
     const tierRates = new Map([
       ['1k', usd('0.04')],

@@ -105,6 +105,7 @@ function catalogWith(gate: Gate, problems: readonly string[] | null) {
     connection,
     upstreamModel: 'vendor/m',
     weight: null,
+    cost: null,
     gate,
     marksCache: false,
   };

@@ -2,11 +2,40 @@
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { ErrorCode } from '../../src/errors.ts';
+import { parseCatalog } from '../../src/models/catalog.ts';
+import { Calls } from '../../src/providers/call.ts';
 import { ProviderError } from '../../src/providers/upstream.ts';
-import { type Candidate, CandidatesInTurn, inOrder } from '../../src/routing/candidates.ts';
+import {
+  type Candidate,
+  CandidatesInTurn,
+  candidatesByModel,
+  inOrder,
+} from '../../src/routing/candidates.ts';
+import { connectProviders } from '../../src/routing/connections.ts';
 import type { Gate } from '../../src/routing/gate.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { testProvider as provider } from '../support/provider.ts';
+
+test('a candidate knows what its provider charges, where the catalogue says so', () => {
+  const result = parseCatalog(
+    `price_version: "1"
+providers:
+  one: { adapter: openai, base_url: http://127.0.0.1:1 }
+  two: { adapter: openai, base_url: http://127.0.0.1:2 }
+models:
+  m: { workload: chat, providers: [one, { provider: two, cost: { input: "1", output: "2" } }] }
+`,
+    'catalog.yaml',
+  );
+  if (!result.ok) throw new Error(result.problems.join('\n'));
+  const surroundings = { secret: () => null, isProxied: true, calls: new Calls() };
+  const connections = connectProviders(result.catalog, surroundings, null);
+  const candidates = candidatesByModel(result.catalog, connections, new Gates()).get('m') ?? [];
+  expect(candidates.map(({ cost }) => cost)).toMatchObject([
+    null,
+    { billingType: 'token', rates: { input: 10n ** 12n, output: 2n * 10n ** 12n } },
+  ]);
+});
 
 const weighted = fc.array(fc.record({ weight: fc.option(fc.integer({ min: 1, max: 1000 })) }), {
   maxLength: 8,

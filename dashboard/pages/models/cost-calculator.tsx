@@ -8,7 +8,17 @@ import { Field, Input, Select } from '../../kit/field.tsx';
 import { Money } from '../../kit/figures.tsx';
 import { PriceView } from './model-card.tsx';
 import type { ListedModel, Pricing } from './models.ts';
-import { type Band, bandAt, costOfTokens, costOfUnits } from './pricing.ts';
+import {
+  type Band,
+  bandAt,
+  type CachedTokens,
+  type CacheMeter,
+  cachedTokensOf,
+  cacheMeters,
+  costOfTokens,
+  costOfUnits,
+  pricedCacheMeters,
+} from './pricing.ts';
 
 type CostCalculatorProps = Readonly<{ model: ListedModel; onClose: () => void }>;
 
@@ -35,11 +45,17 @@ function countIn(text: string): number | null {
   return /^\d{1,13}$/.test(digits) && Number(digits) <= maxCount ? Number(digits) : null;
 }
 
-type CountFieldProps = Readonly<{ label: string; text: string; onChange: (text: string) => void }>;
+type CountFieldProps = Readonly<{
+  label: string;
+  text: string;
+  /** What is wrong with a count that is one. */
+  error?: string | null;
+  onChange: (text: string) => void;
+}>;
 
-function CountField({ label, text, onChange }: CountFieldProps) {
+function CountField({ label, text, error = null, onChange }: CountFieldProps) {
   return (
-    <Field label={label} error={countIn(text) === null ? 'Enter a whole number.' : null}>
+    <Field label={label} error={countIn(text) === null ? 'Enter a whole number.' : error}>
       <Input
         inputMode="numeric"
         autoComplete="off"
@@ -51,39 +67,55 @@ function CountField({ label, text, onChange }: CountFieldProps) {
 }
 
 const bandLabels = { peak: 'Peak', off_peak: 'Off-peak' } as const;
+const cachedLabels: Readonly<Record<CacheMeter, string>> = {
+  cache_read: 'Of the input, read from a cache',
+  cache_write: 'Of the input, written to a cache',
+  cache_write_long: 'Of the input, written to be kept longer',
+};
+
+/** Null if one of them is not a count. */
+function cachedIn(texts: Readonly<Record<CacheMeter, string>>): CachedTokens | null {
+  const counts = cacheMeters.map((meter) => [meter, countIn(texts[meter])] as const);
+  if (counts.some(([, count]) => count === null)) return null;
+  return Object.fromEntries(counts) as CachedTokens;
+}
 
 function TokenCosts({ pricing }: Readonly<{ pricing: Pricing }>) {
   const [inputText, setInputText] = useState('10000');
   const [outputText, setOutputText] = useState('1000');
+  const [cachedTexts, setCachedTexts] = useState({
+    cache_read: '0',
+    cache_write: '0',
+    cache_write_long: '0',
+  });
   const [band, setBand] = useState<Band>('now');
   const [now] = useState(() => new Date());
+  const meters = pricedCacheMeters(pricing);
   const inputTokens = countIn(inputText);
   const outputTokens = countIn(outputText);
+  const cached = cachedIn(cachedTexts);
+  const isTooMuch = cached !== null && inputTokens !== null && cachedTokensOf(cached) > inputTokens;
   const cost =
-    inputTokens === null || outputTokens === null
+    inputTokens === null || outputTokens === null || cached === null || isTooMuch
       ? null
-      : costOfTokens(pricing, { inputTokens, outputTokens, band, now });
+      : costOfTokens(pricing, { inputTokens, cached, outputTokens, band, now });
   return (
     <>
-      <div className="grid gap-4 sm:grid-cols-2">
+      <div className="grid items-start gap-4 sm:grid-cols-2">
         <CountField label="Input tokens" text={inputText} onChange={setInputText} />
         <CountField label="Output tokens" text={outputText} onChange={setOutputText} />
+        {meters.map((meter) => (
+          <CountField
+            key={meter}
+            label={cachedLabels[meter]}
+            text={cachedTexts[meter]}
+            error={isTooMuch && cachedTexts[meter] !== '0' ? 'More than the input tokens.' : null}
+            onChange={(text) => setCachedTexts({ ...cachedTexts, [meter]: text })}
+          />
+        ))}
       </div>
       {pricing.time_bands !== undefined && (
-        <Field label="Time of day" hint="The time at which the request is billed counts.">
-          <Select
-            value={band}
-            options={[
-              {
-                value: 'now',
-                label: `Now (${bandLabels[bandAt(pricing.time_bands, 'now', now)].toLowerCase()})`,
-              },
-              { value: 'peak', label: bandLabels.peak },
-              { value: 'off_peak', label: bandLabels.off_peak },
-            ]}
-            onChange={setBand}
-          />
-        </Field>
+        <BandField bands={pricing.time_bands} band={band} now={now} onChange={setBand} />
       )}
       <Facts>
         <Fact name="Input">
@@ -97,8 +129,36 @@ function TokenCosts({ pricing }: Readonly<{ pricing: Pricing }>) {
             <Exact units={cost?.total} />
           </span>
         </Fact>
+        {meters.length > 0 && (
+          <Fact name="Saved by caches">
+            <Exact units={cost?.saved} />
+          </Fact>
+        )}
       </Facts>
     </>
+  );
+}
+
+type BandFieldProps = Readonly<{
+  bands: NonNullable<Pricing['time_bands']>;
+  band: Band;
+  now: Date;
+  onChange: (band: Band) => void;
+}>;
+
+function BandField({ bands, band, now, onChange }: BandFieldProps) {
+  return (
+    <Field label="Time of day" hint="The time at which the request is billed counts.">
+      <Select
+        value={band}
+        options={[
+          { value: 'now', label: `Now (${bandLabels[bandAt(bands, 'now', now)].toLowerCase()})` },
+          { value: 'peak', label: bandLabels.peak },
+          { value: 'off_peak', label: bandLabels.off_peak },
+        ]}
+        onChange={onChange}
+      />
+    </Field>
   );
 }
 

@@ -124,9 +124,9 @@ export function PriceView({ name, pricing }: Readonly<{ name: string; pricing: P
             )}
           </tr>
         </thead>
-        <tbody>
-          {lines.map(({ label, hint, input, output }) => (
-            <tr key={label} className="border-t border-line align-baseline">
+        {lines.map(({ label, hint, input, output, cached }) => (
+          <tbody key={label} className="border-t border-line">
+            <tr className="align-baseline">
               <th scope="row" className="py-1.5 pr-3 font-normal">
                 {label}
                 {hint !== undefined && <span className="block text-xs text-ink-faint">{hint}</span>}
@@ -140,8 +140,19 @@ export function PriceView({ name, pricing }: Readonly<{ name: string; pricing: P
                 </td>
               )}
             </tr>
-          ))}
-        </tbody>
+            {cached.map(({ label: meter, price }) => (
+              <tr key={meter} className="align-baseline text-xs text-ink-soft">
+                <th scope="row" className="pr-3 pb-1.5 pl-3 font-normal">
+                  {meter}
+                </th>
+                <td className="pb-1.5 text-right">
+                  <Money amount={price} isExact />
+                </td>
+                {hasTwo && <td />}
+              </tr>
+            ))}
+          </tbody>
+        ))}
       </table>
       <p className="mt-1.5 text-xs text-ink-faint">
         {[`Price list ${pricing.price_version}`, pricing.region, pricing.note].filter(Boolean).join(' · ')}

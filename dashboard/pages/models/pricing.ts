@@ -4,8 +4,21 @@ import { formatCountShort } from '../../kit/format-figures.ts';
 import type { Pricing } from './models.ts';
 
 export type Band = 'now' | 'peak' | 'off_peak';
-type TokenCost = Readonly<{ input: bigint; output: bigint; total: bigint }>;
-type Rates = Readonly<{ input: number; output: number }>;
+/** `input` is all input, cached or not. `saved` is how much less it costs than without caches; negative if more. */
+type TokenCost = Readonly<{ input: bigint; output: bigint; total: bigint; saved: bigint }>;
+
+/** The names of the cache prices, as people read them. */
+export const cacheLabels = {
+  cache_read: 'Cache read',
+  cache_write: 'Cache write',
+  cache_write_long: 'Cache write, kept longer',
+} as const;
+export type CacheMeter = keyof typeof cacheLabels;
+export const cacheMeters = Object.keys(cacheLabels) as readonly CacheMeter[];
+export type CachedTokens = Readonly<Record<CacheMeter, number>>;
+
+type CacheRates = Readonly<{ [Meter in CacheMeter]?: number }>;
+type Rates = Readonly<{ input: number; output: number }> & CacheRates;
 
 const ratedTokens = 1_000_000n;
 
@@ -14,13 +27,38 @@ export function priceUnitsOf(price: number): bigint {
   return unitsOf(price.toFixed(scaleDigits));
 }
 
-type TokenUse = Readonly<{ inputTokens: number; outputTokens: number; band: Band; now: Date }>;
+type TokenUse = Readonly<{
+  /** All of the input: `cached` says which part of it a cache was involved in. */
+  inputTokens: number;
+  cached: CachedTokens;
+  outputTokens: number;
+  band: Band;
+  now: Date;
+}>;
 
+/** Every meter is rounded on its own, as it is when it is charged. */
 export function costOfTokens(pricing: Pricing, use: TokenUse): TokenCost {
   const rates = ratesFor(pricing, use);
-  const input = divideHalfUp(BigInt(use.inputTokens) * priceUnitsOf(rates.input), ratedTokens);
-  const output = divideHalfUp(BigInt(use.outputTokens) * priceUnitsOf(rates.output), ratedTokens);
-  return { input, output, total: input + output };
+  const fresh = use.inputTokens - cachedTokensOf(use.cached);
+  const cached = cacheMeters.map((meter) => costOfCount(use.cached[meter], rates[meter] ?? rates.input));
+  const input = cached.reduce((sum, cost) => sum + cost, costOfCount(fresh, rates.input));
+  const output = costOfCount(use.outputTokens, rates.output);
+  return { input, output, total: input + output, saved: costOfCount(use.inputTokens, rates.input) - input };
+}
+
+export function cachedTokensOf(cached: CachedTokens): number {
+  return cacheMeters.reduce((sum, meter) => sum + cached[meter], 0);
+}
+
+/** The meters that have a price of their own, in any tier or band. */
+export function pricedCacheMeters(pricing: Pricing): readonly CacheMeter[] {
+  const { input_token_tiers: tiers = [], time_bands: bands } = pricing;
+  const all: readonly CacheRates[] = [pricing, ...tiers, ...(bands === undefined ? [] : [bands.peak])];
+  return cacheMeters.filter((meter) => all.some(({ [meter]: rate }) => rate !== undefined));
+}
+
+function costOfCount(tokens: number, rate: number): bigint {
+  return divideHalfUp(BigInt(tokens) * priceUnitsOf(rate), ratedTokens);
 }
 
 /** The cost of images or seconds. A tier without its own rate has the plain unit price. */
@@ -37,7 +75,11 @@ function ratesFor(pricing: Pricing, { inputTokens, band, now }: TokenUse): Rates
     if (tier !== undefined) return tier;
   }
   if (bands !== undefined) return bandAt(bands, band, now) === 'peak' ? bands.peak : bands.off_peak;
-  return { input: pricing.input ?? 0, output: pricing.output ?? 0 };
+  return headlineOf(pricing);
+}
+
+function headlineOf({ input, output, ...rest }: Pricing): Rates {
+  return { ...rest, input: input ?? 0, output: output ?? 0 };
 }
 
 type TimeBands = NonNullable<Pricing['time_bands']>;
@@ -61,7 +103,14 @@ function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
 }
 
 /** Amounts are decimal strings. If there is only one price, it is `input`. */
-type PriceLine = Readonly<{ label: string; hint?: string; input: string; output: string | null }>;
+type PriceLine = Readonly<{
+  label: string;
+  hint?: string;
+  input: string;
+  output: string | null;
+  /** What input costs that a cache was involved in, where that differs. */
+  cached: readonly Readonly<{ label: string; price: string }>[];
+}>;
 type PriceTable = Readonly<{ unit: string; lines: readonly PriceLine[] }>;
 
 const textOf = (price: number) => amountOf(priceUnitsOf(price));
@@ -73,14 +122,24 @@ export function priceTableOf(pricing: Pricing, viewerZone: string, now: Date): P
 
 function linesOf(pricing: Pricing, viewerZone: string, now: Date): readonly PriceLine[] {
   const { input_token_tiers: tiers, time_bands: bands, tier_rates: rates } = pricing;
-  const pair = ({ input, output }: { input: number; output: number }) => ({
+  const pricesOf = ({ input, output, ...cached }: Rates) => ({
     input: textOf(input),
     output: textOf(output),
+    cached: cacheMeters.flatMap((meter) => {
+      const { [meter]: rate } = cached;
+      return rate === undefined ? [] : [{ label: cacheLabels[meter], price: textOf(rate) }];
+    }),
+  });
+  const unitPrice = (label: string, rate: number) => ({
+    label,
+    input: textOf(rate),
+    output: null,
+    cached: [],
   });
   if (tiers !== undefined)
     return tiers.map((tier) => ({
       label: `Up to ${formatCountShort(tier.max_input_tokens)} input tokens`,
-      ...pair(tier),
+      ...pricesOf(tier),
     }));
   if (bands !== undefined) {
     const { timezone, off_peak_start: start, off_peak_end: end } = bands;
@@ -88,15 +147,13 @@ function linesOf(pricing: Pricing, viewerZone: string, now: Date): readonly Pric
     const hours = (from: string, to: string) =>
       `${from}–${to} ${timezone} (${own(from)}–${own(to)} your time)`;
     return [
-      { label: bands.peak.name, hint: hours(end, start), ...pair(bands.peak) },
-      { label: 'Off-peak', hint: hours(start, end), ...pair(bands.off_peak) },
+      { label: bands.peak.name, hint: hours(end, start), ...pricesOf(bands.peak) },
+      { label: 'Off-peak', hint: hours(start, end), ...pricesOf(bands.off_peak) },
     ];
   }
-  if (pricing.unit === 'per_1m_tokens')
-    return [{ label: 'All requests', ...pair({ input: pricing.input ?? 0, output: pricing.output ?? 0 }) }];
-  if (rates !== undefined)
-    return Object.entries(rates).map(([tier, rate]) => ({ label: tier, input: textOf(rate), output: null }));
-  return [{ label: 'All sizes', input: textOf(pricing.unit_price ?? 0), output: null }];
+  if (pricing.unit === 'per_1m_tokens') return [{ label: 'All requests', ...pricesOf(headlineOf(pricing)) }];
+  if (rates !== undefined) return Object.entries(rates).map(([tier, rate]) => unitPrice(tier, rate));
+  return [unitPrice('All sizes', pricing.unit_price ?? 0)];
 }
 
 /** Converts a time of day from one time zone to another, with the offsets of the given day. */

@@ -95,12 +95,23 @@ export const others: readonly Equivalent[] = [
     reason: 'BigInt rejects whatever has an n in it, and then the line is no settlement either.',
   },
   {
-    file: 'src/pricing/cost.ts',
-    within: 'higher',
+    file: 'src/pricing/below-cost.ts',
+    within: 'inputsToCompare',
     changes: [
-      'input: one.input ⟦> → >=⟧ other.input ? one.input : other.input,',
-      'output: one.output ⟦> → >=⟧ other.output ? one.output : other.output,',
+      '? ⟦price.inputTokenTiers.slice(0, -1) → price.inputTokenTiers⟧.map(({ maxInputTokens }) => maxInputTokens + 1)',
     ],
+    reason: 'The last tier covers what is above it, so comparing there again finds nothing new.',
+  },
+  {
+    file: 'src/pricing/cost.ts',
+    within: 'lowestCost',
+    changes: ['return costAtRates({ input: cacheRead ⟦< → <=⟧ input ? cacheRead : input, output }, meters);'],
+    reason: 'Of two equal values either is the right one.',
+  },
+  {
+    file: 'src/pricing/cost.ts',
+    within: 'largest',
+    changes: ['return one ⟦> → >=⟧ other ? one : other;'],
     reason: 'Of two equal values either is the right one.',
   },
   {
@@ -111,8 +122,10 @@ export const others: readonly Equivalent[] = [
   },
   {
     file: 'src/pricing/cost.ts',
-    within: 'isOffPeak',
-    changes: ['return start ⟦< → <=⟧ end ? start <= time && time < end : start <= time || time < end;'],
+    within: 'bandAtTime',
+    changes: [
+      'const isOffPeak = start ⟦< → <=⟧ end ? start <= time && time < end : start <= time || time < end;',
+    ],
     reason: 'The catalogue refuses a band that starts when it ends.',
   },
   {

@@ -3,12 +3,14 @@ import { readQuery } from '../../http/query.ts';
 import { hasEndpoint } from '../../models/access.ts';
 import type { CatalogStatus as StoreStatus } from '../../models/catalog-store.ts';
 import type { Model } from '../../models/model.ts';
+import { soldBelowCostIn } from '../../models/review.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../../routing/active-catalog.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { CatalogStatus } from '../operator-contract.ts';
 
 /** A file that is wrong throughout has a problem on each line; the first ones are enough to start with. */
 const maxProblems = 20;
+const maxWarnings = 100;
 
 type CatalogServices = Readonly<{
   catalog: () => ActiveCatalog;
@@ -40,6 +42,7 @@ function presentCatalog(
     loaded_at: loadedAt.toISOString(),
     digest: catalog.digest,
     error: lastError && { message: messageOf(lastError.problems), at: lastError.at.toISOString() },
+    warnings: soldBelowCostIn(catalog).slice(0, maxWarnings),
     providers: catalog.providers.size,
     models: [...catalog.models.values()].map((model) => {
       const reason = reasonAgainst(model, active);

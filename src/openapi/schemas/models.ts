@@ -18,10 +18,30 @@ const basis = z.discriminatedUnion('kind', [
   }),
 ]);
 
+/** Beyond the contract, and only where there are such prices. */
+const cacheRates = {
+  cache_read: usdNumber
+    .optional()
+    .describe(
+      'Per 1M input tokens that the provider read from its cache. Absent: they cost as much as input.',
+    ),
+  cache_write: usdNumber
+    .optional()
+    .describe(
+      'Per 1M input tokens that the provider wrote to its cache. Absent: they cost as much as input.',
+    ),
+  cache_write_long: usdNumber
+    .optional()
+    .describe(
+      'Per 1M input tokens that it wrote to its cache for longer than usual. Absent: they cost as much as input.',
+    ),
+};
+
 const inputTokenTier = z.strictObject({
-  max_input_tokens: count.describe('The largest input that this tier is for.'),
+  max_input_tokens: count.describe('The largest input that this tier is for, cached tokens included.'),
   input: usdNumber.describe('USD per 1M input tokens.'),
   output: usdNumber.describe('USD per 1M output tokens.'),
+  ...cacheRates,
 });
 
 const time = z.string().regex(/^\d\d:\d\d$/);
@@ -31,9 +51,11 @@ const timeBands = z.strictObject({
   off_peak_start: time.describe('HH:MM.'),
   off_peak_end: time.describe('HH:MM.'),
   peak: z
-    .strictObject({ name: z.string(), input: usdNumber, output: usdNumber })
+    .strictObject({ name: z.string(), input: usdNumber, output: usdNumber, ...cacheRates })
     .describe('Rates in USD per 1M tokens outside of the off-peak time.'),
-  off_peak: z.strictObject({ input: usdNumber, output: usdNumber }).describe('Half the peak rates.'),
+  off_peak: z
+    .strictObject({ input: usdNumber, output: usdNumber, ...cacheRates })
+    .describe('Half the peak rates.'),
 });
 
 const pricing = z
@@ -45,6 +67,7 @@ const pricing = z
     output: usdNumber
       .nullable()
       .describe('Per 1M output tokens, reasoning included; null for models that are not billed by token.'),
+    ...cacheRates,
     unit_price: usdNumber.nullable().describe('Per image or per second; null for models billed by token.'),
     unit: z.enum(['per_1m_tokens', 'per_image', 'per_second']),
     billing_type: z.enum(['token', 'image', 'second']),

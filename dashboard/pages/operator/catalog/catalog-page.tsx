@@ -23,6 +23,9 @@ export function OperatorCatalogPage() {
       {catalog.data !== undefined && catalog.data.error !== null && (
         <LoadError error={catalog.data.error} file={catalog.data.file} />
       )}
+      {catalog.data !== undefined && catalog.data.warnings.length > 0 && (
+        <BelowCost warnings={catalog.data.warnings} />
+      )}
       <Card title="Active catalogue">
         <Loaded query={catalog} skeleton={<SkeletonLines count={9} />}>
           {(status) => <InForce status={status} />}
@@ -44,6 +47,20 @@ function LoadError({ error, file }: LoadErrorProps) {
       </Callout>
       <CodeBlock label="Error message" samples={[{ label: 'Error', code: error.message }]} />
     </section>
+  );
+}
+
+function BelowCost({ warnings }: Readonly<{ warnings: readonly string[] }>) {
+  return (
+    <Callout tone="warn" title="Some models can be sold below cost">
+      <ul className="list-disc space-y-1 pl-4">
+        {warnings.map((warning) => (
+          <li key={warning} className="wrap-anywhere">
+            {warning}
+          </li>
+        ))}
+      </ul>
+    </Callout>
   );
 }
 
