@@ -13,7 +13,14 @@ const gates = new Gates();
 function candidate(id: string, changes: Partial<Provider> = {}): Candidate {
   const provider = testProvider({ id, name: id, ...changes });
   const connection = { provider } as Candidate['connection'];
-  return { connection, upstreamModel: 'm', weight: null, gate: gates.at(provider, 'm'), marksCache: false };
+  return {
+    connection,
+    upstreamModel: 'm',
+    weight: null,
+    cost: null,
+    gate: gates.at(provider, 'm'),
+    marksCache: false,
+  };
 }
 
 const [a, b, c] = [candidate('a'), candidate('b'), candidate('c')] as const;
