@@ -41,6 +41,7 @@ import { openMailer } from './people/mailer.ts';
 import { openPeople } from './people/open.ts';
 import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
+import { keepBillsReconciled } from './reconciliation/daily.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { reportOf } from './routing/node-report.ts';
@@ -142,6 +143,10 @@ async function openAll(given: Start) {
   );
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
+  closers.add(
+    'reconciliation',
+    keepBillsReconciled({ sql: database.sql, catalog: () => catalog.current().catalog, secret, log }),
+  );
 
   const keys = await openKeyCache(database.sql, Date.now, {}, database.listen);
   closers.add('keys', keys.close);
