@@ -33,7 +33,7 @@ create table reconciled_days (
   is_within boolean,
   is_preliminary boolean not null,
   models jsonb not null,
-  candidates jsonb not null,
+  explanations jsonb not null,
   compared_at timestamptz not null default now(),
   primary key (provider, day)
 );

@@ -560,7 +560,7 @@ CREATE TABLE reconciled_days (
   is_within boolean,
   is_preliminary boolean NOT NULL,
   models jsonb NOT NULL,
-  candidates jsonb NOT NULL,
+  explanations jsonb NOT NULL,
   compared_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT reconciled_days_pkey PRIMARY KEY (provider, day)
 );

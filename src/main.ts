@@ -242,6 +242,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     catalog: catalog.current,
     catalogFile: catalog.file,
     catalogStatus: catalog.status,
+    secret: config.secret,
     nodeId: node.id,
     audits: opened.audits,
     authenticate: authenticateWith(keys),

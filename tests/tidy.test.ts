@@ -63,6 +63,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'inference',
     'decisions',
     'routing',
+    'reconciliation',
     'people',
     'nodes',
     'models',

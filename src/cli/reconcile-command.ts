@@ -11,8 +11,8 @@ import { type Bill, BillError } from '../reconciliation/bill.ts';
 import { maxFileBytes, readBillFile } from '../reconciliation/bill-file.ts';
 import type { ComparedDay } from '../reconciliation/compared.ts';
 import { fetchBillOf, reconcile } from '../reconciliation/reconcile.ts';
-import { presentCandidate, presentModel } from '../reconciliation/store.ts';
-import { describeCandidate } from '../reconciliation/words.ts';
+import { presentExplanation, presentModel } from '../reconciliation/store.ts';
+import { describeExplanation } from '../reconciliation/words.ts';
 import { countDays, dayOf } from '../usage/days.ts';
 import { type Arguments, readTime, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable, type Outcome } from './command.ts';
@@ -118,9 +118,9 @@ function presentDay(day: ComparedDay) {
     is_within: day.isWithin,
     is_preliminary: day.isPreliminary,
     models: day.models.map(presentModel),
-    candidates: day.candidates.map((candidate) => {
-      const presented = presentCandidate(candidate);
-      return { ...presented, text: describeCandidate(presented) };
+    explanations: day.explanations.map((explanation) => {
+      const presented = presentExplanation(explanation);
+      return { ...presented, text: describeExplanation(presented) };
     }),
   };
 }
@@ -156,8 +156,8 @@ function resultOf({ isWithin, isPreliminary }: ComparedDay): string {
   return `${isWithin ? 'within tolerance' : 'DIFFERENT'}${isPreliminary ? ' (preliminary)' : ''}`;
 }
 
-/** The models and candidates of a day that is not within the tolerance. */
-function describeDay({ day, isWithin, models, candidates }: ComparedDay): string[] {
+/** The models and explanations of a day that is not within the tolerance. */
+function describeDay({ day, isWithin, models, explanations }: ComparedDay): string[] {
   if (isWithin !== false) return [];
   const different = models.filter((model) => !model.isWithin);
   const rows = different.map(({ name, metered, billed, difference }) => [
@@ -170,9 +170,9 @@ function describeDay({ day, isWithin, models, candidates }: ComparedDay): string
     '',
     `${day}:`,
     ...(rows.length === 0 ? [] : [formatTable(['  Model', 'Metered cost', 'Billed', 'Difference'], rows)]),
-    ...(candidates.length === 0
-      ? ['  No candidate is known. Other programs may use the same organisation.']
-      : candidates.map((candidate) => `  - ${describeCandidate(presentCandidate(candidate))}`)),
+    ...(explanations.length === 0
+      ? ['  No explanation is known. Other programs may use the same organisation.']
+      : explanations.map((explanation) => `  - ${describeExplanation(presentExplanation(explanation))}`)),
     '',
   ];
 }

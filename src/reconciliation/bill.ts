@@ -2,8 +2,8 @@
 import type { Money } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 
-export const billSources = ['costs', 'analytics', 'cost_report', 'file'] as const;
-export type BillSource = (typeof billSources)[number];
+/** The reports of vendors, and files. */
+export type BillSource = 'costs' | 'analytics' | 'cost_report' | 'file';
 
 export type BillLine = Readonly<{
   /** As the bill names it: a model, or something else such as web search. */

@@ -3,8 +3,8 @@ import { divideHalfUp, type Money, sizeOf } from '../lib/money.ts';
 import type { ReportTolerance } from '../models/model.ts';
 import { addDays } from '../usage/days.ts';
 import { type BillLine, listAmountOf, sumOf } from './bill.ts';
-import { candidatesFor } from './candidates.ts';
 import type { ComparedDay, ComparedModel } from './compared.ts';
+import { explanationsFor } from './explanations.ts';
 import type { Metered, MeteredModel, UnchargedModel } from './metered.ts';
 import { findModel } from './model-names.ts';
 
@@ -45,7 +45,7 @@ export function compareDays(comparison: Comparison): ComparedDay[] {
     const { day } = compared;
     return {
       ...compared,
-      candidates: candidatesFor({
+      explanations: explanationsFor({
         ...compared,
         served: served.get(day) ?? [],
         settledNextDay: served.get(addDays(day, 1)) ?? [],
@@ -85,7 +85,7 @@ function compareDay(
     tolerance: allowed,
     isPreliminary: isPreliminary(day, bill?.refreshedAt ?? null, now),
     models: bill === null ? [] : compareModels(bill.lines, served, uncharged, names, tolerance),
-    candidates: [],
+    explanations: [],
   };
 }
 

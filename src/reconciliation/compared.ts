@@ -1,20 +1,18 @@
 /** What a comparison of a bill with the metered cost found. */
 import type { Money } from '../lib/money.ts';
 
-export const candidateKinds = [
-  'attempts_without_usage',
-  'without_cost',
-  'across_midnight',
-  'not_mapped',
-  'not_a_model',
-  'list_price',
-  'preliminary',
-] as const;
-export type CandidateKind = (typeof candidateKinds)[number];
+export type ExplanationKind =
+  | 'attempts_without_usage'
+  | 'without_cost'
+  | 'across_midnight'
+  | 'not_mapped'
+  | 'not_a_model'
+  | 'list_price'
+  | 'preliminary';
 
 /** Null and empty where the kind has no such figure. */
-export type Candidate = Readonly<{
-  kind: CandidateKind;
+export type Explanation = Readonly<{
+  kind: ExplanationKind;
   /** How many requests or attempts. */
   count: number | null;
   amount: Money | null;
@@ -48,5 +46,5 @@ export type ComparedDay = Readonly<{
   tolerance: Money;
   isPreliminary: boolean;
   models: readonly ComparedModel[];
-  candidates: readonly Candidate[];
+  explanations: readonly Explanation[];
 }>;

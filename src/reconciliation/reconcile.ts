@@ -52,7 +52,8 @@ export async function reconcile(
 async function compare(sql: SQL, { catalog, provider, from, to }: ReconcileOrder, now: Date) {
   const [first, last] = [addDays(from, -1), addDays(to, 1)];
   const bills = await readBills(sql, provider.id, first, last);
-  const metered = await readMetered(sql, provider.id, first, last);
+  // Records carry the name of the provider, which customers see.
+  const metered = await readMetered(sql, provider.name, first, last);
   const compared = compareDays({
     days: everyDay(first, last),
     bills,

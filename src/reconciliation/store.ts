@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 import { type Bill, type BillLine, type BillSource, sumOf } from './bill.ts';
 import type { BilledDay } from './compare.ts';
-import type { Candidate, ComparedDay, ComparedModel } from './compared.ts';
+import type { ComparedDay, ComparedModel, Explanation } from './compared.ts';
 
 const billLock = 7_012_018_008;
 
@@ -102,20 +102,20 @@ export async function storeComparison(
   await sql.begin(async (transaction) => {
     for (const day of days) {
       const models = JSON.stringify(day.models.map(presentModel));
-      const candidates = JSON.stringify(day.candidates.map(presentCandidate));
+      const explanations = JSON.stringify(day.explanations.map(presentExplanation));
       await transaction`
         insert into reconciled_days (provider, day, charged, metered, uncharged, billed, difference, tolerance,
-          is_within, is_preliminary, models, candidates)
+          is_within, is_preliminary, models, explanations)
         values (${provider}, ${day.day}::text::date, ${formatMoney(day.charged)}::numeric,
           ${formatMoney(day.metered)}::numeric, ${formatMoney(day.uncharged)}::numeric,
           ${amountOrNull(day.billed)}::numeric, ${amountOrNull(day.difference)}::numeric,
           ${formatMoney(day.tolerance)}::numeric, ${day.isWithin}, ${day.isPreliminary}, ${models}::text::jsonb,
-          ${candidates}::text::jsonb)
+          ${explanations}::text::jsonb)
         on conflict (provider, day) do update
         set charged = excluded.charged, metered = excluded.metered, uncharged = excluded.uncharged,
             billed = excluded.billed, difference = excluded.difference, tolerance = excluded.tolerance,
             is_within = excluded.is_within, is_preliminary = excluded.is_preliminary, models = excluded.models,
-            candidates = excluded.candidates, compared_at = now()`;
+            explanations = excluded.explanations, compared_at = now()`;
     }
   });
 }
@@ -131,8 +131,8 @@ export type PresentedModel = Readonly<{
   difference: string;
   is_within: boolean;
 }>;
-export type PresentedCandidate = Readonly<{
-  kind: Candidate['kind'];
+export type PresentedExplanation = Readonly<{
+  kind: Explanation['kind'];
   count: number | null;
   amount: string | null;
   day: string | null;
@@ -150,8 +150,8 @@ export function presentModel({ isWithin, ...model }: ComparedModel): PresentedMo
   };
 }
 
-export function presentCandidate(candidate: Candidate): PresentedCandidate {
-  return { ...candidate, amount: amountOrNull(candidate.amount) };
+export function presentExplanation(explanation: Explanation): PresentedExplanation {
+  return { ...explanation, amount: amountOrNull(explanation.amount) };
 }
 
 /** Returns the ID of the run. */

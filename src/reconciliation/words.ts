@@ -1,8 +1,8 @@
-/** Candidates for a difference, in words for the operator. */
+/** Explanations for a difference, in words for the operator. */
 import { formatMoneyShort, moneyFromDatabase } from '../lib/money.ts';
-import type { PresentedCandidate } from './store.ts';
+import type { PresentedExplanation } from './store.ts';
 
-export function describeCandidate({ kind, count, amount, day, names }: PresentedCandidate): string {
+export function describeExplanation({ kind, count, amount, day, names }: PresentedExplanation): string {
   const listed = names.length === 0 ? '' : `: ${names.join(', ')}`;
   const dollars = amount === null ? '' : `$${formatMoneyShort(moneyFromDatabase(amount))}`;
   switch (kind) {

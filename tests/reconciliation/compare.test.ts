@@ -12,8 +12,8 @@ import {
 import type { ComparedDay } from '../../src/reconciliation/compared.ts';
 import { daysToRead } from '../../src/reconciliation/daily.ts';
 import type { MeteredModel, UnchargedModel } from '../../src/reconciliation/metered.ts';
-import { presentCandidate } from '../../src/reconciliation/store.ts';
-import { describeCandidate } from '../../src/reconciliation/words.ts';
+import { presentExplanation } from '../../src/reconciliation/store.ts';
+import { describeExplanation } from '../../src/reconciliation/words.ts';
 
 const usd = (text: string) => parseMoney(text) ?? 0n;
 const [first, second] = ['2026-11-01', '2026-11-02'] as const;
@@ -73,7 +73,7 @@ function compare(
   return [one, other];
 }
 
-const kindsOf = ({ candidates }: ComparedDay) => candidates.map(({ kind }) => kind);
+const kindsOf = ({ explanations }: ComparedDay) => explanations.map(({ kind }) => kind);
 
 test('a day is within the tolerance by an amount and a share of the larger side, and not one unit beyond', () => {
   // 0.01 and a thousandth of 100.
@@ -91,7 +91,7 @@ test('a day is within the tolerance by an amount and a share of the larger side,
 
 test('a day without a bill is neither right nor wrong, and a bill of nothing is one', () => {
   const [one, other] = compare({ [second]: bill() }, { served: [served(first, '5')] });
-  expect(one).toMatchObject({ billed: null, difference: null, isWithin: null, models: [], candidates: [] });
+  expect(one).toMatchObject({ billed: null, difference: null, isWithin: null, models: [], explanations: [] });
   expect(other).toMatchObject({ billed: 0n, difference: 0n, isWithin: true });
 });
 
@@ -115,7 +115,7 @@ test('names are matched, what matches nothing is listed, and every cent is in th
     ['retired', 'model', usd('2'), usd('2')],
   ]);
   expect(kindsOf(day)).toEqual(['not_mapped', 'not_a_model']);
-  expect(day.candidates[0]).toMatchObject({ amount: usd('0.5'), names: ['gpt-6-nano'] });
+  expect(day.explanations[0]).toMatchObject({ amount: usd('0.5'), names: ['gpt-6-nano'] });
 });
 
 describe('a difference', () => {
@@ -127,7 +127,7 @@ describe('a difference', () => {
         uncharged: [uncharged(first, '1', { attemptsWithoutUsage: 2, attemptsWithoutCost: 4 })],
       },
     );
-    expect(day.candidates).toMatchObject([
+    expect(day.explanations).toMatchObject([
       { kind: 'attempts_without_usage', count: 2, names: ['house-gpt'] },
       { kind: 'without_cost', count: 7, names: ['house-gpt'] },
     ]);
@@ -138,7 +138,7 @@ describe('a difference', () => {
       { [first]: bill(billLine('gpt-6', '8', { listAmount: usd('10') })) },
       { served: [served(first, '10', { requestsWithoutCost: 3 })] },
     );
-    expect(day.candidates).toMatchObject([{ kind: 'list_price', amount: usd('10') }]);
+    expect(day.explanations).toMatchObject([{ kind: 'list_price', amount: usd('10') }]);
   });
 
   test('that cancels out with the next day ran across midnight', () => {
@@ -146,10 +146,10 @@ describe('a difference', () => {
       { [first]: bill(billLine('gpt-6', '12')), [second]: bill(billLine('gpt-6', '8')) },
       { served: [served(first, '10'), served(second, '10', { lateRequests: 5, lateCost: usd('2') })] },
     );
-    expect(one.candidates).toMatchObject([
+    expect(one.explanations).toMatchObject([
       { kind: 'across_midnight', day: second, count: 5, amount: usd('2') },
     ]);
-    expect(other.candidates).toMatchObject([{ kind: 'across_midnight', day: first, count: 5 }]);
+    expect(other.explanations).toMatchObject([{ kind: 'across_midnight', day: first, count: 5 }]);
   });
 
   test('of a day that the provider may still correct says so, by its age or by its own word', () => {
@@ -157,7 +157,7 @@ describe('a difference', () => {
     const at = (now: string) => compare(bills, {}, { now: new Date(now) })[0];
     expect(at('2026-11-04T23:59:59Z')).toMatchObject({ isPreliminary: true });
     expect(kindsOf(at('2026-11-04T23:59:59Z'))).toEqual(['preliminary']);
-    expect(at('2026-11-05T00:00:00Z')).toMatchObject({ isPreliminary: false, candidates: [] });
+    expect(at('2026-11-05T00:00:00Z')).toMatchObject({ isPreliminary: false, explanations: [] });
     const stale = { [first]: { lines: [], refreshedAt: new Date('2026-11-01T20:00:00Z') } };
     expect(compare(stale, {})[0].isPreliminary).toBe(true);
   });
@@ -167,10 +167,10 @@ describe('a difference', () => {
       { [first]: bill(billLine('gpt-6', '5'), billLine('other', '0.001')) },
       { served: [served(first, '5', { requestsWithoutCost: 1 })] },
     );
-    expect(day.candidates).toEqual([]);
+    expect(day.explanations).toEqual([]);
   });
 
-  test('has candidates that a person can read', () => {
+  test('has explanations that a person can read', () => {
     const kinds = [
       'attempts_without_usage',
       'without_cost',
@@ -181,7 +181,9 @@ describe('a difference', () => {
       'preliminary',
     ] as const;
     const sentences = kinds.map((kind) =>
-      describeCandidate(presentCandidate({ kind, count: 1, amount: usd('0.25'), day: second, names: ['m'] })),
+      describeExplanation(
+        presentExplanation({ kind, count: 1, amount: usd('0.25'), day: second, names: ['m'] }),
+      ),
     );
     expect(sentences.slice(0, 3)).toEqual([
       '1 call ended without a usage report (cancelled, timed out or failed). The provider may bill them: m.',

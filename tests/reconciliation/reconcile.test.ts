@@ -38,7 +38,7 @@ type Day = {
   is_within: boolean | null;
   is_preliminary: boolean;
   models: { name: string; kind: string; metered: string; billed: string }[];
-  candidates: { kind: string; count: number | null; day: string | null; text: string }[];
+  explanations: { kind: string; count: number | null; day: string | null; text: string }[];
 };
 type Output = { provider: string; source: string; is_within: boolean; days: Day[] };
 
@@ -49,7 +49,7 @@ beforeAll(async () => {
   const text = `
 price_version: "1"
 providers:
-  acme: { adapter: openai, base_url: ${server.url}/v1, admin_key_env: ACME_ADMIN }
+  acme: { name: Acme Inc, adapter: openai, base_url: ${server.url}/v1, admin_key_env: ACME_ADMIN }
   ant: { adapter: anthropic, base_url: http://127.0.0.1:9/v1, admin_key_env: ANT_ADMIN, cost_report: { base_url: ${server.url} } }
   plain: { adapter: openai, base_url: ${server.url}/v1 }
   exact: { adapter: openai, base_url: ${server.url}/v1, cost_report: { tolerance: { usd: "0", percent: "0" } } }
@@ -129,13 +129,13 @@ const versionsOf = async (provider: string, day: string) =>
 describe('a bill from the report of costs', () => {
   test('is compared by day and model, exactly, with what no customer was charged for', async () => {
     await record(
-      { provider: 'acme', at: `${older}T10:00:00Z`, cost: '3', providerCost: '1.000000000001' },
-      { provider: 'acme', at: `${older}T23:59:59Z`, cost: '3', providerCost: '0.5' },
+      { provider: 'Acme Inc', at: `${older}T10:00:00Z`, cost: '3', providerCost: '1.000000000001' },
+      { provider: 'Acme Inc', at: `${older}T23:59:59Z`, cost: '3', providerCost: '0.5' },
       // Of another provider, and of another day.
       { provider: 'plain', at: `${older}T10:00:00Z`, cost: '3', providerCost: '70' },
-      { provider: 'acme', at: `${old}T00:00:00Z`, cost: '2', providerCost: '2' },
+      { provider: 'Acme Inc', at: `${old}T00:00:00Z`, cost: '2', providerCost: '2' },
     );
-    await attempt('acme', `${older}T12:00:00Z`, '0.25', 100);
+    await attempt('Acme Inc', `${older}T12:00:00Z`, '0.25', 100);
     server.lines.push(
       { day: older, model: 'vendor-1-2026-05-01', meter: 'input_tokens', amount: '1.250000000001' },
       { day: older, model: 'vendor-1', meter: 'output_tokens', amount: '0.5', isNumber: true },
@@ -153,15 +153,15 @@ describe('a bill from the report of costs', () => {
       is_within: true,
       is_preliminary: false,
       models: [{ name: 'vendor-1', kind: 'model', metered: '1.750000000001', billed: '1.750000000001' }],
-      candidates: [],
+      explanations: [],
     });
     expect(days[1]).toMatchObject({ metered: '2.000000000000', billed: '2.500000000000', is_within: false });
   });
 
   test('is explained, in the table for people too, which the exit code sums up', async () => {
-    await attempt('acme', `${old}T12:00:00Z`, null, null);
-    await attempt('acme', `${old}T12:00:01Z`, null, 50);
-    await record({ provider: 'acme', at: `${old}T13:00:00Z`, cost: '1' });
+    await attempt('Acme Inc', `${old}T12:00:00Z`, null, null);
+    await attempt('Acme Inc', `${old}T12:00:01Z`, null, 50);
+    await record({ provider: 'Acme Inc', at: `${old}T13:00:00Z`, cost: '1' });
     const words = ['reconcile', '--provider', 'acme', '--from', older, '--to', old];
     const { text, exitCode } = await outcomeOf(words, environment);
     expect(exitCode).toBe(1);
@@ -201,12 +201,12 @@ describe('a bill from the report of costs', () => {
     const { source, days } = await reconcile('ant', one, other);
     expect(source).toBe('analytics');
     expect(days.map(({ difference }) => difference)).toEqual(['2.000000000000', '-2.000000000000']);
-    expect(days.flatMap(({ candidates }) => candidates)).toMatchObject([
+    expect(days.flatMap(({ explanations }) => explanations)).toMatchObject([
       { kind: 'across_midnight', count: 1, day: other },
       { kind: 'across_midnight', count: 1, day: one },
     ]);
     // The day before it is known when the second day is asked for alone.
-    expect((await reconcile('ant', other, other)).days[0]?.candidates).toMatchObject([{ day: one }]);
+    expect((await reconcile('ant', other, other)).days[0]?.explanations).toMatchObject([{ day: one }]);
   });
 
   test('keeps a refunded charge as cost, because the provider bills it, but not as charged', async () => {

@@ -130,10 +130,11 @@ describe('a report', () => {
     const busy = () => new Response(null, { status: 429 });
     server.behave({ first: [busy, busy, busy] });
     expect(await read('openai', {}, once).then(String, String)).toContain('429');
-    const { promise: never, resolve: end } = Promise.withResolvers<Response>();
-    server.behave({ first: [() => never, () => never] });
+    const { promise: silence, resolve: end } = Promise.withResolvers<void>();
+    const silent = () => silence.then(() => new Response());
+    server.behave({ first: [silent, silent] });
     expect(await read('openai', {}, once).then(String, String)).toContain('did not answer in time');
-    end(new Response());
+    end();
     const away = { origin: 'http://127.0.0.1:1' };
     expect(await read('openai', away, once).then(String, String)).toContain('cannot be reached');
   });
