@@ -8,7 +8,7 @@ import { OperatorError } from '../lib/operator-error.ts';
 import type { Catalog, Provider } from '../models/model.ts';
 import type { Secret } from '../models/provider-key.ts';
 import { addDays, dayOf } from '../usage/days.ts';
-import { fetchBillOf, reconcile } from './reconcile.ts';
+import { fetchBillOf, isAdminKeySet, reconcile } from './reconcile.ts';
 import { newestBilledDay } from './store.ts';
 
 const everyMs = 10 * 60 * 1000;
@@ -55,14 +55,14 @@ export async function reconcileDue(services: Services, stop: AbortSignal): Promi
   const { sql, catalog, secret, log } = services;
   for (const provider of catalog().providers.values()) {
     if (stop.aborted) return;
-    if (!hasAdminKey(provider, secret) || !(await claim(sql, provider.id))) continue;
+    if (!isAdminKeySet(provider, secret) || !(await claim(sql, provider.id))) continue;
     let isRead = false;
     try {
       isRead = await reconcileOne(services, provider, stop);
     } catch (error) {
       if (!stop.aborted) log.warn('bill not reconciled', { provider: provider.id, ...describe(error) });
     } finally {
-      await release(sql, provider.id, isRead);
+      await release(sql, provider.id, isRead ? 'tomorrow' : stop.aborted ? 'now' : 'in an hour');
     }
   }
 }
@@ -70,12 +70,6 @@ export async function reconcileDue(services: Services, stop: AbortSignal): Promi
 /** What the operator can fix is a sentence, and needs no trace. */
 function describe(error: unknown) {
   return error instanceof OperatorError ? { problems: [error.message] } : { error };
-}
-
-/** A key that cannot be one is the concern of the run, which records why. */
-function hasAdminKey(provider: Provider, secret: Secret): boolean {
-  const { adminKeyEnv } = provider.costReport;
-  return adminKeyEnv !== null && secret(adminKeyEnv) !== null;
 }
 
 async function reconcileOne(
@@ -117,13 +111,14 @@ async function claim(sql: SQL, provider: string): Promise<boolean> {
   return rows.length > 0;
 }
 
-/** The next time is tomorrow, or in an hour after a failure. */
-async function release(sql: SQL, provider: string, isRead: boolean): Promise<void> {
+/** A node that stops leaves the rest to another one. */
+async function release(sql: SQL, provider: string, next: 'now' | 'in an hour' | 'tomorrow'): Promise<void> {
   await sql`
     update reconciliation_schedule
     set claimed_until = null,
-        next_at = case when ${isRead}
-          then date_trunc('day', now(), 'UTC') + interval '1 day' + make_interval(hours => ${hourOfDay}::int)
-          else now() + make_interval(mins => ${retryMinutes}::int) end
+        next_at = case ${next}::text
+          when 'tomorrow' then date_trunc('day', now(), 'UTC') + interval '1 day' + make_interval(hours => ${hourOfDay}::int)
+          when 'in an hour' then now() + make_interval(mins => ${retryMinutes}::int)
+          else now() end
     where provider = ${provider}`;
 }

@@ -79,6 +79,6 @@ function isComplete(day: string, refreshedAt: Date | null): boolean {
 }
 
 function earliest(times: readonly (Date | null)[]): Date | null {
-  const known = times.filter((time) => time !== null).map((time) => time.getTime());
-  return known.length === 0 ? null : new Date(Math.min(...known));
+  const knownMs = times.filter((time) => time !== null).map((time) => time.getTime());
+  return knownMs.length === 0 ? null : new Date(Math.min(...knownMs));
 }

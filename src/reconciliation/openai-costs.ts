@@ -46,9 +46,9 @@ function readPage(page: unknown): BillPage {
 }
 
 function timeOf(seconds: string | null): string | null {
-  return seconds !== null && /^\d{1,11}$/.test(seconds)
-    ? new Date(Number(seconds) * 1000).toISOString()
-    : null;
+  if (seconds === null || !/^\d{1,11}$/.test(seconds)) return null;
+  const startMs = Number(seconds) * 1000;
+  return new Date(startMs).toISOString();
 }
 
 function readResult(result: unknown, day: string, notes: string[]): BillLine {

@@ -78,8 +78,18 @@ export function namesOf({ models }: Pick<Catalog, 'models'>, { id, costReport }:
   };
 }
 
+/** A key that cannot be read counts as set: whoever reads it says what is wrong. */
+export function isAdminKeySet({ costReport: { adminKeyEnv } }: Provider, secret: Secret): boolean {
+  if (adminKeyEnv === null) return false;
+  try {
+    return secret(adminKeyEnv) !== null;
+  } catch {
+    return true;
+  }
+}
+
 /** The key for the report; null when it is not set. Throws when it cannot be one. */
-export function adminKeyOf({ name, costReport }: Provider, secret: Secret): string | null {
+function adminKeyOf({ name, costReport }: Provider, secret: Secret): string | null {
   if (costReport.adminKeyEnv === null) return null;
   const { key, problem } = readProviderKey(costReport.adminKeyEnv, name, secret);
   if (problem !== null) throw new BillError(`${problem.text} ${problem.remedy}`);

@@ -110,9 +110,18 @@ async function ask(
   } catch (error) {
     if (error instanceof BillError) throw error;
     if (error instanceof UnreadableError) throw unreadable('it is too large, or not text');
-    const text = signal.aborted ? 'did not answer in time' : 'cannot be reached';
-    return { error: new BillError(`${url.host} ${text}.`), isPassing: !ended.aborted, pauseMs: null };
+    return {
+      error: new BillError(`${url.host} ${explainSilence(signal)}.`),
+      isPassing: !ended.aborted,
+      pauseMs: null,
+    };
   }
+}
+
+function explainSilence({ aborted, reason }: AbortSignal): string {
+  if (!aborted) return 'cannot be reached';
+  const isLate = reason instanceof Error && reason.name === 'TimeoutError';
+  return isLate ? 'did not answer in time' : 'was not read to the end, because the gateway stopped';
 }
 
 /** Every number as its text, so that no digit of an amount is lost. */

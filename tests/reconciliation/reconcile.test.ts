@@ -11,10 +11,12 @@ import { reconcileDue } from '../../src/reconciliation/daily.ts';
 import { servedQuery, unchargedQuery } from '../../src/reconciliation/metered.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { bill } from '../support/billed-usage.ts';
+import { dumpOf } from '../support/chat-fixture.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { outcomeOf, runCommand } from '../support/commands.ts';
 import { adminKey, type CostReportServer, startCostReportServer } from '../support/cost-report-server.ts';
-import { temporaryFolder, writeCatalog } from '../support/gateway.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway, temporaryFolder, writeCatalog } from '../support/gateway.ts';
 
 let database: TestDatabase;
 let server: CostReportServer;
@@ -333,6 +335,23 @@ describe('by itself', () => {
     await run({ ANT_ADMIN: adminKey });
     expect(await runsOf('ant')).toBe(runs + 1);
   });
+});
+
+test('a gateway does so when it starts, and keeps the admin key to itself', async () => {
+  await database.sql`delete from reconciliation_schedule`;
+  await database.sql`delete from reconciled_days`;
+  server.requests.length = 0;
+  const gateway = await startGateway(environment);
+  await eventually('both bills', async () => {
+    const rows = await database.sql`
+      select distinct provider from reconciled_days where billed is not null and day = ${yesterday}::text::date`;
+    return rows.length === 2;
+  });
+  await gateway.stop();
+  expect(gateway.output()).toContain('bill reconciled');
+  expect(gateway.output()).not.toContain(adminKey);
+  expect(await dumpOf(database)).not.toContain(adminKey);
+  expect(JSON.stringify(server.requests)).not.toContain(adminKey);
 });
 
 test('what was recorded on a day is found without reading the whole table', async () => {

@@ -4,6 +4,7 @@ import { invalidQuery, readQuery } from '../../http/query.ts';
 import { parseTime } from '../../lib/calendar.ts';
 import type { Provider } from '../../models/model.ts';
 import type { Secret } from '../../models/provider-key.ts';
+import { isAdminKeySet } from '../../reconciliation/reconcile.ts';
 import type { PresentedExplanation, PresentedModel } from '../../reconciliation/store.ts';
 import { describeExplanation } from '../../reconciliation/words.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
@@ -118,10 +119,11 @@ function presentProviders(
   const isShown = ({ id, costReport }: Provider) => costReport.adminKeyEnv !== null || byProvider.has(id);
   const gone = runs.filter(({ provider }) => !providers.has(provider));
   return [
-    ...[...providers.values()].filter(isShown).map(({ id, name, costReport: { adminKeyEnv } }) => {
-      const isKeySet = adminKeyEnv !== null && secret(adminKeyEnv) !== null;
+    ...[...providers.values()].filter(isShown).map((provider) => {
+      const { id, name, costReport } = provider;
+      const isKeySet = isAdminKeySet(provider, secret);
       return presentProvider(
-        { id, name, key_variable: adminKeyEnv, is_key_set: isKeySet },
+        { id, name, key_variable: costReport.adminKeyEnv, is_key_set: isKeySet },
         byProvider.get(id),
       );
     }),
