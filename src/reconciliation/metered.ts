@@ -74,18 +74,21 @@ function readUncharged(row: UnchargedRow): UnchargedModel {
  */
 export function servedQuery(sql: SQL, provider: string, from: string, to: string) {
   const { begins, ends } = boundsOf(sql, from, to);
-  const isLate = sql`id < first_id_at(date_trunc('day', billed_at, 'UTC'))`;
   return sql`
-    select (billed_at at time zone 'UTC')::date::text as day, model,
+    with days as materialized (
+      select at::date as day, first_id_at(at::date::timestamp at time zone 'UTC') as first_id
+      from generate_series(${from}::text::timestamp, ${to}::text::timestamp, interval '1 day') as at
+    )
+    select days.day::text as day, model,
            coalesce(sum(cost) filter (where refunded_at is null), 0)::numeric(38,12) as charged,
            coalesce(sum(provider_cost), 0)::numeric(38,12) as cost,
            (count(*) filter (where provider_cost is null))::float8 as without_cost,
-           (count(*) filter (where ${isLate}))::float8 as late,
-           coalesce(sum(provider_cost) filter (where ${isLate}), 0)::numeric(38,12) as late_cost
-    from usage_records
+           (count(*) filter (where id < first_id))::float8 as late,
+           coalesce(sum(provider_cost) filter (where id < first_id), 0)::numeric(38,12) as late_cost
+    from usage_records join days on days.day = (billed_at at time zone 'UTC')::date
     where id >= first_id_at(${begins} - interval '3 days') and id < first_id_at(${ends} + interval '1 hour')
       and billed_at >= ${begins} and billed_at < ${ends} and provider = ${provider}
-    group by 1, 2`;
+    group by days.day, model`;
 }
 
 /** Both days are included. */

@@ -152,6 +152,14 @@ describe('a difference', () => {
     expect(other.explanations).toMatchObject([{ kind: 'across_midnight', day: first, count: 5 }]);
   });
 
+  test('does not cancel out with just any difference of a neighbour', () => {
+    const [one] = compare(
+      { [first]: bill(billLine('gpt-6', '12')), [second]: bill(billLine('gpt-6', '5')) },
+      { served: [served(first, '10'), served(second, '10', { lateRequests: 1 })] },
+    );
+    expect(one.explanations).toMatchObject([{ kind: 'across_midnight', day: null, count: 1 }]);
+  });
+
   test('of a day that the provider may still correct says so, by its age or by its own word', () => {
     const bills = { [first]: bill(billLine('gpt-6', '5')) };
     const at = (now: string) => compare(bills, {}, { now: new Date(now) })[0];

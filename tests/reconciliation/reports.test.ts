@@ -176,6 +176,13 @@ describe('a report', () => {
     ]);
   });
 
+  test('takes the place of the newer one where the key may not read that', async () => {
+    server.behave({ hasAnalytics: false, refusal: 403 });
+    const bill = await read('anthropic');
+    expect(bill.source).toBe('cost_report');
+    expect(totals(bill)).toEqual(expected);
+  });
+
   test('is asked for what belongs to this gateway', async () => {
     await read('openai', {
       filters: { ...noFilters, projectIds: ['proj_1', 'proj_2'], apiKeyIds: ['key_1'] },

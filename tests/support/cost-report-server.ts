@@ -19,6 +19,8 @@ export type Misbehaviour = Readonly<{
   /** Answers that come before the real ones, in order. */
   first?: (() => Response | Promise<Response>)[];
   hasAnalytics?: boolean;
+  /** Of the newer report, where there is none. */
+  refusal?: 403 | 404;
   refreshedAt?: string;
   /** Days without a bucket, as if they were not ready. */
   withoutBucket?: readonly string[];
@@ -60,7 +62,7 @@ export function startCostReportServer(initial: readonly ServedLine[] = []): Cost
         return new Response('{"error":"secret detail"}', { status: key === 'normal' ? 403 : 401 });
       const isBeta = request.headers.get('anthropic-beta') === 'analytics-usage-cost-2026-08-24';
       if (url.pathname.includes('/analytics/') && (how.hasAnalytics === false || !isBeta))
-        return new Response(null, { status: 404 });
+        return new Response(null, { status: how.refusal ?? 404 });
       const page = routes.get(url.pathname);
       if (page === undefined) return new Response(null, { status: 404 });
       const fingerprint = fingerprintOf(url);
