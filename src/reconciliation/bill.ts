@@ -60,6 +60,9 @@ export function cleanName(text: string): string {
   return name.slice(0, maxNameLength) || 'unnamed';
 }
 
+/** No provider has nearly as many models and meters. All of them are stored, and shown on one page. */
+const maxLinesPerDay = 5_000;
+
 /** Lines of the same name and meter, such as those of several projects, as one, in the order of their names. */
 export function mergeLines(lines: readonly BillLine[]): BillLine[] {
   const merged = new Map<string, BillLine>();
@@ -68,6 +71,8 @@ export function mergeLines(lines: readonly BillLine[]): BillLine[] {
     const before = merged.get(key);
     merged.set(key, before === undefined ? line : together(before, line));
   }
+  if (merged.size > maxLinesPerDay)
+    throw new BillError(`A day of the bill has more than ${maxLinesPerDay} different lines.`);
   return [...merged.entries()].toSorted(([one], [other]) => (one < other ? -1 : 1)).map(([, line]) => line);
 }
 

@@ -9,7 +9,7 @@ export type MeteredModel = Readonly<{
   charged: Money;
   /** The metered cost of what customers were charged for. */
   cost: Money;
-  /** Requests whose cost is unknown, because the catalogue did not say what the provider asks. */
+  /** Requests whose cost is unknown: their charge is an estimate, or the catalogue did not say what the provider asks. */
   requestsWithoutCost: number;
   /** Requests that started the day before and were settled on this one, and their part of the cost. */
   lateRequests: number;
@@ -70,7 +70,7 @@ function readUncharged(row: UnchargedRow): UnchargedModel {
 /**
  * Both days are included. Records are found by their IDs, which begin with the time of the request, so only the months of
  * these days are read. A call lasts a day at most, and its settlement may wait for a database that is away; a clock may be
- * a minute ahead. A charge that was refunded stays part of the cost: the provider bills it all the same.
+ * a minute ahead. A charge that was refunded is left out: what the provider bills for it is among the uncharged attempts.
  */
 export function servedQuery(sql: SQL, provider: string, from: string, to: string) {
   const { begins, ends } = boundsOf(sql, from, to);
@@ -80,7 +80,7 @@ export function servedQuery(sql: SQL, provider: string, from: string, to: string
       from generate_series(${from}::text::timestamp, ${to}::text::timestamp, interval '1 day') as at
     )
     select days.day::text as day, model,
-           coalesce(sum(cost) filter (where refunded_at is null), 0)::numeric(38,12) as charged,
+           coalesce(sum(cost), 0)::numeric(38,12) as charged,
            coalesce(sum(provider_cost), 0)::numeric(38,12) as cost,
            (count(*) filter (where provider_cost is null))::float8 as without_cost,
            (count(*) filter (where id < first_id))::float8 as late,
@@ -88,6 +88,7 @@ export function servedQuery(sql: SQL, provider: string, from: string, to: string
     from usage_records join days on days.day = (billed_at at time zone 'UTC')::date
     where id >= first_id_at(${begins} - interval '3 days') and id < first_id_at(${ends} + interval '1 hour')
       and billed_at >= ${begins} and billed_at < ${ends} and provider = ${provider}
+      and refunded_at is null
     group by days.day, model`;
 }
 

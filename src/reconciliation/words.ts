@@ -9,7 +9,7 @@ export function describeExplanation({ kind, count, amount, day, names }: Present
     case 'attempts_without_usage':
       return `${many(count, 'call')} ended without a usage report (cancelled, timed out or failed). The provider may bill them${listed}.`;
     case 'without_cost':
-      return `${many(count, 'call')} had usage, but the catalogue did not say what the provider asks for it${listed}.`;
+      return `The cost of ${many(count, 'call')} is unknown: the charge is an estimate, or the catalogue did not say what the provider asks${listed}.`;
     case 'across_midnight':
       return `${many(count, 'request')} ran across midnight (metered cost ${dollars}).${day === null ? '' : ` Together with ${day} the difference is within the tolerance.`}`;
     case 'not_mapped':

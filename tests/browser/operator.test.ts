@@ -702,7 +702,7 @@ test('what a provider billed is shown next to the metered cost, with what may ex
 
   await offRow.getByRole('button', { name: 'Details' }).click();
   const dialog = page.getByRole('dialog');
-  await dialog.getByText('1 call had usage, but the catalogue did not say').waitFor();
+  await dialog.getByText('The cost of 1 call is unknown').waitFor();
   await dialog.getByText('$0.25 was billed for models that no model of the catalogue stands for').waitFor();
   await dialog.getByText('Not in the catalogue').waitFor();
   expect(await dialog.getByRole('table', { name: 'Versions of the bill' }).getByRole('row').count()).toBe(3);

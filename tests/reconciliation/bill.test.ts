@@ -159,6 +159,12 @@ describe('a file', () => {
     expect(() => read(text)).toThrow(words);
   });
 
+  test('with more names than any provider has is refused', () => {
+    const lines = Array.from({ length: 5_001 }, (_, at) => `2026-11-01,model-${at},1`);
+    expect(() => read(['day,model,amount', ...lines].join('\n'))).toThrow('more than 5000 different lines');
+    expect(read(['day,model,amount', ...lines.slice(1)].join('\n')).get('2026-11-01')).toHaveLength(5_000);
+  });
+
   test('holds whatever was written to it', () => {
     const cell = fc.string().filter((text) => text !== '' && !text.includes('\0'));
     fc.assert(

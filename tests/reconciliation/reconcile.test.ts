@@ -171,7 +171,7 @@ describe('a bill from the report of costs', () => {
     expect(text).toContain('DIFFERENT');
     expect(text).toMatch(/Total +9 +3.750000000001 +4.250000000001 +0.5/);
     expect(text).toContain('- 1 call ended without a usage report');
-    expect(text).toContain('- 2 calls had usage, but the catalogue did not say');
+    expect(text).toContain('- The cost of 2 calls is unknown');
     expect(text).not.toContain(adminKey);
   });
 
@@ -211,13 +211,20 @@ describe('a bill from the report of costs', () => {
     expect((await reconcile('ant', other, other)).days[0]?.explanations).toMatchObject([{ day: one }]);
   });
 
-  test('keeps a refunded charge as cost, because the provider bills it, but not as charged', async () => {
+  test('counts a refunded charge once, as a call that nobody was charged for', async () => {
     const day = addDays(today, -25);
-    await record({ provider: 'ant', at: `${day}T12:00:00Z`, cost: '3', providerCost: '1' });
-    await database.sql`update usage_records set refunded_at = now() where billed_at = ${`${day}T12:00:00Z`}::text::timestamptz`;
+    const at = `${day}T12:00:00Z`;
+    await record({ provider: 'ant', at, cost: '3', providerCost: '1' });
+    await database.sql`update usage_records set refunded_at = now() where billed_at = ${at}::text::timestamptz`;
+    await attempt('ant', at, '1', 10);
     server.lines.push({ day, model: 'claude-x', meter: 'output_tokens', amount: '1' });
     const { days } = await reconcile('ant', day, day);
-    expect(days[0]).toMatchObject({ charged: '0.000000000000', metered: '1.000000000000', is_within: true });
+    expect(days[0]).toMatchObject({
+      charged: '0.000000000000',
+      metered: '1.000000000000',
+      uncharged: '1.000000000000',
+      is_within: true,
+    });
   });
 
   test('that cannot be read says why, and that is recorded without the key', async () => {
