@@ -6,7 +6,7 @@ import { type BillLine, listAmountOf, sumOf } from './bill.ts';
 import type { ComparedDay, ComparedModel } from './compared.ts';
 import { explanationsFor } from './explanations.ts';
 import type { Metered, MeteredModel, UnchargedModel } from './metered.ts';
-import { findModel } from './model-names.ts';
+import { matchModel } from './model-names.ts';
 
 /** What the catalogue says about the provider. */
 export type ProviderNames = Readonly<{
@@ -128,7 +128,8 @@ function compareModels(
   // A model that has left the catalogue since is still known from what was recorded of it.
   const known = new Set([...names.upstreamModels, ...[...sides.values()].map(({ name }) => name)]);
   for (const line of lines) {
-    const model = line.isModel ? findModel(line.name, known, names.givenNames) : null;
+    const given = names.givenNames.get(line.name) ?? null;
+    const model = given ?? (line.isModel ? matchModel(line.name, known) : null);
     const kind = model !== null ? 'model' : line.isModel ? 'not_mapped' : 'not_a_model';
     sidesOf(kind, model ?? line.name).billed += line.amount;
   }

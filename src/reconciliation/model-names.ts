@@ -4,17 +4,11 @@
 const revision = /^(?:[-@:](?:\d{4}-\d{2}-\d{2}|\d{3,8}|latest))+$/;
 
 /**
- * The name that the catalogue sends to the provider (`upstream_model`); null when none fits. In this order:
- * what the operator said; the same name; the longest name that the bill's continues with a date or revision
- * (`gpt-6` for `gpt-6-2026-05-01`); the only name that continues the bill's in this way. Several would be a guess.
+ * The name that the catalogue sends to the provider (`upstream_model`); null when none fits. In this order: the same name;
+ * the longest name that the bill's continues with a date or revision (`gpt-6` for `gpt-6-2026-05-01`); the only name that
+ * continues the bill's in this way. Several would be a guess.
  */
-export function findModel(
-  billName: string,
-  upstreamModels: Iterable<string>,
-  givenNames: ReadonlyMap<string, string>,
-): string | null {
-  const given = givenNames.get(billName);
-  if (given !== undefined) return given;
+export function matchModel(billName: string, upstreamModels: Iterable<string>): string | null {
   const names = [...upstreamModels];
   const wanted = billName.toLowerCase();
   const same = names.find((name) => name === billName) ?? names.find((name) => name.toLowerCase() === wanted);

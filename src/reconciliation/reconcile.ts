@@ -33,6 +33,7 @@ export async function reconcile(
   const { provider, from, to } = order;
   const run = await startRun(sql, provider.id, from, to, order.requestedBy);
   try {
+    await requireRecords(sql, from);
     const bill = await readBill();
     await storeBill(sql, provider.id, bill);
     const days = await compare(sql, order, now);
@@ -46,6 +47,15 @@ export async function reconcile(
     await finishRun(sql, run, { error: message }).catch(() => undefined);
     throw error;
   }
+}
+
+/** Without the records of a day, its whole bill would look like a difference. */
+async function requireRecords(sql: SQL, from: string): Promise<void> {
+  const [{ day }] = await sql<
+    [{ day: string | null }]
+  >`select max(ends_on)::text as day from ledger_archives`;
+  if (day !== null && from < day)
+    throw new OperatorError(`The records of the days before ${day} were archived. Compare later days only.`);
 }
 
 /** The days next to the range are compared too, because a difference may cancel out with theirs. */

@@ -118,6 +118,13 @@ test('names are matched, what matches nothing is listed, and every cent is in th
   expect(day.explanations[0]).toMatchObject({ amount: usd('0.5'), names: ['gpt-6-nano'] });
 });
 
+test('a name that the operator has mapped means that model, even if it is none', () => {
+  const names = { ...usual.names, givenNames: new Map([['Text tokens', 'gpt-6']]) };
+  const bills = { [first]: bill(billLine('Text tokens', '4', { isModel: false })) };
+  const [day] = compare(bills, { served: [served(first, '4')] }, { names });
+  expect(day.models).toMatchObject([{ name: 'gpt-6', kind: 'model', difference: 0n }]);
+});
+
 describe('a difference', () => {
   test('where the provider billed more may be calls without usage, or without a cost', () => {
     const [day] = compare(

@@ -286,6 +286,18 @@ test.each([
   expect(await runCommand(['reconcile', ...words], environment).then(String, String)).toContain(message);
 });
 
+test('days whose records were archived cannot be compared, and do not look like a difference', async () => {
+  const { sql } = database;
+  await sql`
+    insert into ledger_archives (id, ends_on, file_name, digest, size_bytes, entry_count, record_count)
+    values (${newId()}, ${older}::text::date, 'ledger.gz', sha256('x'), 1, 1, 1)`;
+  const refused = await reconcile('acme', addDays(older, -1), old).then(String, String);
+  const { days } = await reconcile('acme', older, old);
+  await sql`delete from ledger_archives`;
+  expect(refused).toContain(`before ${older} were archived`);
+  expect(days).toHaveLength(2);
+});
+
 describe('by itself', () => {
   const run = async (secrets: Readonly<Record<string, string>>, lines: string[] = []) => {
     const log = createLog('info', (line) => lines.push(line));
