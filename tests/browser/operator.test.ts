@@ -689,6 +689,9 @@ test('what a provider billed is shown next to the metered cost, with what may ex
   };
   await readBill(`${even},vendor/renamed,1.25`, `${off},vendor/renamed,9`);
   await readBill(`${even},vendor/renamed,1.25`, `${off},vendor/renamed,1.5`, `${off},vendor/other,0.25`);
+  // As if it had been compared when it was still preliminary.
+  await fixture.database.sql`update reconciled_days set is_preliminary = true`;
+  await page.reload();
   const evenRow = rowOf(page, formatDay(even, true));
   const offRow = rowOf(page, formatDay(off, true));
   await evenRow.getByText('Within', { exact: true }).waitFor();

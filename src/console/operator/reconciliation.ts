@@ -21,6 +21,8 @@ import type {
 type ReconciliationServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog; secret: Secret }>;
 
 const shownDays = 31;
+/** How long providers still correct a day: the 72 hours of the comparison. */
+const preliminaryDays = 3;
 const maxRows = 2_000;
 const maxVersions = 50;
 
@@ -55,16 +57,21 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
 
 type DayRow = Omit<Unsent<ReconciledDay>, 'changed'> & { changed_at: Date | null; before: string | null };
 
-/** The newest days of each provider. Both joins look up single rows of a primary key. */
+/**
+ * The newest days of each provider. Both joins look up single rows of a primary key. A day that was compared early does not
+ * stay preliminary: it may come from a file that nobody reads again.
+ */
 export async function findDays(sql: SQL, operatorId: string): Promise<DayRow[]> {
   const rows = await sql<Found<DayRow, 'day'>[]>`
     select reconciled.* from users left join lateral (
       select days.provider, days.day::text as day, days.charged, days.metered, days.uncharged, days.billed,
-             days.difference, days.tolerance, days.is_within, days.is_preliminary, days.compared_at,
+             days.difference, days.tolerance, days.is_within, days.compared_at,
+             days.is_preliminary and (now() < (days.day + 1 + ${preliminaryDays}::int)::timestamp at time zone 'UTC'
+               or coalesce(newest.refreshed_at < (days.day + 1)::timestamp at time zone 'UTC', false)) as is_preliminary,
              case when newest.version > 1 then newest.first_read_at end as changed_at, earlier.billed as before
       from reconciled_days as days
       left join lateral (
-        select version, first_read_at from bill_versions as bill
+        select version, first_read_at, refreshed_at from bill_versions as bill
         where bill.provider = days.provider and bill.day = days.day order by version desc limit 1
       ) as newest on true
       left join bill_versions as earlier
