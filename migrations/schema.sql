@@ -100,6 +100,26 @@ CREATE INDEX attempts_failed ON attempts USING btree (generation_id, index) WHER
 -- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
 CREATE TABLE attempts_default PARTITION OF attempts DEFAULT;
 
+-- What a provider said it billed for a day (UTC). Providers correct their figures for days; a figure that changed is a
+-- new version, and every version is kept.
+CREATE TABLE bill_versions (
+  provider text NOT NULL,
+  day date NOT NULL,
+  version integer NOT NULL,
+  source text NOT NULL,
+  billed numeric(38,12) NOT NULL,
+  -- One for each name and meter: {name, is_model, meter, amount, list_amount, quantity}. Empty for a day that cost
+  -- nothing.
+  lines jsonb NOT NULL,
+  -- Up to when the provider says that its figures are complete.
+  refreshed_at timestamp with time zone,
+  first_read_at timestamp with time zone NOT NULL DEFAULT now(),
+  last_read_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT bill_versions_pkey PRIMARY KEY (provider, day, version),
+  CONSTRAINT bill_versions_source_check CHECK (source = ANY (ARRAY['costs'::text, 'analytics'::text,
+    'cost_report'::text, 'file'::text]))
+);
+
 -- The references of credits, so that a credit that is sent twice is booked once: a unique index of ledger_entries would
 -- not span months. Never archived.
 CREATE TABLE credit_references (
@@ -523,6 +543,53 @@ CREATE TABLE price_lists (
   CONSTRAINT price_lists_pkey PRIMARY KEY (id),
   CONSTRAINT price_lists_digest_check CHECK (length(digest) = 32),
   CONSTRAINT price_lists_digest_key UNIQUE (digest)
+);
+
+-- The last comparison of a day's bill with the metered cost. Never shown to customers. billed is null when the bill was
+-- not read.
+CREATE TABLE reconciled_days (
+  provider text NOT NULL,
+  day date NOT NULL,
+  charged numeric(38,12) NOT NULL,
+  metered numeric(38,12) NOT NULL,
+  -- The part of metered that no customer was charged for.
+  uncharged numeric(38,12) NOT NULL,
+  billed numeric(38,12),
+  difference numeric(38,12),
+  tolerance numeric(38,12) NOT NULL,
+  is_within boolean,
+  is_preliminary boolean NOT NULL,
+  models jsonb NOT NULL,
+  explanations jsonb NOT NULL,
+  compared_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT reconciled_days_pkey PRIMARY KEY (provider, day)
+);
+CREATE INDEX reconciled_days_by_day ON reconciled_days USING btree (day, provider);
+
+-- Each attempt to read a provider's bill and to compare it.
+CREATE TABLE reconciliation_runs (
+  id uuid NOT NULL,
+  provider text NOT NULL,
+  from_day date NOT NULL,
+  to_day date NOT NULL,
+  -- Who used the command line, as user@host; null when a gateway ran it by itself.
+  requested_by text,
+  started_at timestamp with time zone NOT NULL DEFAULT now(),
+  finished_at timestamp with time zone,
+  source text,
+  days_read integer,
+  error text,
+  notes text[] NOT NULL DEFAULT '{}'::text[],
+  CONSTRAINT reconciliation_runs_pkey PRIMARY KEY (id)
+);
+CREATE INDEX reconciliation_runs_by_provider ON reconciliation_runs USING btree (provider, started_at);
+
+-- When gateways read the bill of a provider again. The one that claims it does; a claim that has run out is anybody's.
+CREATE TABLE reconciliation_schedule (
+  provider text NOT NULL,
+  next_at timestamp with time zone NOT NULL,
+  claimed_until timestamp with time zone,
+  CONSTRAINT reconciliation_schedule_pkey PRIMARY KEY (provider)
 );
 
 -- The migrations that were applied. compatible_with is the newest migration of the oldest gateways that keep working.

@@ -41,6 +41,7 @@ import { openMailer } from './people/mailer.ts';
 import { openPeople } from './people/open.ts';
 import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
+import { keepBillsReconciled } from './reconciliation/daily.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { Conversations } from './routing/conversations.ts';
@@ -143,6 +144,10 @@ async function openAll(given: Start) {
   );
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
+  closers.add(
+    'reconciliation',
+    keepBillsReconciled({ sql: database.sql, catalog: () => catalog.current().catalog, secret, log }),
+  );
 
   const keys = await openKeyCache(database.sql, Date.now, {}, database.listen);
   closers.add('keys', keys.close);
@@ -239,6 +244,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     conversations: new Conversations(opened.deriveKey('conversations')),
     catalogFile: catalog.file,
     catalogStatus: catalog.status,
+    secret: config.secret,
     nodeId: node.id,
     audits: opened.audits,
     authenticate: authenticateWith(keys),

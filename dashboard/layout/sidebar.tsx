@@ -13,6 +13,7 @@ import {
   Monitor,
   Moon,
   Plug,
+  ReceiptText,
   Scale,
   Server,
   Split,
@@ -117,6 +118,7 @@ const operatorDestinations: readonly Destination[] = [
   { to: '/operator/catalog', label: 'Catalogue', icon: BookMarked },
   { to: '/operator/nodes', label: 'Nodes', icon: Server },
   { to: '/operator/ledger', label: 'Ledger', icon: Scale },
+  { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
 ];
 
 const options = [

@@ -21,6 +21,7 @@ import { doctorCommands } from './doctor-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { migrateCommand } from './migrate-command.ts';
+import { reconcileCommand } from './reconcile-command.ts';
 import { userCommands } from './user-commands.ts';
 
 const serve: LocalCommand = {
@@ -43,6 +44,7 @@ const commands: readonly Command[] = [
   ...userCommands,
   ...catalogCommands,
   ...ledgerCommands,
+  reconcileCommand,
   ...backupCommands,
 ];
 const commonOptions: readonly OptionSpec[] = [

@@ -197,6 +197,69 @@ export type OperatorGeneration = GenerationDetail & {
   } | null;
 };
 
+/**
+ * GET …/operator/reconciliation: what providers billed next to the metered cost, for the newest 31 days of each provider
+ * whose bill was compared, the newest first. Days are in UTC.
+ */
+export type Reconciliation = { providers: ReconciledProvider[]; data: ReconciledDay[] };
+/** Providers that have an admin key in the catalogue, or whose bill was read before. */
+export type ReconciledProvider = {
+  id: string;
+  name: string;
+  /** The variable that the admin key is read from; null when bills come from files. */
+  key_variable: string | null;
+  is_key_set: boolean;
+  /** When a bill was last read and compared. */
+  last_read_at: string | null;
+  /** When this deployment reads it again by itself; null when it does not. */
+  next_read_at: string | null;
+  /** Why the last attempt failed; null when it did not. */
+  error: { message: string; at: string } | null;
+  /** What was odd about the last bill. */
+  notes: string[];
+};
+export type ReconciledDay = {
+  provider: string;
+  day: string;
+  charged: string;
+  /** With what no customer was charged for. */
+  metered: string;
+  uncharged: string;
+  /** Null when there is no bill for the day. So are `difference` and `is_within`. */
+  billed: string | null;
+  /** What was billed beyond the metered cost. */
+  difference: string | null;
+  tolerance: string;
+  is_within: boolean | null;
+  /** Whether the provider may still correct the day. */
+  is_preliminary: boolean;
+  compared_at: string;
+  /** The bill before it changed, and when the change was seen. */
+  changed: { at: string; before: string } | null;
+};
+/** GET …/operator/reconciliation/{provider}/{day} → { data: ReconciledDetail | null } */
+export type ReconciledDetail = {
+  /** The largest difference first. */
+  models: {
+    name: string;
+    kind: 'model' | 'not_mapped' | 'not_a_model';
+    metered: string;
+    billed: string;
+    difference: string;
+    is_within: boolean;
+  }[];
+  /** What may explain the difference, in words. */
+  explanations: { kind: string; text: string }[];
+  /** Every version of the bill that was read, the newest first. */
+  versions: {
+    version: number;
+    source: 'costs' | 'analytics' | 'cost_report' | 'file';
+    billed: string;
+    first_read_at: string;
+    last_read_at: string;
+  }[];
+};
+
 /** GET …/operator/actions → { data: OperatorAction[] }: what operators did, the newest 100. */
 export type OperatorAction = {
   id: string;

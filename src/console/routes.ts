@@ -5,6 +5,7 @@ import type { Decider } from '../decisions/decider.ts';
 import type { Handler } from '../http/context.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
+import type { Secret } from '../models/provider-key.ts';
 import type { Attempts } from '../people/attempts.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
 import type { ResetMail } from '../people/reset-mail.ts';
@@ -25,6 +26,7 @@ import { anyGenerationPage } from './operator/generations.ts';
 import { ledgerPage } from './operator/ledger.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { providersPage } from './operator/providers.ts';
+import { reconciliationPage } from './operator/reconciliation.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
@@ -47,6 +49,8 @@ export type ConsoleServices = Readonly<{
   catalog: () => ActiveCatalog;
   catalogFile: string;
   catalogStatus: FollowedCatalog['status'];
+  /** Reads a secret such as the admin key of a provider. */
+  secret: Secret;
   /** Null when no decision provider is configured. */
   decisions: () => Decider | null;
   /** The ID of this process in the table `nodes`. */
@@ -84,6 +88,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
       ...nodesPage(services),
       ...anyGenerationPage(services),
       ...ledgerPage(services),
+      ...reconciliationPage(services),
       ...actionsPage(services),
     }),
   };

@@ -24,6 +24,7 @@ export const appPaths = [
   '/operator/catalog',
   '/operator/nodes',
   '/operator/ledger',
+  '/operator/reconciliation',
 ] as const;
 
 /** Paths for programs, which get errors as JSON. */

@@ -32,7 +32,7 @@ export function moneyFromDatabase(text: string): Money {
 
 /** The wire and database form: always 12 fractional digits. */
 export function formatMoney(money: Money): string {
-  const magnitude = money < 0n ? -money : money;
+  const magnitude = sizeOf(money);
   const whole = magnitude / unitsPerDollar;
   const fraction = (magnitude % unitsPerDollar).toString().padStart(moneyScaleDigits, '0');
   return `${money < 0n ? '-' : ''}${whole}.${fraction}`;
@@ -49,6 +49,11 @@ export function formatDollars(money: Money, rounding: 'up' | 'down'): string {
   const step = 10n ** BigInt(moneyScaleDigits - digits);
   const steps = rounding === 'up' ? (money + step - 1n) / step : money / step;
   return `$${formatMoney(steps * step).slice(0, digits - moneyScaleDigits)}`;
+}
+
+/** Without the sign. */
+export function sizeOf(money: Money): Money {
+  return money < 0n ? -money : money;
 }
 
 /** Divides and rounds half up: the one place where money is ever rounded. Neither number may be negative. */

@@ -24,6 +24,7 @@ export type Source = Readonly<{
 /** Mappings whose names the operator chooses; `*` stands for any name or place. They become maps, all others objects. */
 const mappingsOfData = [
   ['providers'],
+  ['providers', '*', 'cost_report', 'models'],
   ['models'],
   ['models', '*', 'sizes'],
   ['models', '*', 'pricing', 'tier_rates'],

@@ -2,6 +2,7 @@
  * The catalogue. IDs of models and providers and names of sizes are data, hence maps and never object keys: a model
  * called `__proto__` is a model like any other.
  */
+import type { Money } from '../lib/money.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Timeouts } from '../providers/call.ts';
 import type { Dialect } from '../providers/upstream.ts';
@@ -39,6 +40,24 @@ export type ImageTokens = Readonly<{ low: number; high: number }>;
 
 export type CircuitSettings = Readonly<{ failures: number; openMs: number }>;
 
+/** How far a bill may be off: an amount in USD, and a percentage with up to 12 decimals, as an integer of that scale. */
+export type ReportTolerance = Readonly<{ amount: Money; percent: bigint }>;
+
+/** How the provider's bill is read and compared with the metered cost. */
+export type CostReport = Readonly<{
+  /** The variable that holds the key for the provider's report of costs; null when it is not read. */
+  adminKeyEnv: string | null;
+  /** Where the report is, if not at the address of the provider. */
+  baseUrl: string | null;
+  /** What of the bill belongs to this gateway. Empty means all of it. */
+  projectIds: readonly string[];
+  workspaceIds: readonly string[];
+  apiKeyIds: readonly string[];
+  /** By a name on the bill, the upstream model that it means. */
+  models: ReadonlyMap<string, string>;
+  tolerance: ReportTolerance;
+}>;
+
 export type Provider = Readonly<{
   id: string;
   name: string;
@@ -57,6 +76,7 @@ export type Provider = Readonly<{
   promptCache: 'auto' | 'off';
   /** How many calls to it may be in flight at once. */
   maxConcurrency: number;
+  costReport: CostReport;
 }>;
 
 /** One provider that serves a model, and what that provider calls it. */

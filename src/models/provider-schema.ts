@@ -1,17 +1,21 @@
 /** Reads a provider of the catalogue. */
+
+import type { z } from 'zod';
+import { type Money, parseMoney } from '../lib/money.ts';
 import { type Dialect, defaultDialect } from '../providers/upstream.ts';
 import {
   field,
   fields,
   matching,
   mismatch,
+  namedEntries,
   oneOf,
   plainText,
   report,
   wholeNumber,
   withoutRepeats,
 } from './fields.ts';
-import { adapters, optionalParameters, type Provider } from './model.ts';
+import { type Adapter, adapters, type CostReport, optionalParameters, type Provider } from './model.ts';
 
 export const providerId = matching(
   /^[A-Za-z0-9_][\w.-]{0,63}$/,
@@ -30,7 +34,7 @@ const baseUrl = field<string>((input) => {
   return isBare ? { value: url.href.replace(/\/+$/, '') } : { expected: baseUrlExpectation, isSecret: true };
 });
 
-const apiKeyEnv = field<string>((input) =>
+const keyVariable = field<string>((input) =>
   typeof input === 'string' && /^[A-Za-z_]\w*$/.test(input)
     ? { value: input }
     : { expected: 'the name of a variable such as OPENAI_API_KEY, not the key itself', isSecret: true },
@@ -61,11 +65,31 @@ const dialect = fields({
 /** The sandbox makes up arguments from the schema, so its calls always match it. */
 const sandboxDialect: Dialect = { ...defaultDialect, strictTools: 'supported' };
 
+const reportId = matching(/^[\w.:-]{1,100}$/, 'an ID such as proj_123, of at most 100 characters');
+const reportIds = withoutRepeats('IDs', reportId);
+
+/** Up to 12 decimals, in quotes: unquoted, it would already be a float. */
+const smallDecimal = field<Money>((input) => {
+  const value = typeof input === 'string' && /^\d{1,6}(\.\d+)?$/.test(input) ? parseMoney(input) : null;
+  return value === null ? { expected: 'a decimal in quotes such as "0.01"' } : { value };
+});
+
+const costReportFields = fields({
+  base_url: baseUrl.optional(),
+  project_ids: reportIds.optional(),
+  workspace_ids: reportIds.optional(),
+  api_key_ids: reportIds.optional(),
+  models: namedEntries('names on the bill to upstream models', plainText(200), plainText(200)).optional(),
+  tolerance: fields({ usd: smallDecimal.optional(), percent: smallDecimal.optional() }).optional(),
+});
+
 const providerFields = fields({
   name: plainText(100).optional(),
   adapter: oneOf(...adapters),
   base_url: baseUrl.optional(),
-  api_key_env: apiKeyEnv.optional(),
+  api_key_env: keyVariable.optional(),
+  admin_key_env: keyVariable.optional(),
+  cost_report: costReportFields.optional(),
   timeouts: fields({
     connect_ms: milliseconds,
     first_byte_ms: milliseconds,
@@ -78,6 +102,44 @@ const providerFields = fields({
   prompt_cache: oneOf('auto', 'off').optional(),
   max_concurrency: wholeNumber(1, 100_000).optional(),
 });
+
+/** Which filters the report of a vendor has. */
+const filtersOf: Readonly<Partial<Record<Adapter, readonly string[]>>> = {
+  openai: ['project_ids', 'api_key_ids'],
+  anthropic: ['workspace_ids', 'api_key_ids'],
+};
+
+/** A cent a day and a thousandth: providers round differently, but not by more. */
+const defaultTolerance = { amount: 10_000_000_000n, percent: 100_000_000_000n };
+
+type ReportWire = Pick<z.output<typeof providerFields>, 'adapter' | 'admin_key_env' | 'cost_report'>;
+
+function readCostReport(wire: ReportWire, context: z.core.$RefinementCtx): CostReport {
+  const { adapter, admin_key_env: adminKeyEnv = null, cost_report: given = {} } = wire;
+  const filters = filtersOf[adapter];
+  if (adminKeyEnv !== null && filters === undefined)
+    report(
+      context,
+      ['admin_key_env'],
+      `only providers with the adapter openai or anthropic have a report of costs, and the adapter here is ${adapter}`,
+    );
+  for (const name of ['project_ids', 'workspace_ids', 'api_key_ids'] as const) {
+    if (given[name] !== undefined && !filters?.includes(name))
+      report(context, ['cost_report', name], `the report of ${adapter} cannot be filtered by ${name}`);
+  }
+  return {
+    adminKeyEnv,
+    baseUrl: given.base_url ?? null,
+    projectIds: given.project_ids ?? [],
+    workspaceIds: given.workspace_ids ?? [],
+    apiKeyIds: given.api_key_ids ?? [],
+    models: given.models ?? new Map(),
+    tolerance: {
+      amount: given.tolerance?.usd ?? defaultTolerance.amount,
+      percent: given.tolerance?.percent ?? defaultTolerance.percent,
+    },
+  };
+}
 
 export function providerSchema(id: string) {
   return providerFields.transform((wire, context): Provider => {
@@ -118,6 +180,7 @@ export function providerSchema(id: string) {
       unsupportedParameters: wire.unsupported_parameters ?? new Set(),
       promptCache: wire.prompt_cache ?? 'off',
       maxConcurrency: wire.max_concurrency ?? 10_000,
+      costReport: readCostReport(wire, context),
     };
   });
 }

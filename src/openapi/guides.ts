@@ -23,7 +23,10 @@ const sections = [
       'sandbox',
     ],
   },
-  { title: 'For operators', names: ['deployment', 'operator-pages', 'catalog', 'sign-in', 'alerts'] },
+  {
+    title: 'For operators',
+    names: ['deployment', 'operator-pages', 'catalog', 'reconciliation', 'sign-in', 'alerts'],
+  },
 ] as const;
 
 export const guideNames: readonly string[] = sections.flatMap(({ names }) => names);

@@ -154,6 +154,11 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/ledger-audit`]: { who: forOperators },
   [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
   [`GET ${operator}/dead-letters`]: { who: forOperators },
+  [`GET ${operator}/reconciliation`]: { who: forOperators },
+  [`GET ${operator}/reconciliation/:provider/:day`]: {
+    who: forOperators,
+    names: async () => ({ provider: 'main', day: '2026-11-01' }),
+  },
   [`GET ${operator}/actions`]: { who: forOperators },
 };
 const routes = Object.keys(table);

@@ -550,11 +550,16 @@ test.each([
   expect([response.status, error.code]).toEqual([404, 'generation_not_found']);
 });
 
-test.each(['providers', 'catalog', 'nodes', 'actions', 'dead-letters', 'generations/req_1'])(
-  'a query that %s does not know is refused',
-  async (path) => {
-    const response = await operator.send('GET', `${root}/${path}?from=1`);
-    const { error } = (await response.json()) as ErrorBody;
-    expect([response.status, error.code, error.param]).toEqual([400, 'unsupported_parameter', 'from']);
-  },
-);
+test.each([
+  'providers',
+  'catalog',
+  'nodes',
+  'actions',
+  'dead-letters',
+  'reconciliation',
+  'generations/req_1',
+])('a query that %s does not know is refused', async (path) => {
+  const response = await operator.send('GET', `${root}/${path}?from=1`);
+  const { error } = (await response.json()) as ErrorBody;
+  expect([response.status, error.code, error.param]).toEqual([400, 'unsupported_parameter', 'from']);
+});

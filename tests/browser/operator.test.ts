@@ -1,10 +1,14 @@
 /** The operator's pages and the team page, as a person walks through them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Page } from 'playwright-core';
+import { formatDay } from '../../dashboard/kit/format-figures.ts';
 import type { Audit, Audits, CatalogStatus, Providers } from '../../src/console/operator-contract.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { addDays, dayOf } from '../../src/usage/days.ts';
+import { bill } from '../support/billed-usage.ts';
 import {
   checkLooks,
   expectNoComplaints,
@@ -13,9 +17,11 @@ import {
   visit,
   type Watched,
 } from '../support/browser.ts';
+import { runCommand } from '../support/commands.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { temporaryFolder } from '../support/gateway.ts';
 import { dollars, impossible, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;
@@ -677,6 +683,67 @@ test('a provider that the operator has to see to says so in plain words, until i
   await chat('tiered', 'hello');
   await unpaid.waitFor({ state: 'detached' });
   expect(await page.getByText('does not know the model (404)').count()).toBe(1);
+});
+
+test('what a provider billed is shown next to the metered cost, with what may explain a difference', async () => {
+  const { page } = operator;
+  const today = dayOf(new Date());
+  const [even, off] = [addDays(today, -8), addDays(today, -7)];
+  const command = ['reconcile', '--provider', 'main', '--from', even, '--to', addDays(today, -6)];
+  await visit(page, '/operator/reconciliation');
+  await page.getByText('No bill has been read yet').waitFor();
+
+  expect(await runCommand(command, fixture.environment).then(String, String)).toContain('--file CSV');
+  await page.reload();
+  await page.getByText('The bill could not be read').waitFor();
+  await page.getByText('No day has been compared yet.').waitFor();
+
+  const served = (at: string, providerCost?: bigint) => ({
+    keyId: fixture.keyId,
+    model: 'renamed',
+    billedAt: new Date(at),
+    startedAt: new Date(at),
+    inputTokens: 10,
+    outputTokens: 5,
+    cost: 2_000_000_000_000n,
+    provider: 'Main',
+    ...(providerCost === undefined ? {} : { providerCost }),
+  });
+  await bill(fixture.database.sql, fixture.account, [
+    served(`${even}T12:00:00Z`, 1_250_000_000_000n),
+    served(`${off}T12:00:00Z`, 1_000_000_000_000n),
+    served(`${off}T13:00:00Z`),
+  ]);
+  const readBill = async (...lines: string[]) => {
+    const file = join(temporaryFolder(), 'bill.csv');
+    writeFileSync(file, ['day,model,amount', ...lines].join('\n'));
+    await runCommand([...command, '--file', file], fixture.environment);
+    await page.reload();
+  };
+  await readBill(`${even},vendor/renamed,1.25`, `${off},vendor/renamed,9`);
+  await readBill(`${even},vendor/renamed,1.25`, `${off},vendor/renamed,1.5`, `${off},vendor/other,0.25`);
+  // As if it had been compared when it was still preliminary.
+  await fixture.database.sql`update reconciled_days set is_preliminary = true`;
+  await page.reload();
+  const evenRow = rowOf(page, formatDay(even, true));
+  const offRow = rowOf(page, formatDay(off, true));
+  await evenRow.getByText('Within', { exact: true }).waitFor();
+  await offRow.getByText('Differs', { exact: true }).waitFor();
+  expect(await offRow.innerText()).toMatch(/\$4\.00[^$]*\$1\.00[^$]*\$1\.75[^$]*\$0\.75/);
+  await offRow.getByText('was $9.00').waitFor();
+  await page.getByText('No bill', { exact: true }).waitFor();
+  await page.getByText('1 day differs').waitFor();
+  expect(await page.getByText('The bill could not be read').count()).toBe(0);
+  await checkLooks(page, 'operator-reconciliation');
+
+  await offRow.getByRole('button', { name: 'Details' }).click();
+  const dialog = page.getByRole('dialog');
+  await dialog.getByText('The cost of 1 call is unknown').waitFor();
+  await dialog.getByText('$0.25 was billed for models that no model of the catalogue stands for').waitFor();
+  await dialog.getByText('Not in the catalogue').waitFor();
+  expect(await dialog.getByRole('table', { name: 'Versions of the bill' }).getByRole('row').count()).toBe(3);
+  await checkLooks(page, 'operator-reconciliation-day');
+  await page.keyboard.press('Escape');
 });
 
 test('nobody else has these pages', async () => {

@@ -181,6 +181,7 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
   ['/operator/catalog', /^Catalogue$/],
   ['/operator/nodes', /^Nodes$/],
   ['/operator/ledger', /^Ledger$/],
+  ['/operator/reconciliation', /^Reconciliation$/],
   ['/nowhere', /^Page not found$/],
 ];
 

@@ -15,6 +15,10 @@ import {
   explainSetback,
   failedShare,
 } from '../../dashboard/pages/operator/providers/provider-card.tsx';
+import {
+  describeDay,
+  describeDays,
+} from '../../dashboard/pages/operator/reconciliation/reconciliation-page.tsx';
 import type { ListedCircuit } from '../../src/console/operator-contract.ts';
 import { isUuid } from '../../src/lib/ids.ts';
 import { parseMoney } from '../../src/lib/money.ts';
@@ -185,5 +189,28 @@ describe('models of the catalogue', () => {
   test('are those that can be called, or those that cannot', () => {
     expect(idsOf('', 'callable')).toEqual(['swift']);
     expect(idsOf('', 'not-callable')).toEqual(['slow']);
+  });
+});
+
+describe('a bill', () => {
+  const day = (isWithin: boolean | null, isPreliminary = false) => ({
+    is_within: isWithin,
+    is_preliminary: isPreliminary,
+  });
+
+  test('is green within the tolerance, and red only once the provider can no longer correct it', () => {
+    expect(describeDay(day(true))).toEqual({ tone: 'good', label: 'Within' });
+    expect(describeDay(day(true, true)).tone).toBe('good');
+    expect(describeDay(day(false, true)).tone).toBe('warn');
+    expect(describeDay(day(false))).toEqual({ tone: 'bad', label: 'Differs' });
+    expect(describeDay(day(null))).toEqual({ tone: 'plain', label: 'No bill' });
+  });
+
+  test('of a provider is as bad as its worst final day', () => {
+    expect(describeDays([])).toEqual({ tone: 'plain', label: 'Nothing compared' });
+    expect(describeDays([day(false, true)])).toEqual({ tone: 'plain', label: 'Preliminary' });
+    expect(describeDays([day(true), day(false, true)]).tone).toBe('good');
+    expect(describeDays([day(true), day(null)]).label).toBe('1 day without a bill');
+    expect(describeDays([day(true), day(null), day(false), day(false)]).label).toBe('2 days differ');
   });
 });

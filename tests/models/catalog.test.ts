@@ -13,6 +13,7 @@ import { parseCatalog } from '../../src/models/catalog.ts';
 import type { Catalog, Model } from '../../src/models/model.ts';
 import { presentModel } from '../../src/models/present.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
+import { noCostReport } from '../support/provider.ts';
 
 function good(text: string): Catalog {
   const result = parseCatalog(text, 'catalog.yaml');
@@ -403,7 +404,7 @@ describe('a fault is named with its line, its place and what was expected', () =
       'an unknown adapter and field of a provider',
       withProvider('{ adapter: azure, base_url: https://a.example, key: x }'),
       '3: providers.p.adapter: expected one of openai, anthropic, google, sandbox, got "azure"',
-      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, timeouts, circuit, dialect, unsupported_parameters, prompt_cache, max_concurrency',
+      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, admin_key_env, cost_report, timeouts, circuit, dialect, unsupported_parameters, prompt_cache, max_concurrency',
     ],
     [
       'a provider without an address',
@@ -568,6 +569,42 @@ models:
   });
 });
 
+describe('the report of costs of a provider', () => {
+  const withProvider = (fields: string) =>
+    parseCatalog(`price_version: "1"\nproviders:\n  p: { ${fields} }\nmodels: {}\n`, 'c.yaml');
+  const openai = 'adapter: openai, base_url: http://127.0.0.1:9/v1';
+
+  test('has a key, filters, names and a tolerance', () => {
+    const result = withProvider(
+      `${openai}, admin_key_env: ADMIN, cost_report: { base_url: http://127.0.0.1:8, project_ids: [proj_1], api_key_ids: [key_1], models: { "Text tokens": gpt-6 }, tolerance: { usd: "0.5", percent: "0.25" } }`,
+    );
+    expect(result.ok ? result.catalog.providers.get('p')?.costReport : result.problems).toEqual({
+      adminKeyEnv: 'ADMIN',
+      baseUrl: 'http://127.0.0.1:8',
+      projectIds: ['proj_1'],
+      workspaceIds: [],
+      apiKeyIds: ['key_1'],
+      models: new Map([['Text tokens', 'gpt-6']]),
+      tolerance: { amount: 500_000_000_000n, percent: 250_000_000_000n },
+    });
+  });
+
+  test.each([
+    [`${openai}, admin_key_env: sk-admin-secret`, 'the name of a variable'],
+    [`${openai}, cost_report: { workspace_ids: [w] }`, 'cannot be filtered by workspace_ids'],
+    [`${openai}, cost_report: { tolerance: { usd: 0.01 } }`, 'a decimal in quotes'],
+    [`${openai}, cost_report: { tolerance: { percent: "-1" } }`, 'a decimal in quotes'],
+    [`${openai}, cost_report: { project_ids: ["a b"] }`, 'an ID such as'],
+    ['adapter: google, base_url: http://127.0.0.1:9, admin_key_env: A', 'only providers with the adapter'],
+    ['adapter: anthropic, base_url: http://127.0.0.1:9, cost_report: { project_ids: [p] }', 'project_ids'],
+  ])('cannot be { %s }', (fields, words) => {
+    const result = withProvider(fields);
+    const problems = result.ok ? [] : result.problems;
+    expect(problems.join('\n')).toContain(words);
+    expect(problems.join('\n')).not.toContain('sk-admin-secret');
+  });
+});
+
 describe('a good catalogue', () => {
   test('fills in what is left out', () => {
     const catalog = good(`${head}  some-image-model:
@@ -588,6 +625,7 @@ describe('a good catalogue', () => {
       unsupportedParameters: new Set(),
       promptCache: 'off',
       maxConcurrency: 10_000,
+      costReport: noCostReport,
     });
     const image = modelOf(catalog, 'some-image-model');
     expect(image).toMatchObject({

@@ -8,6 +8,7 @@ import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
 import { migrateCommand } from '../../src/cli/migrate-command.ts';
+import { reconcileCommand } from '../../src/cli/reconcile-command.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Environment } from './gateway.ts';
@@ -20,6 +21,7 @@ const commands = [
   ...backupCommands,
   ...catalogCommands,
   migrateCommand,
+  reconcileCommand,
 ];
 
 /** What the command prints with --json. Throws what the program would report. */

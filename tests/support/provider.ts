@@ -1,4 +1,4 @@
-import type { Capabilities, Model, Provider } from '../../src/models/model.ts';
+import type { Capabilities, CostReport, Model, Provider } from '../../src/models/model.ts';
 import type { ChatCall } from '../../src/providers/chat.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
 
@@ -17,6 +17,17 @@ export const emptyCall: ChatCall = {
   seed: null,
 };
 
+/** What the catalogue fills in. */
+export const noCostReport: CostReport = {
+  adminKeyEnv: null,
+  baseUrl: null,
+  projectIds: [],
+  workspaceIds: [],
+  apiKeyIds: [],
+  models: new Map(),
+  tolerance: { amount: 10_000_000_000n, percent: 100_000_000_000n },
+};
+
 /** A provider as the catalogue would describe it. */
 export function testProvider(changes: Partial<Provider> = {}): Provider {
   return {
@@ -31,6 +42,7 @@ export function testProvider(changes: Partial<Provider> = {}): Provider {
     unsupportedParameters: new Set(),
     promptCache: 'off',
     maxConcurrency: 10,
+    costReport: noCostReport,
     ...changes,
   };
 }
