@@ -226,18 +226,24 @@ function routesSchema(providerIds: readonly string[]) {
     provider: known,
     upstream_model: plainText(200).optional(),
     weight: wholeNumber(1, 1000).optional(),
+    cost: pricing.optional(),
   });
   const route = field<unknown>((input) => ({ value: input })).transform((input, context): RouteEntry => {
     const result = detailed.safeParse(typeof input === 'string' ? { provider: input } : input);
     if (result.success) {
-      const { provider, upstream_model, weight } = result.data;
-      return { providerId: provider, upstreamModel: upstream_model ?? null, weight: weight ?? null };
+      const { provider, upstream_model, weight, cost } = result.data;
+      return {
+        providerId: provider,
+        upstreamModel: upstream_model ?? null,
+        weight: weight ?? null,
+        cost: cost ?? null,
+      };
     }
     for (const fault of faultsOf(result.error)) {
       // The short form has no field to point at.
       report(context, typeof input === 'string' ? [] : fault.path, fault.message);
     }
-    return { providerId: '', upstreamModel: null, weight: null };
+    return { providerId: '', upstreamModel: null, weight: null, cost: null };
   });
   return listOf('providers', route).transform((routes, context) => {
     routes.forEach((one, index) => {
@@ -258,7 +264,9 @@ function defaultRoutes(
   const provider =
     providerIds.find((candidate) => candidate === owner) ??
     (providerIds.length === 1 ? providerIds[0] : undefined);
-  return provider === undefined ? [] : [{ providerId: provider, upstreamModel: model, weight: null }];
+  return provider === undefined
+    ? []
+    : [{ providerId: provider, upstreamModel: model, weight: null, cost: null }];
 }
 
 function secondsOfDate(text: string): number | null {

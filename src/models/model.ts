@@ -61,7 +61,13 @@ export type Provider = Readonly<{
  * One provider that serves a model, and what that provider calls it. The weight is null when none is given: as long as
  * no route of a model has one, their order decides.
  */
-export type ModelRoute = Readonly<{ providerId: string; upstreamModel: string; weight: number | null }>;
+export type ModelRoute = Readonly<{
+  providerId: string;
+  upstreamModel: string;
+  weight: number | null;
+  /** What this provider asks of the operator; null when the catalogue does not say. Customers never see it. */
+  cost: Price | null;
+}>;
 
 export type Model = Readonly<{
   id: string;

@@ -1,5 +1,6 @@
 /** Which providers can serve a model, and in which order they are tried. */
 import type { Catalog } from '../models/model.ts';
+import type { Price } from '../pricing/price.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Gate, Permit } from './gate.ts';
@@ -10,6 +11,8 @@ export type Candidate = Readonly<{
   connection: ProviderConnection;
   upstreamModel: string;
   weight: number | null;
+  /** What the provider asks of the operator; null when the catalogue does not say. */
+  cost: Price | null;
   gate: Gate;
 }>;
 
@@ -39,11 +42,11 @@ export function candidatesByModel(
 ): ReadonlyMap<string, readonly Candidate[]> {
   const candidates = new Map<string, readonly Candidate[]>();
   for (const { id, routes } of catalog.models.values()) {
-    const reachable = routes.flatMap(({ providerId, upstreamModel, weight }) => {
+    const reachable = routes.flatMap(({ providerId, upstreamModel, weight, cost }) => {
       const connection = connections.get(providerId);
       if (connection === undefined) return [];
       const gate = gates.at(connection.provider, upstreamModel, connection.apiKey);
-      return [{ connection, upstreamModel, weight, gate }];
+      return [{ connection, upstreamModel, weight, cost, gate }];
     });
     candidates.set(id, reachable);
   }

@@ -79,7 +79,7 @@ function serveStream(
   const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
   const candidates = new CandidatesInTurn(
-    [{ connection, upstreamModel: 'm', weight: null, gate }],
+    [{ connection, upstreamModel: 'm', weight: null, cost: null, gate }],
     'account',
   );
   const first = candidates.current;

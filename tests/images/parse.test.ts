@@ -132,6 +132,7 @@ function maker(images: ImageAdapter): ImageMaker {
     connection: { ...connection, images },
     upstreamModel: 'm',
     weight: null,
+    cost: null,
     gate: new Gates().at(provider, 'm'),
   };
 }

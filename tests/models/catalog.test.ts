@@ -594,7 +594,7 @@ models:
     const image = modelOf(catalog, 'b');
     // The label is not a month, and there is only one provider to choose from.
     expect(image.createdSeconds).toBe(Date.UTC(2026, 0, 1) / 1000);
-    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null }]);
+    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null, cost: null }]);
     expect(image.maxImages).toBe(1);
     expect(image.sizes).toEqual(new Map([['512x512', null]]));
     expect(image.capabilities.textInput).toBe(false);

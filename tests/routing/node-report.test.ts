@@ -101,7 +101,7 @@ test('of a pause and an open circuit the longer is reported', () => {
 
 function catalogWith(gate: Gate, problems: readonly string[] | null) {
   const connection = { provider: provider({ id: 'p' }) } as Candidate['connection'];
-  const candidate: Candidate = { connection, upstreamModel: 'vendor/m', weight: null, gate };
+  const candidate: Candidate = { connection, upstreamModel: 'vendor/m', weight: null, cost: null, gate };
   const active = {
     catalog: { priceVersion: '2026-11' } as Catalog,
     candidates: new Map([
