@@ -45,6 +45,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'idempotency',
     'models',
     'providers',
+    'pricing',
     'ledger',
     'keys',
     'json',

@@ -27,6 +27,8 @@ export type GenerationSummary = Readonly<{
   /** Null when nothing was charged. */
   costUsd: number | null;
   lossReason: string | null;
+  /** Of the calls that a provider may bill although the customer was not charged for them. */
+  unchargedProviders: readonly string[];
   firstTokenMs: number | null;
   attempts: readonly Readonly<{
     index: number;
