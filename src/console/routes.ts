@@ -23,6 +23,7 @@ import { actionsPage } from './operator/actions.ts';
 import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { ledgerPage } from './operator/ledger.ts';
+import { marginsPage } from './operator/margins.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { providersPage } from './operator/providers.ts';
 import { usersPage } from './operator/users.ts';
@@ -84,6 +85,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
       ...nodesPage(services),
       ...anyGenerationPage(services),
       ...ledgerPage(services),
+      ...marginsPage(services),
       ...actionsPage(services),
     }),
   };

@@ -21,13 +21,15 @@ export type Source = Readonly<{
   problems: readonly Problem[];
 }>;
 
-/** Mappings whose names the operator chooses; `*` stands for one of those names. They become maps, all others objects. */
+/** Mappings whose names the operator chooses; `*` stands for any name or place. They become maps, all others objects. */
 const mappingsOfData = [
   ['providers'],
   ['models'],
   ['models', '*', 'sizes'],
   ['models', '*', 'pricing', 'tier_rates'],
   ['models', '*', 'pricing', 'basis', 'rates'],
+  ['models', '*', 'providers', '*', 'cost', 'tier_rates'],
+  ['models', '*', 'providers', '*', 'cost', 'basis', 'rates'],
 ];
 
 export function readYaml(text: string): Source {

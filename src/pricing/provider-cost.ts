@@ -12,9 +12,9 @@ export function providerCostOfTokens(price: Price | null, reported: Meters, at: 
   return price?.billingType === 'token' ? costOfTokens(price, reported, at).total : null;
 }
 
-/** `tier` is that of the requested size in the customer's price. A provider may have fewer rates, or one for all sizes. */
+/** `tier` is that of the requested size; null means the plain unit price. */
 export function providerCostOfImages(price: Price | null, count: number, tier: string | null): Money | null {
   if (price?.billingType !== 'image') return null;
-  const rate = tier === null || price.tierRates === null ? price.unitPrice : price.tierRates.get(tier);
+  const rate = tier === null ? price.unitPrice : price.tierRates?.get(tier);
   return rate === undefined ? null : BigInt(count) * rate;
 }

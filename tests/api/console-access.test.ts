@@ -154,6 +154,8 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/ledger-audit`]: { who: forOperators },
   [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
   [`GET ${operator}/dead-letters`]: { who: forOperators },
+  [`GET ${operator}/margins`]: { who: forOperators },
+  [`GET ${operator}/margins.csv`]: { who: forOperators },
   [`GET ${operator}/actions`]: { who: forOperators },
 };
 const routes = Object.keys(table);
