@@ -24,6 +24,7 @@ const catalog = (url: string) =>
   chatCatalog(url, {
     providers: `
   odd:   { name: Odd, adapter: openai, base_url: ${scripted.url}/v1, ${patient} }
+  even:  { name: Even, adapter: openai, base_url: ${scripted.url}/v1, ${patient} }
   slow:  { name: Slow, adapter: openai, base_url: ${url}/v1, ${patient}, timeouts: { first_byte_ms: 300 } }
   brief: { name: Brief, adapter: openai, base_url: ${url}/v1, ${patient}, timeouts: { total_ms: 700 } }`,
     models: `
@@ -31,9 +32,10 @@ const catalog = (url: string) =>
   steps:   { ${priced}, providers: [{ provider: main, cost: { billing_type: token, input_token_tiers: [
              { max_input_tokens: 100, input: "1", output: "1" }, { max_input_tokens: 1000, input: "2", output: "3" } ] } }] }
   odd:     { ${priced}, providers: [{ provider: odd, cost: ${cost} }, { provider: backup, cost: ${cost} }] }
+  odder:   { ${priced}, providers: [{ provider: odd, cost: ${cost} }, { provider: even, cost: ${cost} }] }
   slow:    { ${priced}, providers: [{ provider: slow, cost: ${cost} }] }
   brief:   { ${priced}, providers: [{ provider: brief, cost: ${cost} }] }
-  pair:    { ${priced}, providers: [{ provider: gone, cost: ${cost} }, { provider: backup, cost: ${cost} }] }
+  pair:    { ${priced}, providers: [{ provider: gone, cost: { billing_type: token, input: "5", output: "5" } }, { provider: backup, cost: ${cost} }] }
   drawn:   { workload: image, sizes: { "1024x1024": 1k, "512x512": 2k }, providers: [{ provider: main,
              cost: { billing_type: image, unit_price: "0.03", tier_rates: { 1k: "0.011", 2k: "0.012" } } }],
              pricing: { billing_type: image, unit_price: "0.04", tier_rates: { 1k: "0.05", 2k: "0.06" } } }`,
@@ -325,6 +327,33 @@ describe('customers see nothing of it', () => {
     }
     const document = await (await fetch(`${fixture.gateway.origin}/openapi.json`)).text();
     expect(document).not.toMatch(forbidden);
+  });
+
+  test('while another provider takes over', async () => {
+    const sent = post('chat/completions', ask('odder', 'third-odd'));
+    const usage = { prompt_tokens: 1_000, completion_tokens: 1, total_tokens: 1_001 };
+    (await scripted.received('third-odd')).reply({ choices: [], usage });
+    const next = await scripted.received('third-odd');
+    const [open] = await fixture.database.sql<[{ id: string; attempts: string }]>`
+      select replace(id::text, '-', '') as id, attempts::text from open_generations where model = 'odder'`;
+    // It is there, for whoever has to close the request, and nowhere else.
+    expect(open.attempts).toContain(canary);
+    const headers = { authorization: `Bearer ${fixture.key}` };
+    for (const place of [`/v1/generations/req_${open.id}`, '/v1/generations']) {
+      const text = await (await fetch(`${fixture.gateway.origin}${place}`, { headers })).text();
+      expect(text).toContain(open.id);
+      expect(text).not.toMatch(forbidden);
+    }
+    for (const page of [`generations/req_${open.id}`, 'generations', 'overview']) {
+      const path = `/api/console/accounts/${fixture.account}/${page}`;
+      expect(await (await fixture.people.owner.send('GET', path)).text()).not.toMatch(forbidden);
+    }
+    const choice = { index: 0, message: { role: 'assistant', content: 'Hi' }, finish_reason: 'stop' };
+    next.reply({ choices: [choice], usage });
+    expect(await recorded(await sent)).toEqual({
+      charge: { provider: 'Even', cost: thousand },
+      uncharged: [{ provider: 'Odd', tokens: '1000/1', cost: thousand }],
+    });
   });
 
   test('in any response of the dashboard, as the owner of the account', async () => {
