@@ -1,5 +1,6 @@
 /** What providers bill without a charge to a customer: recorded once, with what is known, and never beside a charge. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
 import type { Attempt, Hold, Settlement, UnchargedUsage } from '../../src/ledger/operations.ts';
 import { serializeAttempts, unknownUsage, withheld } from '../../src/ledger/settlement.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -192,4 +193,39 @@ describe('what a dead node left open', () => {
     expect(await uncharged(held)).toEqual([{ index: 1, ...unknown }]);
     await expectSound();
   });
+});
+
+test('whatever happens to a call, and however often, it is either charged or uncharged, once', async () => {
+  const charge = (held: Hold) => settlement(held, 30n, { providerCost: 7n, attempts: [served] });
+  const interrupted: Attempt = { ...newAttempt(), status: 'failed', uncharged: unknownUsage };
+  const events = {
+    charged: charge,
+    short: (held: Hold) => ({
+      ...charge(held),
+      cost: { input: 900n, output: 0n, total: 900n, cached: null },
+    }),
+    withheld: (held: Hold) => withheld(charge(held)),
+    closed: (held: Hold) =>
+      settlement(held, null, { errorCode: 'gateway_interrupted', attempts: [interrupted] }),
+  } satisfies Record<string, (held: Hold) => Settlement>;
+  const names = Object.keys(events) as (keyof typeof events)[];
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.constantFrom(...names), { minLength: 1, maxLength: 6 }),
+      async (sequence) => {
+        const held = await opened();
+        for (const name of sequence) await ledger.settle(events[name](held));
+        const [{ charges }] = await database.sql<[{ charges: number }]>`
+        select count(*)::int as charges from usage_records
+        where id = ${held.generation.id} and refunded_at is null and provider_cost = 7e-12`;
+        const calls = await uncharged(held);
+        expect(charges + calls.length).toBe(1);
+        // Whoever closed it knew least: anything later adds what is known.
+        const isKnown = sequence.some((name) => name !== 'closed');
+        if (calls.length === 1) expect(calls[0]?.cost).toBe(isKnown ? '7' : null);
+      },
+    ),
+    { numRuns: 60 },
+  );
+  await expectSound();
 });
