@@ -27,8 +27,6 @@ export type GenerationSummary = Readonly<{
   /** Null when nothing was charged. */
   costUsd: number | null;
   lossReason: string | null;
-  /** Of the calls that a provider may bill although the customer was not charged for them. */
-  unchargedProviders: readonly string[];
   firstTokenMs: number | null;
   attempts: readonly Readonly<{
     index: number;
@@ -39,6 +37,8 @@ export type GenerationSummary = Readonly<{
     upstreamStatus: number | null;
     errorCode: string | null;
   }>[];
+  /** Of the calls that a provider may bill although the customer was not charged for them. */
+  unchargedProviders: readonly string[];
 }>;
 
 export class RequestContext {

@@ -57,15 +57,13 @@ export type Provider = Readonly<{
   maxConcurrency: number;
 }>;
 
-/**
- * One provider that serves a model, and what that provider calls it. The weight is null when none is given: as long as
- * no route of a model has one, their order decides.
- */
+/** One provider that serves a model, and what that provider calls it. */
 export type ModelRoute = Readonly<{
   providerId: string;
   upstreamModel: string;
+  /** Null when none is given: as long as no route of a model has one, their order decides. */
   weight: number | null;
-  /** What this provider asks of the operator; null when the catalogue does not say. Customers never see it. */
+  /** What this provider charges the operator, which customers never see. Null when the catalogue does not say. */
   cost: Price | null;
 }>;
 

@@ -11,7 +11,7 @@ export type Candidate = Readonly<{
   connection: ProviderConnection;
   upstreamModel: string;
   weight: number | null;
-  /** What the provider asks of the operator; null when the catalogue does not say. */
+  /** What this provider charges the operator; null when the catalogue does not say. */
   cost: Price | null;
   gate: Gate;
 }>;
