@@ -103,6 +103,7 @@ const tree = root.addChildren([
       createRoute({ getParentRoute: () => ofOperator, path: 'generations/$id', component: lazy(() => import('./pages/operator/generations/generation-page.tsx'), 'OperatorGenerationPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'catalog', component: lazy(() => import('./pages/operator/catalog/catalog-page.tsx'), 'OperatorCatalogPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'nodes', component: lazy(() => import('./pages/operator/nodes/nodes-page.tsx'), 'OperatorNodesPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'margins', component: lazy(() => import('./pages/operator/margins/margins-page.tsx'), 'OperatorMarginsPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'ledger', component: lazy(() => import('./pages/operator/ledger/ledger-page.tsx'), 'OperatorLedgerPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'reconciliation', component: lazy(() => import('./pages/operator/reconciliation/reconciliation-page.tsx'), 'OperatorReconciliationPage') }),
     ]),

@@ -41,7 +41,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   routing: ['models', 'providers', 'pricing', 'lib'],
   decisions: ['routing', 'people', 'models', 'providers', 'json', 'http', 'lib', 'errors'],
   demo: ['people', 'accounts', 'keys', 'lib'],
-  inference: ['routing', 'idempotency', 'models', 'providers', 'ledger', 'keys', 'json', 'http', 'lib', 'errors'],
+  inference: ['routing', 'idempotency', 'models', 'providers', 'pricing', 'ledger', 'keys', 'json', 'http', 'lib', 'errors'],
   telemetry: ['routing', 'ledger', 'http', 'config', 'lib', 'errors'],
   chat: ['inference', 'routing', 'models', 'providers', 'pricing', 'ledger', 'json', 'http', 'lib', 'errors'],
   images: ['inference', 'routing', 'models', 'providers', 'pricing', 'json', 'errors'],

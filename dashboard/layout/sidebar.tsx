@@ -4,6 +4,7 @@ import {
   Boxes,
   Building2,
   ChartColumn,
+  ChartNoAxesCombined,
   CreditCard,
   KeyRound,
   LayoutDashboard,
@@ -117,6 +118,7 @@ const operatorDestinations: readonly Destination[] = [
   { to: '/operator/providers', label: 'Providers', icon: Plug },
   { to: '/operator/catalog', label: 'Catalogue', icon: BookMarked },
   { to: '/operator/nodes', label: 'Nodes', icon: Server },
+  { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },
   { to: '/operator/ledger', label: 'Ledger', icon: Scale },
   { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
 ];

@@ -1,11 +1,12 @@
 /** What a chat request is charged: the usage its provider reports, within the hold. Pure. */
 import type { ErrorCode } from '../errors.ts';
-import type { BilledUsage } from '../ledger/operations.ts';
+import type { BilledUsage, UnchargedUsage } from '../ledger/operations.ts';
 import { type Charge, completed, type Ending, failure } from '../ledger/settlement.ts';
 import { cachedTokensOf, inputTokensOf, type Meters, plainMeters, withInputUpTo } from '../lib/meters.ts';
 import type { Money } from '../lib/money.ts';
 import { type CacheWrites, type Cost, costOfTokens, lowestCost } from '../pricing/cost.ts';
-import type { TokenPrice } from '../pricing/price.ts';
+import type { Price, TokenPrice } from '../pricing/price.ts';
+import { providerCostOfTokens } from '../pricing/provider-cost.ts';
 import type { ReportedUsage } from '../providers/chat.ts';
 
 /** What the hold covers: the provider is given the output bound, and the input cannot have more tokens than its bound. */
@@ -43,8 +44,12 @@ export function believed(reported: Meters, bounds: Bounds): Meters {
 /** The price at `finishedAt` applies. `hasText` is whether anything was delivered. */
 type Billed = Readonly<{ usage: ReportedUsage; finishedAt: Date; hasText: boolean }>;
 
-/** A report that contradicts itself is charged by its lowest reading. */
-export function chargeOf(bill: ChatBill, { usage, finishedAt, hasText }: Billed): Charge {
+/** A report that contradicts itself is charged by its lowest reading. `providerPrice` is what the operator pays. */
+export function chargeOf(
+  bill: ChatBill,
+  { usage, finishedAt, hasText }: Billed,
+  providerPrice: Price | null = null,
+): Charge {
   const [first, ...others] = usage.readings.map((reading) => billReading(bill, reading, finishedAt));
   const lowest = others.reduce(
     (low, other) => (other.cost.total < low.cost.total ? other : low),
@@ -53,9 +58,19 @@ export function chargeOf(bill: ChatBill, { usage, finishedAt, hasText }: Billed)
   return {
     usage: billedUsage(lowest.meters),
     cost: lowest.cost,
-    providerCost: null,
+    reported: usedBy(lowest.reading, providerPrice, finishedAt),
     loss: discrepancy(bill, usage, lowest, finishedAt, hasText),
   };
+}
+
+/** What a provider reported, and what it asks for that. */
+export function usedBy(reading: Meters, providerPrice: Price | null, at: Date): UnchargedUsage {
+  const usage = {
+    inputTokens: inputTokensOf(reading),
+    outputTokens: reading.output,
+    cached: cachedTokensOf(reading),
+  };
+  return { usage, cost: providerCostOfTokens(providerPrice, reading, at) };
 }
 
 type BilledReading = Readonly<{ reading: Meters; meters: Meters; cost: Cost }>;
@@ -108,22 +123,33 @@ type Streamed = Readonly<{
 export function streamEnding(
   bill: ChatBill,
   charge: Charge | null,
-  { isFinished, isEnded, isUsageLost, failure: limit, deliveredTokens }: Streamed,
+  progress: Streamed,
   { code, isEndedHere, finishedAt }: StreamOutcome,
   isGone: boolean,
   stored: Ending['stored'],
 ): Ending {
+  const { isUsageLost, deliveredTokens } = progress;
   const failed = isGone
     ? ({ status: 'cancelled', errorCode: null } as const)
     : ({ status: 'failed', errorCode: code ?? 'usage_missing' } as const);
-  // Usage that arrives after the answer failed or exceeded a limit also covers the whole answer.
-  if (charge !== null && (isEnded || (isFinished && (code === null || limit !== null)))) {
+  if (charge !== null && coversAnswer(progress, code)) {
     const ending = completed(charge, 'completed', 'write_off', stored);
     return code === null && !isGone ? ending : { ...ending, ...failed };
   }
   if (isEndedHere || isUsageLost)
     return { ...estimated(bill, deliveredTokens, finishedAt), ...failed, stored };
   return { ...failure('usage_missing', 'usage_missing'), ...failed };
+}
+
+/**
+ * Whether usage that was reported is that of the whole answer. `code` is why it is incomplete. Usage that arrives after the
+ * answer failed or exceeded a limit also covers all of it.
+ */
+export function coversAnswer(
+  { isEnded, isFinished, failure }: Pick<Streamed, 'isEnded' | 'isFinished' | 'failure'>,
+  code: ErrorCode | null,
+): boolean {
+  return isEnded || (isFinished && (code === null || failure !== null));
 }
 
 /**

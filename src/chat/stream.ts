@@ -15,7 +15,14 @@ import type { ChatEvent } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
-import { type ChatBill, chargeOf, type StreamOutcome, streamEnding } from './billing.ts';
+import {
+  type ChatBill,
+  chargeOf,
+  coversAnswer,
+  type StreamOutcome,
+  streamEnding,
+  usedBy,
+} from './billing.ts';
 import type { ChatRequest } from './parse.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
 import { isUsable, StreamProgress } from './stream-progress.ts';
@@ -146,9 +153,12 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
       const next = await stream.next();
       first.push(...(next ?? []));
       const decisive = next?.find((event) => event.type !== 'usage');
-      if (decisive?.type === 'failure') throw withStatus(decisive.error, stream.status);
-      if (next === null || decisive?.type === 'end')
-        throw new ProviderError('empty_provider_stream', stream.status);
+      if (next === null || decisive?.type === 'end' || decisive?.type === 'failure') {
+        noteUnusable(first, candidate, generation);
+        throw decisive?.type === 'failure'
+          ? withStatus(decisive.error, stream.status)
+          : new ProviderError('empty_provider_stream', stream.status);
+      }
       if (decisive !== undefined) {
         generation.noteFirstToken();
         return { stream, first };
@@ -158,6 +168,16 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
     stream.close();
     throw error;
   }
+}
+
+/** Nothing of this stream can be delivered, but its provider may bill what it reports. */
+function noteUnusable(
+  events: readonly ChatEvent[],
+  { cost }: Candidate,
+  generation: ChatRun['generation'],
+): void {
+  const report = events.findLast((event) => event.type === 'usage');
+  if (report !== undefined) generation.noteUsed(usedBy(report.usage.readings[0], cost, new Date()));
 }
 
 /** How reading from the provider ended. */
@@ -185,10 +205,12 @@ async function deliver(
     outcome = { code: 'streaming_error', isProvoked: true, isEndedHere: false, finishedAt: new Date() };
   }
   stream.close();
-  endAttempt(run, stream.status, outcome);
   const { usage, hasText } = progress;
-  const { finishedAt } = outcome;
-  const charge = usage === null ? null : chargeOf(run.bill, { usage, finishedAt, hasText });
+  const { finishedAt, code } = outcome;
+  const { providerPrice } = run.generation;
+  const charge = usage === null ? null : chargeOf(run.bill, { usage, finishedAt, hasText }, providerPrice);
+  if (charge !== null && coversAnswer(progress, code)) run.generation.noteUsed(charge.reported);
+  endAttempt(run, stream.status, outcome);
   const last = run.includeUsage && usage !== null && charge !== null ? chunks.usage(charge.usage, usage) : '';
   // A failure of the stream itself was sent when it happened.
   const isSent = outcome.code === progress.failure?.code;
@@ -295,6 +317,7 @@ function endAttempt(
 ): void {
   if (code !== null && !notTheProviders.has(code))
     generation.attemptFailed(new ProviderError(code, status, null, isProvoked));
-  else if (isEndedHere || code === 'streaming_error') generation.attemptCancelled(status, code);
+  else if (isEndedHere || code === 'streaming_error')
+    generation.attemptCancelled(status, code ?? 'streaming_error');
   else generation.attemptSucceeded(status);
 }

@@ -9,7 +9,7 @@ import type { ChatAnswer } from '../providers/chat.ts';
 import { completeChat } from '../providers/chat-call.ts';
 import { beginningOf, wantsCache } from '../providers/prompt-cache.ts';
 import { upstreamOf } from '../routing/candidates.ts';
-import { chargeOf } from './billing.ts';
+import { chargeOf, usedBy } from './billing.ts';
 import { cacheWrites } from './cache-writes.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
 import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound } from './hold.ts';
@@ -48,11 +48,16 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
       leastInputTokens: terms.input.leastTokens,
     },
   }),
-  call: ({ chat, bill }, candidate, origin) =>
-    completeChat(candidate.connection, chat.call, upstreamOf(candidate, origin, bill.bounds.outputTokens)),
-  bill: ({ bill }, { usage, content, toolCalls }, finishedAt) => {
+  call: ({ chat, bill }, candidate, generation) =>
+    completeChat(
+      candidate.connection,
+      chat.call,
+      upstreamOf(candidate, generation, bill.bounds.outputTokens),
+      ({ readings: [reading] }) => generation.noteUsed(usedBy(reading, candidate.cost, new Date())),
+    ),
+  bill: ({ bill }, { usage, content, toolCalls }, finishedAt, providerPrice) => {
     const hasText = (content ?? '') !== '' || toolCalls.length > 0;
-    return usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText });
+    return usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText }, providerPrice);
   },
   present: ({ chat }, answer, { usage }, requestId, createdSeconds) =>
     presentCompletion(requestId, createdSeconds, chat.model, answer, usage),

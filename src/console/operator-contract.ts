@@ -185,6 +185,37 @@ export type DeadLetter = {
   at: string;
 };
 
+/**
+ * GET …/operator/margins?from&to&by → Margins, by `day`, `model`, `provider` or `account`; …/margins.csv is the same as a
+ * file. Days are UTC, both included. At most 500 rows, the highest revenue first, and the sum of the others.
+ */
+export type Margins = {
+  from: string;
+  to: string;
+  by: 'day' | 'model' | 'provider' | 'account';
+  totals: MarginFigures;
+  /** `id` is the ID of an account, a day, or the name itself. An empty provider: from before providers were recorded. */
+  rows: (MarginFigures & { id: string; name: string })[];
+  others: (MarginFigures & { groups: number }) | null;
+};
+export type MarginFigures = {
+  requests: number;
+  /** What was charged. */
+  revenue: string;
+  /** What providers ask for what was charged, where it is known. */
+  cost: string;
+  /** Calls that a provider may bill although no customer was charged for them, and what it asks where it is known. */
+  uncharged_attempts: number;
+  uncharged_cost: string;
+  /** The revenue whose cost is known, less both costs. */
+  margin: string;
+  /** Charged requests whose cost is unknown. Their revenue is part of `revenue`, not of `margin`. */
+  unpriced_requests: number;
+  unpriced_revenue: string;
+  /** The uncharged attempts whose cost is unknown. */
+  unknown_attempts: number;
+};
+
 /** GET …/operator/generations/{request_id}: any request of any account. */
 export type OperatorGeneration = GenerationDetail & {
   account: { id: string; name: string };

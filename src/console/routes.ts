@@ -24,6 +24,7 @@ import { actionsPage } from './operator/actions.ts';
 import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { ledgerPage } from './operator/ledger.ts';
+import { marginsPage } from './operator/margins.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
@@ -89,6 +90,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
       ...anyGenerationPage(services),
       ...ledgerPage(services),
       ...reconciliationPage(services),
+      ...marginsPage(services),
       ...actionsPage(services),
     }),
   };

@@ -46,7 +46,7 @@ export function asText(name: string): string {
   return name.replaceAll(formulaStart, "'");
 }
 
-function lineOf(cells: readonly string[]): string {
+export function lineOf(cells: readonly string[]): string {
   return `${cells.join(',')}\r\n`;
 }
 

@@ -23,6 +23,7 @@ export const appPaths = [
   '/operator/generations/:id',
   '/operator/catalog',
   '/operator/nodes',
+  '/operator/margins',
   '/operator/ledger',
   '/operator/reconciliation',
 ] as const;

@@ -37,6 +37,8 @@ export type GenerationSummary = Readonly<{
     upstreamStatus: number | null;
     errorCode: string | null;
   }>[];
+  /** Of the calls that a provider may bill although the customer was not charged for them. */
+  unchargedProviders: readonly string[];
 }>;
 
 export class RequestContext {

@@ -5,6 +5,7 @@ import type { Plan, Workload } from '../inference/workload.ts';
 import { findModel } from '../models/access.ts';
 import { costOfImages } from '../pricing/cost.ts';
 import type { ImagePrice } from '../pricing/price.ts';
+import { providerCostOfImages } from '../pricing/provider-cost.ts';
 import { makeImages } from '../providers/image-call.ts';
 import type { ImageAnswer } from '../providers/images.ts';
 import { ProviderError } from '../providers/upstream.ts';
@@ -42,33 +43,38 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
   call: async ({ order }, candidate, origin) => {
     if (!isMaker(candidate)) throw new Error('A provider without images was asked for some.');
     const { images, link } = candidate.connection;
-    const { status, answer } = await makeImages(
-      images,
-      link,
-      order.call,
-      upstreamOf(candidate, origin, null),
-    ).catch((error: unknown) => {
-      throw error instanceof ProviderError ? imageFailure(error) : error;
-    });
-    // Nothing was held for images that were not asked for: they are neither passed on nor charged.
-    return { status, answer: { ...answer, urls: answer.urls.slice(0, order.call.count) } };
+    return await makeImages(images, link, order.call, upstreamOf(candidate, origin, null)).catch(
+      (error: unknown) => {
+        throw error instanceof ProviderError ? imageFailure(error) : error;
+      },
+    );
   },
   /** By the number of images received. An image is output: the prompt itself costs nothing. */
-  bill: ({ order: { tier }, price }, { urls }) => {
-    const total = costOfImages(price, urls.length, tier);
+  bill: ({ order, price }, { urls }, _finishedAt, providerPrice) => {
+    const { tier } = order;
+    const units = wantedOf(order, urls).length;
+    const total = costOfImages(price, units, tier);
     return {
-      usage: { inputTokens: 0, outputTokens: 0, cached: null, units: urls.length, unit: 'images', tier },
+      usage: { inputTokens: 0, outputTokens: 0, cached: null, units, unit: 'images', tier },
       cost: { input: 0n, output: total, total, cached: null },
-      providerCost: null,
+      reported: {
+        usage: { inputTokens: 0, outputTokens: 0, cached: null },
+        cost: providerCostOfImages(providerPrice, urls.length, tier),
+      },
       loss: null,
     };
   },
-  present: (_job, { urls }, _charge, _requestId, createdSeconds) => ({
+  present: ({ order }, { urls }, _charge, _requestId, createdSeconds) => ({
     created: createdSeconds,
-    data: urls.map((url) => ({ url })),
+    data: wantedOf(order, urls).map((url) => ({ url })),
   }),
   stream: null,
 };
+
+/** Nothing was held for images that were not asked for: they are neither passed on nor charged. */
+function wantedOf({ call }: ImageOrder, urls: readonly string[]): readonly string[] {
+  return urls.slice(0, call.count);
+}
 
 /**
  * The contract has one code for image providers that cannot be reached or understood. An error status from the provider,

@@ -4,7 +4,7 @@
  */
 import type { SQL } from 'bun';
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
-import { failure } from '../ledger/settlement.ts';
+import { failure, serializeAttempts } from '../ledger/settlement.ts';
 import { within } from '../lib/within.ts';
 import { EndedByShutdown, ProviderError } from '../providers/upstream.ts';
 import type { Candidate, CandidatesInTurn, PermittedCandidate } from '../routing/candidates.ts';
@@ -31,7 +31,7 @@ async function storeAttempts(
   { facts, provider, attempts }: OpenGeneration,
 ): Promise<'open' | 'ended' | 'lost'> {
   const open = await sql`
-    update open_generations set provider = ${provider}, attempts = ${JSON.stringify(attempts)}::text::jsonb
+    update open_generations set provider = ${provider}, attempts = ${serializeAttempts(attempts)}::text::jsonb
     where id = ${facts.id} returning id`;
   if (open.length > 0) return 'open';
   // Others close only open Generations, so a record that is not there now will not be there later.
@@ -64,7 +64,7 @@ export async function attemptInTurn<Result>(
       if (next === null) throw await settleFailure(generation, problem);
       await startNext(generation, next, recordAttempts);
       if (client.aborted) {
-        generation.attemptCancelled(null);
+        generation.withdraw();
         throw await settleFailure(generation, problem);
       }
       current = next;
@@ -81,7 +81,7 @@ async function startNext(
   try {
     await recordAttempts(generation);
   } catch (cause) {
-    generation.attemptCancelled(null, 'provider_attempt_create_failed');
+    generation.withdraw('provider_attempt_create_failed');
     await generation.settle(failure('provider_attempt_create_failed'));
     throw new ApiError('provider_attempt_create_failed', { cause });
   }

@@ -3,13 +3,22 @@ import { ApiError, type ErrorCode } from '../errors.ts';
 import type { GenerationSummary } from '../http/context.ts';
 import { spanIdOf, type TraceContext, traceparentOf } from '../http/trace-context.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Attempt, GenerationFacts, Hold, Settlement, SettlementResult } from '../ledger/operations.ts';
-import { type Ending, failure, settlementOf } from '../ledger/settlement.ts';
+import type {
+  Attempt,
+  GenerationFacts,
+  Hold,
+  Settlement,
+  SettlementResult,
+  UnchargedUsage,
+} from '../ledger/operations.ts';
+import { type Ending, failure, settlementOf, unknownUsage } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
+import type { Price } from '../pricing/price.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
+import { mayBeBilled } from './uncharged.ts';
 
 export class OpenGeneration {
   readonly facts: GenerationFacts;
@@ -20,6 +29,8 @@ export class OpenGeneration {
   readonly #preferred: string;
   /** Who is called in the attempt in progress. */
   #current: PermittedCandidate | null;
+  #providerPrice: Price | null;
+  #used: UnchargedUsage = unknownUsage;
   #hold: Hold | null = null;
   #firstTokenAtMs: number | null = null;
   /** When the last attempt ended, on the clock of the process. From then on, the client waits for the database alone. */
@@ -41,6 +52,7 @@ export class OpenGeneration {
     this.#preferred = preferred;
     this.#attempts = first === null ? [] : [openAttempt(1, first, facts.createdAtMs)];
     this.#current = first;
+    this.#providerPrice = first?.candidate.cost ?? null;
     this.#trace = trace;
     this.#ledger = ledger;
     this.#log = log;
@@ -52,6 +64,11 @@ export class OpenGeneration {
 
   get provider(): string {
     return this.#attempts.at(-1)?.provider ?? this.#preferred;
+  }
+
+  /** What the provider of the last attempt asks of the operator; null when the catalogue does not say. */
+  get providerPrice(): Price | null {
+    return this.#providerPrice;
   }
 
   get requestId(): string {
@@ -84,10 +101,20 @@ export class OpenGeneration {
   startAttempt(next: PermittedCandidate): void {
     this.#attempts.push(openAttempt(this.#attempts.length + 1, next, Date.now()));
     this.#current = next;
+    this.#providerPrice = next.candidate.cost;
+    this.#used = unknownUsage;
+  }
+
+  /** What the provider of the last attempt reported, for the case that no customer is charged for it. */
+  noteUsed(used: UnchargedUsage): void {
+    this.#used = used;
+    const last = this.#attempts.at(-1);
+    // It may have ended already.
+    if (last?.uncharged) this.#attempts.splice(-1, 1, { ...last, uncharged: used });
   }
 
   attemptSucceeded(upstreamStatus: number): void {
-    const ended = this.#endAttempt('succeeded', upstreamStatus, null);
+    const ended = this.#endAttempt('succeeded', upstreamStatus, null, true);
     ended?.permit.succeeded();
     ended?.conversation?.servedBy(ended.candidate);
   }
@@ -103,12 +130,12 @@ export class OpenGeneration {
       ...(reason === null ? {} : { reason }),
       ...(upstreamStatus === null ? {} : { upstreamStatus }),
     });
-    this.#endAttempt('failed', upstreamStatus, code)?.permit.failed(failure);
+    this.#endAttempt('failed', upstreamStatus, code, mayBeBilled(failure))?.permit.failed(failure);
   }
 
-  /** For an attempt that ended through no fault of the provider. */
-  attemptCancelled(upstreamStatus: number | null, code: ErrorCode | null = null): void {
-    this.#endAttempt('cancelled', upstreamStatus, code)?.permit.withdrawn();
+  /** For a call that ended through no fault of the provider. */
+  attemptCancelled(upstreamStatus: number | null, code: ErrorCode): void {
+    this.#endAttempt('cancelled', upstreamStatus, code, true)?.permit.withdrawn();
   }
 
   noteFirstToken(): void {
@@ -154,15 +181,24 @@ export class OpenGeneration {
       inputTokens: usage?.inputTokens ?? 0,
       outputTokens: usage?.outputTokens ?? 0,
       costUsd: this.#result === 'settled' && cost !== null ? Number(cost.total) / 1e12 : null,
+      unchargedProviders: this.#unchargedProviders(),
       lossReason: this.#result === 'short' ? 'insufficient_balance' : (settlement?.loss?.reason ?? null),
       firstTokenMs: this.#firstTokenAtMs === null ? null : this.#firstTokenAtMs - createdAtMs,
       attempts: this.#attempts,
     };
   }
 
+  #unchargedProviders(): readonly string[] {
+    const { cost = null, onInsufficientBalance } = this.#settlement ?? {};
+    const isCharged = cost !== null && (this.#result === 'settled' || onInsufficientBalance === 'write_off');
+    if (isCharged && this.#attempts.length === 1) return noProviders;
+    const attempts = isCharged ? this.#attempts.slice(0, -1) : this.#attempts;
+    return attempts.flatMap(({ uncharged, provider }) => (uncharged === null ? [] : [provider]));
+  }
+
   /** Gives the permit back: no provider was called. */
-  withdraw(): void {
-    if (this.#current !== null) this.attemptCancelled(null);
+  withdraw(code: ErrorCode | null = null): void {
+    if (this.#current !== null) this.#endAttempt('cancelled', null, code, false)?.permit.withdrawn();
   }
 
   /** For a client that left before a provider was called: it is not charged. */
@@ -176,10 +212,13 @@ export class OpenGeneration {
     status: 'succeeded' | 'failed' | 'cancelled',
     upstreamStatus: number | null,
     errorCode: ErrorCode | null,
+    isBillable: boolean,
   ): PermittedCandidate | null {
     const current = this.#attempts.pop();
     if (current?.status !== 'in_progress') throw new Error('There is no attempt in progress.');
-    this.#attempts.push({ ...current, status, upstreamStatus, errorCode, completedAtMs: Date.now() });
+    const uncharged = isBillable ? this.#used : null;
+    const completedAtMs = Date.now();
+    this.#attempts.push({ ...current, status, upstreamStatus, errorCode, completedAtMs, uncharged });
     this.#attemptEndedAtMs = performance.now();
     const ended = this.#current;
     this.#current = null;
@@ -198,6 +237,8 @@ export class OpenGeneration {
     return settlementOf(known, ending);
   }
 }
+
+const noProviders: readonly string[] = [];
 
 /** The names of OpenTelemetry's conventions. */
 const operations: Readonly<Record<string, string>> = { chat: 'chat', image: 'generate_content' };

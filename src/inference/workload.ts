@@ -4,6 +4,7 @@ import type { Charge } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import type { Workload as WorkloadName } from '../models/model.ts';
+import type { Price } from '../pricing/price.ts';
 import type { CallOrigin } from '../providers/upstream.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import type { Candidate, CandidatesInTurn } from '../routing/candidates.ts';
@@ -56,10 +57,10 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   call: (
     job: Job,
     candidate: Candidate,
-    origin: CallOrigin,
+    generation: CallOrigin & Pick<OpenGeneration, 'noteUsed'>,
   ) => Promise<Readonly<{ status: number; answer: Answer }>>;
-  /** Null when the provider reported no usage. */
-  bill: (job: Job, answer: Answer, finishedAt: Date) => Charge | null;
+  /** Null when the provider reported no usage. `providerPrice` is what it asks of the operator. */
+  bill: (job: Job, answer: Answer, finishedAt: Date, providerPrice: Price | null) => Charge | null;
   present: (job: Job, answer: Answer, charge: Charge, requestId: string, createdSeconds: number) => object;
   stream: ((run: Run<Job>, services: StreamServices) => Promise<Response>) | null;
 }>;

@@ -102,7 +102,7 @@ function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effec
   if (decision === 'refund') {
     update(rows, settlement, decideRefund(account.state, meter.state, ended));
     rows.ended.set(id, { ...ended, charged: null });
-    effects.refund(settlement.generation, rows);
+    effects.refund(settlement, rows);
     return 'settled';
   }
   // Gives the key a new version: the statement of a hold that was given up may still be on its way.

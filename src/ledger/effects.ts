@@ -22,7 +22,7 @@ import {
   openedRows,
   type RowOf,
   settledRows,
-  unchargedRows,
+  unchargedRows as unchargedRowType,
   versions,
   writeOffRows,
 } from './rows.ts';
@@ -40,7 +40,7 @@ export class Effects {
   readonly #attempts: RowOf<typeof attemptRows>[] = [];
   readonly #writeOffs: RowOf<typeof writeOffRows>[] = [];
   readonly #metered: RowOf<typeof meteredRows>[] = [];
-  readonly #uncharged: RowOf<typeof unchargedRows>[] = [];
+  readonly #uncharged: UnchargedRow[] = [];
   readonly #claims: RowOf<typeof claimRows>[] = [];
   readonly #answers: RowOf<typeof answerRows>[] = [];
   /** Too rare to be part of the one statement. */
@@ -87,10 +87,9 @@ export class Effects {
       isEstimated: settlement.isEstimated,
     });
     this.#meter(settlement, charge);
-    for (const attempt of attempts) {
-      this.#attempts.push(attemptRow(id, attempt));
-      if (attempt.uncharged) this.#uncharged.push(unchargedRow(generation, attempt, attempt.uncharged));
-    }
+    for (const attempt of attempts) this.#attempts.push(attemptRow(id, attempt));
+    if (charge === null || attempts.length > 1)
+      this.#uncharged.push(...unchargedRows(settlement, charge !== null));
     if (stored !== null)
       this.#storeAnswer(
         generation,
@@ -143,8 +142,11 @@ export class Effects {
     this.#rareWrites.push((connection) => connection`select ledger_discard_ended(${id}::uuid)`);
   }
 
-  refund(generation: GenerationFacts, { accounts }: BatchRows): void {
+  /** The provider bills what it served all the same. */
+  refund({ generation, attempts }: Settlement, { accounts }: BatchRows): void {
     this.#touch(generation);
+    const served = attempts.at(-1);
+    if (served?.uncharged) this.#uncharged.push(unchargedRow(generation, served, served.uncharged));
     const { entryCount, balance } = found(accounts, generation.accountId).state;
     this.#rareWrites.push(
       (connection) =>
@@ -153,12 +155,30 @@ export class Effects {
   }
 
   /** The usage of a Generation that another node had closed is now known, but can no longer be charged. */
-  noteLateLoss({ generation, cost }: Settlement): void {
+  noteLateLoss(settlement: Settlement): void {
+    const { generation, cost } = settlement;
+    this.#noteLateUsage(settlement);
     if (cost === null || cost.total === 0n) return;
     this.#rareWrites.push(
       (connection) => connection`
         update write_offs set amount = ${formatMoney(cost.total)}::text::numeric
         where generation_id = ${generation.id} and amount is null`,
+    );
+  }
+
+  /** Whoever closed it knew only that a call was in progress. */
+  #noteLateUsage(settlement: Settlement): void {
+    const known = unchargedRows(settlement, false).filter(({ inputTokens }) => inputTokens !== undefined);
+    if (known.length === 0) return;
+    this.#rareWrites.push(
+      (connection) => connection`
+        update uncharged_attempts as attempt
+        set input_tokens = known.input_tokens, cache_read_tokens = known.cache_read_tokens,
+            cache_write_tokens = known.cache_write_tokens, cache_write_long_tokens = known.cache_write_long_tokens,
+            output_tokens = known.output_tokens, cost = known.cost
+        from unnest(${unchargedRowType.literal(known)}::text::ledger_uncharged_row[]) as known
+        where attempt.generation_id = known.generation_id and attempt.index = known.index
+          and attempt.input_tokens is null`,
     );
   }
 
@@ -216,7 +236,7 @@ export class Effects {
         ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
         ${isDurable}::boolean,
         ${meteredRows.literal(this.#metered)}::text::ledger_metered_row[],
-        ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[]) as at`;
+        ${unchargedRowType.literal(this.#uncharged)}::text::ledger_uncharged_row[]) as at`;
     // Sent at once, so that batches are sent in the order in which they are decided.
     const [{ at }] = await query.execute();
     return at;
@@ -275,11 +295,24 @@ function attemptRow(generationId: string, attempt: Attempt): RowOf<typeof attemp
   };
 }
 
+type UnchargedRow = RowOf<typeof unchargedRowType>;
+
+/** A charge is for the last attempt: the ones before it failed. */
+function unchargedRows({ generation, attempts }: Settlement, isCharged: boolean): UnchargedRow[] {
+  const rows: UnchargedRow[] = [];
+  for (const [place, attempt] of attempts.entries()) {
+    const isServed = isCharged && place === attempts.length - 1;
+    if (attempt.uncharged !== null && !isServed)
+      rows.push(unchargedRow(generation, attempt, attempt.uncharged));
+  }
+  return rows;
+}
+
 function unchargedRow(
   { id, accountId, model, priceListId }: GenerationFacts,
   { index, provider, startedAtMs, completedAtMs }: Attempt,
   { usage, cost }: UnchargedUsage,
-): RowOf<typeof unchargedRows> {
+): UnchargedRow {
   return {
     generationId: id,
     index,

@@ -13,7 +13,7 @@ export type Attempt = Readonly<{
   completedAtMs: number | null;
   upstreamStatus: number | null;
   errorCode: ErrorCode | null;
-  /** Set if the provider may bill this call although no customer is charged for it. */
+  /** What the provider may bill for this call if no customer is charged for it; null if it cannot bill it. */
   uncharged: UnchargedUsage | null;
 }>;
 

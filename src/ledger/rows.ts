@@ -4,6 +4,7 @@
  * in the same order, and a test compares the two. Arrays of composites cost PostgreSQL half as much as JSON.
  */
 import { type Money, moneyScaleDigits } from '../lib/money.ts';
+import { serializeAttempts } from './settlement.ts';
 
 /** Formats a value as a field of a composite inside an array. An empty field is null. */
 type Column<Value> = (value: Value) => string;
@@ -15,6 +16,7 @@ const boolean: Column<boolean> = (value) => `${value}`;
 const word: Column<string> = (value) => value;
 const text: Column<string> = quote;
 const json: Column<unknown> = (value) => quote(JSON.stringify(value));
+const attemptList: Column<readonly unknown[]> = (value) => quote(serializeAttempts(value));
 /** In units, with an exponent that converts them to USD: exact, and cheaper than placing a decimal point. */
 const money: Column<Money> = (value) => value + amountExponent;
 const amountExponent = `e-${moneyScaleDigits}`;
@@ -103,7 +105,7 @@ export const openedRows = new RowType('ledger_opened_row', {
   streaming: boolean,
   hold: money,
   priceListId: number,
-  attempts: json,
+  attempts: attemptList,
   createdAtMs: number,
 });
 

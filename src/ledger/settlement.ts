@@ -1,14 +1,26 @@
 /** Builds settlements, and serializes them for the spool and the dead letters. */
 import { z } from 'zod';
 import type { ErrorCode } from '../errors.ts';
-import type { Attempt, BilledCost, BilledUsage, GenerationFacts, Loss, Settlement } from './operations.ts';
+import type {
+  Attempt,
+  BilledCost,
+  BilledUsage,
+  GenerationFacts,
+  Loss,
+  Settlement,
+  UnchargedUsage,
+} from './operations.ts';
 
 export type Charge = Readonly<{
   usage: BilledUsage;
   cost: BilledCost;
-  providerCost: Settlement['providerCost'];
+  /** What the provider says was used, of which not everything may be charged, and what it asks for that. */
+  reported: UnchargedUsage;
   loss: Loss | null;
 }>;
+
+/** The provider reported nothing. */
+export const unknownUsage: UnchargedUsage = { usage: null, cost: null };
 
 /** How a Generation ended, before it is known whether the balance covers it. */
 export type Ending = Pick<
@@ -52,7 +64,7 @@ export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement
 
 /** When the balance does not cover the charge, the response is withheld, or the charge written off if it was delivered. */
 export function completed(
-  { usage, cost, providerCost, loss }: Charge,
+  { usage, cost, reported, loss }: Charge,
   status: 'completed' | 'cancelled',
   onInsufficientBalance: Ending['onInsufficientBalance'],
   stored: Ending['stored'],
@@ -62,7 +74,7 @@ export function completed(
     errorCode: null,
     usage,
     cost,
-    providerCost,
+    providerCost: reported.cost,
     isEstimated: false,
     onInsufficientBalance,
     onAlreadyCharged: 'stands',
@@ -108,11 +120,23 @@ export function closedUnbilled({ generation, isHeld, provider }: Settlement): Se
   );
 }
 
-/** JSON has no big integers, so amounts are written as strings that end in n. */
 export function serializeSettlement(settlement: Settlement): string {
-  return JSON.stringify(settlement, (_name, value: unknown) =>
-    typeof value === 'bigint' ? `${value}n` : value,
-  );
+  return JSON.stringify(settlement, withAmountsAsText);
+}
+
+/** For the row of an open Generation. Only attempts that failed before the last one can have an amount. */
+export function serializeAttempts(attempts: readonly unknown[]): string {
+  return attempts.length > 1 ? JSON.stringify(attempts, withAmountsAsText) : JSON.stringify(attempts);
+}
+
+/** None if they cannot be read: the Generation has to be closed all the same. */
+export function parseAttempts(stored: unknown): readonly Attempt[] {
+  return attemptsSchema.safeParse(stored).data ?? [];
+}
+
+/** JSON has no big integers, so amounts are written as strings that end in n. */
+function withAmountsAsText(_name: string, value: unknown): unknown {
+  return typeof value === 'bigint' ? `${value}n` : value;
 }
 
 /** Null for a line that is not a settlement: it may have been cut short by a crash, or changed. */
@@ -164,6 +188,27 @@ const errorCode = z
   .nullable();
 const lossReason = z.enum(['usage_missing', 'interrupted', 'implausible_usage']);
 
+const attemptsSchema: z.ZodType<Attempt[]> = z.array(
+  z.object({
+    index: z.int(),
+    provider: z.string(),
+    status: z.enum(['in_progress', 'succeeded', 'failed', 'cancelled']),
+    startedAtMs: z.number(),
+    completedAtMs: z.number().nullable(),
+    upstreamStatus: z.int().nullable(),
+    errorCode,
+    uncharged: z
+      .object({
+        usage: z
+          .object({ inputTokens: count, outputTokens: count, cached: cachedTokens.nullable() })
+          .nullable(),
+        cost: money.nullable(),
+      })
+      .nullable()
+      .default(null),
+  }),
+);
+
 /** Fields that were added later have defaults, because an earlier version may have written the line. */
 const settlementSchema: z.ZodType<Settlement> = z.object({
   kind: z.literal('settle'),
@@ -210,26 +255,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
       }),
     ])
     .nullable(),
-  attempts: z.array(
-    z.object({
-      index: z.int(),
-      provider: z.string(),
-      status: z.enum(['in_progress', 'succeeded', 'failed', 'cancelled']),
-      startedAtMs: z.number(),
-      completedAtMs: z.number().nullable(),
-      upstreamStatus: z.int().nullable(),
-      errorCode,
-      uncharged: z
-        .object({
-          usage: z
-            .object({ inputTokens: count, outputTokens: count, cached: cachedTokens.nullable() })
-            .nullable(),
-          cost: money.nullable(),
-        })
-        .nullable()
-        .default(null),
-    }),
-  ),
+  attempts: attemptsSchema,
   stored: z
     .object({
       idempotencyHash: z.string(),

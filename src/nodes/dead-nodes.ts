@@ -5,7 +5,7 @@
 import type { SQL } from 'bun';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Attempt, GenerationFacts, Settlement } from '../ledger/operations.ts';
-import { type EndedGeneration, failure, settlementOf } from '../ledger/settlement.ts';
+import { failure, parseAttempts, settlementOf, unknownUsage } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';
 import { within } from '../lib/within.ts';
 import type { LeaseTimings } from './heartbeat.ts';
@@ -27,7 +27,7 @@ export async function closeOrphans(
   await Promise.all(orphans.map((orphan) => ledger.settleOnce(orphan)));
 }
 
-type OrphanRow = Omit<GenerationFacts, 'idempotencyHash'> & Pick<EndedGeneration, 'provider' | 'attempts'>;
+type OrphanRow = Omit<GenerationFacts, 'idempotencyHash'> & Readonly<{ provider: string; attempts: unknown }>;
 
 const maxOrphansAtOnce = 500;
 
@@ -46,14 +46,21 @@ export async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Set
         generation: { ...generation, idempotencyHash: null },
         isHeld: false,
         provider,
-        attempts: attempts.map((attempt) => interrupted(attempt, nowMs)),
+        attempts: parseAttempts(attempts).map((attempt) => interrupted(attempt, nowMs)),
       },
       failure('gateway_interrupted', 'interrupted'),
     ),
   );
 }
 
+/** Whether the provider was called before the node died, and did the work, nobody knows. */
 function interrupted(attempt: Attempt, nowMs: number): Attempt {
   if (attempt.status !== 'in_progress') return attempt;
-  return { ...attempt, status: 'failed', completedAtMs: nowMs, errorCode: 'gateway_interrupted' };
+  return {
+    ...attempt,
+    status: 'failed',
+    completedAtMs: nowMs,
+    errorCode: 'gateway_interrupted',
+    uncharged: unknownUsage,
+  };
 }

@@ -23,6 +23,7 @@ export const anthropic: ChatAdapter = {
   unsupported,
   chatRequest,
   readAnswer,
+  readUsage: (body) => readAnthropicUsage(objectAt(body, 'usage')),
   openReader,
   hasUniformText: false,
 };

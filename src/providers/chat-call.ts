@@ -1,7 +1,14 @@
 /** Makes one call to one chat provider, whichever format it speaks. */
 import { anthropic } from './anthropic.ts';
 import type { Link } from './call.ts';
-import { type ChatAdapter, type ChatAnswer, type ChatCall, type ChatEvent, failed } from './chat.ts';
+import {
+  type ChatAdapter,
+  type ChatAnswer,
+  type ChatCall,
+  type ChatEvent,
+  failed,
+  type ReportedUsage,
+} from './chat.ts';
 import type { EventReader } from './event-decoder.ts';
 import type { EventStream } from './event-stream.ts';
 import { google } from './google.ts';
@@ -19,13 +26,23 @@ export const chatAdapters = { openai, anthropic, google, sandbox: openai } satis
 /** How a chat provider is reached, and which format it speaks. */
 type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
 
+/** `onUnusable` gets the usage of an answer that cannot be used, if the answer has one. */
 export function completeChat(
   { chat: adapter, link }: ChatProvider,
   call: ChatCall,
   upstream: Upstream,
+  onUnusable: (usage: ReportedUsage) => void,
 ): Promise<{ status: number; answer: ChatAnswer }> {
   const request = adapter.chatRequest(call, upstream, false);
-  return postForAnswer(request, link, (body) => adapter.readAnswer(body, upstream));
+  return postForAnswer(request, link, (body) => {
+    try {
+      return adapter.readAnswer(body, upstream);
+    } catch (error) {
+      const usage = adapter.readUsage(body);
+      if (usage !== null) onUnusable(usage);
+      throw error;
+    }
+  });
 }
 
 export type ChatEventStream = EventStream<ChatEvent>;

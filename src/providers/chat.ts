@@ -94,6 +94,8 @@ export type ChatAdapter = Readonly<{
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Reads the JSON body of a non-streamed answer; throws a ProviderError when it is not one. */
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;
+  /** The usage in the JSON body of a non-streamed answer, even one that is otherwise unreadable. */
+  readUsage: (body: unknown) => ReportedUsage | null;
   /**
    * Makes a reader for one stream: it gets the data of each event in turn and returns what it means, or throws a
    * ProviderError. After data that it could not read, it still gets the rest.

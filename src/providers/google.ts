@@ -21,6 +21,7 @@ export const google: ChatAdapter = {
   unsupported,
   chatRequest,
   readAnswer,
+  readUsage: (body) => readGoogleUsage(objectAt(body, 'usageMetadata')),
   openReader,
   hasUniformText: false,
 };

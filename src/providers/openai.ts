@@ -17,7 +17,14 @@ import { readOpenaiUsage } from './openai-usage.ts';
 import { ProviderError, type Upstream } from './upstream.ts';
 import { arrayAt, type Fields, isObject, objectAt, parseObject } from './wire.ts';
 
-export const openai: ChatAdapter = { unsupported, chatRequest, readAnswer, openReader, hasUniformText: true };
+export const openai: ChatAdapter = {
+  unsupported,
+  chatRequest,
+  readAnswer,
+  readUsage: (body) => readOpenaiUsage(objectAt(body, 'usage')),
+  openReader,
+  hasUniformText: true,
+};
 
 function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   // Some servers report a failure with a success status.

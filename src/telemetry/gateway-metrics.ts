@@ -51,6 +51,11 @@ export class GatewayMetrics {
   readonly #writeOffs = new Counter('tollgate_write_offs_total', 'Settlements with a loss, by reason.', [
     'reason',
   ]);
+  readonly #uncharged = new Counter(
+    'tollgate_uncharged_attempts_total',
+    'Calls that a provider may bill although no customer was charged for them.',
+    ['provider'],
+  );
   readonly #reloads = new Counter('tollgate_catalog_reloads_total', 'Reloads of the catalogue.', ['outcome']);
   readonly #holdSeconds = new Histogram('tollgate_hold_duration_seconds', 'Time to hold.', commitSeconds);
   readonly #settleSeconds = new Histogram(
@@ -115,6 +120,7 @@ export class GatewayMetrics {
     series.durations.observe(durationMs / 1000);
     if (summary === null) return;
     if (summary.lossReason !== null) this.#writeOffs.add(1, summary.lossReason);
+    for (const provider of summary.unchargedProviders) this.#uncharged.add(1, provider);
     if (summary.firstTokenMs !== null) this.#firstTokens.observe(summary.firstTokenMs / 1000, model);
     if (summary.costUsd === null) return;
     series.charged ??= {
@@ -177,6 +183,7 @@ export class GatewayMetrics {
       this.#settleSeconds,
       this.#batchSize,
       this.#writeOffs,
+      this.#uncharged,
       this.#reloads,
       ...this.#gauges,
     ]);

@@ -159,6 +159,8 @@ const table: Readonly<Record<string, Row>> = {
     who: forOperators,
     names: async () => ({ provider: 'main', day: '2026-11-01' }),
   },
+  [`GET ${operator}/margins`]: { who: forOperators },
+  [`GET ${operator}/margins.csv`]: { who: forOperators },
   [`GET ${operator}/actions`]: { who: forOperators },
 };
 const routes = Object.keys(table);

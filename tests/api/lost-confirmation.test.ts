@@ -28,7 +28,7 @@ price_version: "2026-11"
 providers:
 ${models.map((model, index) => `  ${model}: { adapter: openai, base_url: "${providers[index]?.behind(url)}/v1", api_key_env: MAIN_KEY }`).join('\n')}
 models:
-${models.map((model) => `  ${model}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${model}] }`).join('\n')}
+${models.map((model) => `  ${model}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [{ provider: ${model}, cost: { billing_type: token, input: "0.5", output: "1" } }] }`).join('\n')}
 `;
 
 beforeAll(async () => {
@@ -151,6 +151,13 @@ async function entriesOf(account: string) {
   return rows.map(({ kind, amount }) => [kind, amount]);
 }
 
+async function unchargedOf(account: string) {
+  const rows = await fixture.database.sql<{ tokens: string; cost: string }[]>`
+    select input_tokens || '/' || output_tokens as tokens, cost::text from uncharged_attempts
+    where account_id = ${account}`;
+  return [...rows].map((row) => ({ ...row }));
+}
+
 async function entriesUntil(account: string, count: number) {
   return await eventually(`${count} entries`, async () => {
     const entries = await entriesOf(account);
@@ -177,6 +184,8 @@ test.concurrent('a charge whose response was withheld is refunded', async () => 
     cost: null,
     error: { code: 'billing_consistency_error' },
   });
+  // The provider bills it all the same.
+  expect(await unchargedOf(account)).toEqual([{ tokens: '10/20', cost: '0.000025000000' }]);
 }, 60_000);
 
 test.concurrent('the charge of an idempotent request stands, and a retry gets the response', async () => {
@@ -192,4 +201,5 @@ test.concurrent('the charge of an idempotent request stands, and a retry gets th
   const retried = await ask(site, key, named);
   expect([retried.status, retried.headers.get('idempotent-replayed')]).toEqual([200, 'true']);
   expect(await entriesOf(account)).toEqual([['charge', '-0.000050000000']]);
+  expect(await unchargedOf(account)).toEqual([]);
 }, 60_000);

@@ -125,6 +125,26 @@ test('a request adds to the metrics when it ends, by route, model, provider, sta
   expect(await added('tollgate_cost_usd_total', { model: 'full' })).toBeCloseTo(cost, 9);
 });
 
+test('a call that nobody is charged for is counted by its provider, and no other is', async () => {
+  const before = await scrape();
+  const added = async (provider: string) => {
+    const name = 'tollgate_uncharged_attempts_total';
+    return totalOf(await scrape(), name, { provider }) - totalOf(before, name, { provider });
+  };
+  const asking = (content: string) => ({ messages: [{ role: 'user', content }] });
+  for (const body of [
+    { model: 'full' },
+    { model: 'full', stream: true },
+    { model: 'full', ...asking('[[not-json]]') },
+    { model: 'full', stream: true, ...asking('[[no-usage]]') },
+    { model: 'full', ...asking('[[status 503]]') },
+    { model: 'fallback' },
+  ])
+    await (await chat(body)).text();
+  await eventually('both calls', async () => (await added('Main')) === 2);
+  expect([await added('Gone'), await added('Backup')]).toEqual([0, 0]);
+});
+
 test('what is in progress and what waits is there too, and names neither accounts nor keys', async () => {
   const samples = await scrape();
   const names = new Set(samples.map(({ name }) => name));

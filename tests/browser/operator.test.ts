@@ -17,6 +17,7 @@ import {
   visit,
   type Watched,
 } from '../support/browser.ts';
+import { chatCatalog } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
@@ -77,8 +78,12 @@ const brokenWords = `((table) => {
   return found;
 })(document.querySelector('table[aria-label="Recent failures"]'))`;
 
+/** Sold for more than it costs. */
+const soldModel = `  sold: { workload: chat, pricing: { billing_type: token, input: "4", output: "8" }, providers: [
+          { provider: main, cost: { billing_type: token, input: "3", output: "6" } }] }`;
+
 beforeAll(async () => {
-  fixture = await openDashboardFixture();
+  fixture = await openDashboardFixture((url) => chatCatalog(url, { providers: '', models: soldModel }));
   await fixture.database.sql`update accounts set name = 'Northwind' where id = ${fixture.account}`;
   failedId = await chat('plain', '[[status 503]]');
   await eventually('the failure to be recorded', async () => {
@@ -744,6 +749,39 @@ test('what a provider billed is shown next to the metered cost, with what may ex
   expect(await dialog.getByRole('table', { name: 'Versions of the bill' }).getByRole('row').count()).toBe(3);
   await checkLooks(page, 'operator-reconciliation-day');
   await page.keyboard.press('Escape');
+});
+
+test('margins show what is left, by whatever they are grouped, and name what is unknown', async () => {
+  for (const content of ['[[usage 1000 1000]]', '[[usage 1000 1000]]', '[[not-json]]'])
+    await chat('sold', content);
+  await chat('full', '[[usage 1000 1000]]');
+  const { page } = operator;
+  await visit(page, '/operator/margins?by=model');
+  const sold = rowOf(page, 'sold');
+  await sold.waitFor();
+  // Zeros line the amounts up with those of other models.
+  const cells = await sold.getByRole('cell').allTextContents();
+  expect(cells.map((text) => text.replace(/(\$\d\.\d{3})0+$/, '$1'))).toEqual([
+    'sold',
+    'Requests2',
+    'Revenue$0.024',
+    'Cost$0.018',
+    'Uncharged–',
+    'Margin$0.006',
+    'Margin %25.0%',
+    'Unknown1',
+  ]);
+  await page.getByText(/The cost of \d+ requests? is unknown/).waitFor();
+  await page.getByText('What it asks is unknown.').waitFor();
+  await checkLooks(page, 'operator-margins');
+  await page.getByText('Account', { exact: true }).click();
+  await rowOf(page, 'Northwind').waitFor();
+  expect(new URL(page.url()).searchParams.get('by')).toBe('account');
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'CSV' }).click();
+  expect(readFileSync(await (await downloading).path(), 'utf8')).toContain(
+    `"${fixture.account}","Northwind",`,
+  );
 });
 
 test('nobody else has these pages', async () => {

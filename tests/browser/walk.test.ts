@@ -180,6 +180,7 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
   ['/operator/providers', /^Providers$/],
   ['/operator/catalog', /^Catalogue$/],
   ['/operator/nodes', /^Nodes$/],
+  ['/operator/margins', /^Margins$/],
   ['/operator/ledger', /^Ledger$/],
   ['/operator/reconciliation', /^Reconciliation$/],
   ['/nowhere', /^Page not found$/],

@@ -403,15 +403,19 @@ describe('to the token', () => {
       total: BigInt(inputTokens) + BigInt(outputTokens) * 10n,
       cached: null,
     },
-    providerCost: null,
+  });
+  /** What the provider said, whatever is charged of it. What it asks is unknown here. */
+  const saying = (inputTokens: number, outputTokens: number) => ({
+    reported: { usage: { inputTokens, outputTokens, cached: null }, cost: null },
   });
   const charged = (inputTokens: number, outputTokens: number, hasText = true, own = bill) =>
     chargeOf(own, { usage: reported(inputTokens, outputTokens), finishedAt, hasText });
 
   test('what is reported is charged, and what is not believed is lost', () => {
-    expect(charged(10, 5)).toEqual({ ...billed(10, 5), loss: null });
+    expect(charged(10, 5)).toEqual({ ...billed(10, 5), ...saying(10, 5), loss: null });
     expect(charged(2_000, 5)).toEqual({
       ...billed(1_000, 5),
+      ...saying(2_000, 5),
       loss: {
         reason: 'implausible_usage',
         amount: 1_000n,
@@ -425,6 +429,7 @@ describe('to the token', () => {
   test('text without a single token of output is a discrepancy of unknown worth, unless there was none', () => {
     expect(charged(10, 0)).toEqual({
       ...billed(10, 0),
+      ...saying(10, 0),
       loss: {
         reason: 'implausible_usage',
         amount: null,
@@ -454,6 +459,7 @@ describe('to the token', () => {
   const outcome = { code: null, isEndedHere: false, finishedAt };
   const completedEnding = {
     ...billed(10, 5),
+    providerCost: null,
     status: 'completed',
     errorCode: null,
     isEstimated: false,
@@ -515,6 +521,7 @@ describe('to the token', () => {
   test('a call that the gateway ended is estimated by the fewest tokens of its texts, within the bounds', () => {
     expect(estimate({})).toEqual({
       ...billed(10, 5),
+      providerCost: null,
       status: 'cancelled',
       errorCode: null,
       isEstimated: true,

@@ -8,6 +8,12 @@ import {
 } from '../../dashboard/pages/operator/accounts/account-dialogs.tsx';
 import { type CatalogModel, filterModels } from '../../dashboard/pages/operator/catalog/catalog-page.tsx';
 import { describeReported } from '../../dashboard/pages/operator/generations/generation-page.tsx';
+import {
+  formatMarginShare,
+  knownAmounts,
+  unknownCosts,
+  withOthers,
+} from '../../dashboard/pages/operator/margins/margin-figures.ts';
 import { heartbeatAge } from '../../dashboard/pages/operator/nodes/nodes-page.tsx';
 import {
   describeCircuit,
@@ -47,6 +53,61 @@ test('what a provider reported beyond all bounds is shown next to what was charg
   // All counts were believed, but not what they were for.
   expect(told(10, 5)).toEqual([expect.stringContaining('written to a cache')]);
   expect(describeReported({ usage: null, reported_usage: null })).toEqual([]);
+});
+
+describe('margins', () => {
+  const share = (revenue: string, unpriced: string, margin: string) =>
+    formatMarginShare({ revenue, unpriced_revenue: unpriced, margin });
+  const figures = {
+    requests: 3,
+    revenue: '3.0',
+    cost: '1.0',
+    uncharged_attempts: 2,
+    uncharged_cost: '0.5',
+    margin: '0.5',
+    unpriced_requests: 0,
+    unpriced_revenue: '0.0',
+    unknown_attempts: 0,
+  };
+
+  test('are a share of the revenue whose cost is known', () => {
+    expect(share('3.0', '1.0', '0.5')).toBe('25.0%');
+    expect(share('1.0', '0.0', '-2.5')).toBe('−250.0%');
+    expect(share('1.0', '0.0', '-0.0004')).toBe('0.0%');
+    expect(share('1.0', '1.0', '0.0')).toBeNull();
+    expect(share('0.0', '0.0', '-1.0')).toBeNull();
+  });
+
+  test('name what is unknown, and nothing else', () => {
+    expect(unknownCosts(figures)).toEqual([]);
+    const [requests, attempts, ...others] = unknownCosts({
+      ...figures,
+      unpriced_requests: 1_200,
+      unpriced_revenue: '1.5',
+      unknown_attempts: 1,
+    });
+    expect(requests).toMatch(/^The cost of 1,200 requests is unknown: .* The revenue of \$1\.50 is not part/);
+    expect(attempts).toStartWith('A provider may bill 1 attempt that no customer was charged for.');
+    expect(others).toEqual([]);
+  });
+
+  test('claim no cost of which nothing is known', () => {
+    expect(knownAmounts(figures)).toEqual({ cost: '1.0', uncharged: '0.5', margin: '0.5' });
+    const unpriced = { ...figures, cost: '0.0', unpriced_requests: 3 };
+    expect(knownAmounts(unpriced)).toEqual({ cost: null, uncharged: '0.5', margin: '0.5' });
+    const unknown = { ...unpriced, uncharged_cost: '0.0', unknown_attempts: 2 };
+    expect(knownAmounts(unknown)).toEqual({ cost: null, uncharged: null, margin: null });
+    const none = { ...figures, requests: 0, uncharged_attempts: 0, uncharged_cost: '0.0' };
+    expect(knownAmounts(none)).toEqual({ cost: '1.0', uncharged: '0.0', margin: '0.5' });
+  });
+
+  test('that have no row of their own come last', () => {
+    const row = { ...figures, id: 'a', name: 'A' };
+    expect(withOthers({ rows: [row], others: null })).toEqual([{ ...row, isOthers: false }]);
+    const named = (groups: number) => withOthers({ rows: [row], others: { ...figures, groups } })[1];
+    expect(named(1)).toMatchObject({ name: '1 other', isOthers: true });
+    expect(named(1_000)).toMatchObject({ name: '1,000 others', id: '' });
+  });
 });
 
 describe('an amount', () => {

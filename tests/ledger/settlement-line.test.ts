@@ -218,7 +218,14 @@ describe('a settlement that is made', () => {
   test('charges for what was completed', () => {
     const { usage, cost, providerCost, loss, stored } = settlement;
     if (usage === null || cost === null) throw new Error('It has both.');
-    expect(completed({ usage, cost, providerCost, loss }, 'cancelled', 'write_off', stored)).toEqual({
+    expect(
+      completed(
+        { usage, cost, reported: { usage, cost: providerCost }, loss },
+        'cancelled',
+        'write_off',
+        stored,
+      ),
+    ).toEqual({
       status: 'cancelled',
       errorCode: null,
       usage,

@@ -1,0 +1,182 @@
+/** What customers were charged, what providers ask for it, and what is left. */
+import { keepPreviousData } from '@tanstack/react-query';
+import { ChartNoAxesCombined, Download } from 'lucide-react';
+import { useState } from 'react';
+import type { MarginFigures, Margins } from '../../../../src/console/operator-contract.ts';
+import { useSearchParameters, useSearchValue } from '../../../address.ts';
+import { addressOf } from '../../../api/client.ts';
+import { signOfMoney } from '../../../kit/amounts.ts';
+import { AnchorButton } from '../../../kit/button.tsx';
+import { Callout } from '../../../kit/callout.tsx';
+import { Card } from '../../../kit/card.tsx';
+import { Segmented } from '../../../kit/choice.tsx';
+import { Dash, Money } from '../../../kit/figures.tsx';
+import { formatCount, formatDay } from '../../../kit/format-figures.ts';
+import { Page } from '../../../kit/page.tsx';
+import { QueryTable } from '../../../kit/query-table.tsx';
+import { Stat, StatGroup } from '../../../kit/stat.tsx';
+import { EmptyState } from '../../../kit/states.tsx';
+import { type Column, moneyColumn } from '../../../kit/table.tsx';
+import { dayOf, RangePicker, rangeIn } from '../../usage/range-picker.tsx';
+import { operatorPath, useOperatorQuery } from '../operator-query.ts';
+import {
+  countOf,
+  formatMarginShare,
+  knownAmounts,
+  type MarginGroup,
+  unknownCosts,
+  withOthers,
+} from './margin-figures.ts';
+
+const dimensions = [
+  { value: 'day', label: 'Day', header: 'Day (UTC)' },
+  { value: 'model', label: 'Model', header: 'Model' },
+  { value: 'provider', label: 'Provider', header: 'Provider' },
+  { value: 'account', label: 'Account', header: 'Account' },
+] as const;
+
+export function OperatorMarginsPage() {
+  const [today] = useState(() => dayOf(new Date()));
+  const range = rangeIn(useSearchParameters(), today);
+  const [byText, setBy] = useSearchValue('by', 'day');
+  const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
+  const wanted = { from: range.from, to: range.to, by };
+  const margins = useOperatorQuery<Margins>(['margins'], {
+    query: wanted,
+    placeholderData: keepPreviousData,
+  });
+  const totals = margins.data?.totals;
+  // While other figures are being loaded, those on the screen are grouped as before.
+  const shownBy = margins.data?.by ?? by;
+  return (
+    <Page
+      title="Margins"
+      description="What customers were charged, and what providers ask for it. Customers see none of this."
+    >
+      <RangePicker range={range} />
+      <Totals totals={totals} />
+      {totals !== undefined && <Unknown totals={totals} />}
+      <Card
+        title="Breakdown"
+        isFlush
+        actions={
+          <>
+            <Segmented label="Group by" value={by} options={dimensions} onChange={setBy} />
+            <AnchorButton
+              href={addressOf(operatorPath('margins.csv'), wanted)}
+              download
+              icon={Download}
+              size="small"
+            >
+              CSV
+            </AnchorButton>
+          </>
+        }
+      >
+        <QueryTable
+          query={margins}
+          caption={`Margins by ${shownBy}`}
+          columns={columnsOf(header, shownBy)}
+          rows={margins.data && withOthers(margins.data)}
+          rowKey={({ id, name }) => `${id} ${name}`}
+          empty={
+            <EmptyState icon={ChartNoAxesCombined} title="Nothing was charged on these days">
+              Choose another date range.
+            </EmptyState>
+          }
+          {...(totals === undefined ? {} : { footer: footerOf(totals) })}
+        />
+      </Card>
+    </Page>
+  );
+}
+
+function Totals({ totals }: Readonly<{ totals: MarginFigures | undefined }>) {
+  const known = totals && knownAmounts(totals);
+  return (
+    <StatGroup>
+      <Stat
+        label="Revenue"
+        value={totals && <Money amount={totals.revenue} />}
+        hint={totals && countOf(totals.requests, 'request')}
+      />
+      <Stat label="Cost" value={known && <Money amount={known.cost} />} hint="Of charged requests" />
+      <Stat
+        label="Uncharged cost"
+        value={known && <Money amount={known.uncharged} />}
+        hint={totals && countOf(totals.uncharged_attempts, 'attempt')}
+      />
+      <Stat
+        label="Margin"
+        value={known && <Money amount={known.margin} />}
+        tone={totals !== undefined && signOfMoney(totals.margin) < 0 ? 'bad' : 'plain'}
+        hint={totals && (formatMarginShare(totals) ?? 'No revenue with a known cost')}
+      />
+    </StatGroup>
+  );
+}
+
+function Unknown({ totals }: Readonly<{ totals: MarginFigures }>) {
+  const sentences = unknownCosts(totals);
+  if (sentences.length === 0) return null;
+  return (
+    <Callout tone="warn" title="Some costs are unknown">
+      {sentences.map((sentence) => (
+        <p key={sentence}>{sentence}</p>
+      ))}
+    </Callout>
+  );
+}
+
+function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
+  return [
+    { key: 'name', header, isBare: true, cell: (row) => <GroupName row={row} by={by} /> },
+    { key: 'requests', header: 'Requests', align: 'right', cell: (row) => formatCount(row.requests) },
+    moneyColumn({ key: 'revenue', header: 'Revenue', amountOf: ({ revenue }) => revenue }),
+    moneyColumn({ key: 'cost', header: 'Cost', amountOf: (row) => knownAmounts(row).cost }),
+    moneyColumn({ key: 'uncharged', header: 'Uncharged', amountOf: (row) => knownAmounts(row).uncharged }),
+    moneyColumn({ key: 'margin', header: 'Margin', amountOf: (row) => knownAmounts(row).margin }),
+    {
+      key: 'share',
+      header: 'Margin %',
+      align: 'right',
+      cell: (row) => formatMarginShare(row) ?? <Dash />,
+    },
+    {
+      key: 'unknown',
+      header: 'Unknown',
+      align: 'right',
+      cell: (row) => unknownCount(row) ?? <Dash />,
+    },
+  ];
+}
+
+function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }>) {
+  if (row.isOthers) return <span className="text-ink-soft">{row.name}</span>;
+  const name = by === 'day' ? formatDay(row.name, true) : row.name;
+  return name === '' ? (
+    <span className="text-ink-soft">Not recorded</span>
+  ) : (
+    <span className="font-medium">{name}</span>
+  );
+}
+
+/** Requests and attempts whose cost is unknown. */
+function unknownCount(figures: MarginFigures): string | null {
+  const count = figures.unpriced_requests + figures.unknown_attempts;
+  return count === 0 ? null : formatCount(count);
+}
+
+function footerOf(totals: MarginFigures) {
+  const { cost, uncharged, margin } = knownAmounts(totals);
+  return [
+    'Total',
+    formatCount(totals.requests),
+    <Money key="revenue" amount={totals.revenue} />,
+    <Money key="cost" amount={cost} />,
+    <Money key="uncharged" amount={uncharged} />,
+    <Money key="margin" amount={margin} />,
+    formatMarginShare(totals) ?? <Dash key="share" />,
+    unknownCount(totals) ?? <Dash key="unknown" />,
+  ];
+}

@@ -1,0 +1,127 @@
+/** What customers were charged and what providers ask for it, all accounts together. The query checks who is asking. */
+import type { SQL } from 'bun';
+import { type Money, moneyFromDatabase } from '../../lib/money.ts';
+import { type Found, rowsForOperator } from '../access.ts';
+import type { DayRange } from '../usage.ts';
+
+export const dimensions = ['day', 'model', 'provider', 'account'] as const;
+export type Dimension = (typeof dimensions)[number];
+
+export type MarginFigures = Readonly<{
+  requests: bigint;
+  revenue: Money;
+  /** Of the requests that were charged, as far as it is known. */
+  cost: Money;
+  /** Charged, but what their providers ask is unknown. Their revenue is part of `revenue`. */
+  unpricedRequests: bigint;
+  unpricedRevenue: Money;
+  /** Calls that a provider may bill although no customer was charged for them, and what it asks as far as it is known. */
+  unchargedAttempts: bigint;
+  unchargedCost: Money;
+  unknownAttempts: bigint;
+}>;
+
+/** `name` is null for those that did not get a row of their own; `groups` is how many these are. */
+export type MarginRow = MarginFigures & Readonly<{ name: string | null; label: string; groups: bigint }>;
+
+type Columns = Omit<MarginRow, 'revenue' | 'cost' | 'unpricedRevenue' | 'unchargedCost'> &
+  Readonly<Record<'revenue' | 'cost' | 'unpricedRevenue' | 'unchargedCost', string>>;
+
+/**
+ * By day in their order, otherwise the highest revenue first. At most `maxGroups` rows, and one with the sum of the others, in
+ * one snapshot: what has been added up, what has not been yet, and what was never charged.
+ */
+export async function findMargins(
+  sql: SQL,
+  operatorId: string,
+  { from, to }: DayRange,
+  by: Dimension,
+  maxGroups: number,
+): Promise<MarginRow[]> {
+  const rows = await sql<Found<Columns, 'groups'>[]>`
+    select margins.name, groups, ${labelOf(sql, by)} as label, requests, revenue, cost,
+           unpriced_requests as "unpricedRequests", unpriced_revenue as "unpricedRevenue",
+           uncharged_attempts as "unchargedAttempts", uncharged_cost as "unchargedCost",
+           unknown_attempts as "unknownAttempts"
+    from users left join lateral (
+      select case when place <= ${maxGroups}::int then ${nameOf(sql, by)} end as name, count(*) as groups,
+             min(place) as place, ${chargedSums(sql)}, ${unchargedSums(sql)}
+      from (
+        select *, row_number() over (order by ${orderOf(sql, by)}) as place
+        from (
+          select key, ${chargedSums(sql)}, ${unchargedSums(sql)} from (${partsOf(sql, from, to, by)}) as part group by key
+        ) as grouped
+      ) as ranked
+      group by 1
+    ) as margins on true
+    where users.id = ${operatorId} and is_operator
+    order by margins.place`;
+  return rowsForOperator(rows, 'groups').map((row) => ({
+    ...row,
+    revenue: moneyFromDatabase(row.revenue),
+    cost: moneyFromDatabase(row.cost),
+    unpricedRevenue: moneyFromDatabase(row.unpricedRevenue),
+    unchargedCost: moneyFromDatabase(row.unchargedCost),
+  }));
+}
+
+/**
+ * Each part is summed on its own first, by the column as it is stored: a year has millions of rows. Refunds take back what
+ * their charges added, so a sum may be zero.
+ */
+function partsOf(sql: SQL, from: string, to: string, by: Dimension) {
+  const key = keyOf(sql, by);
+  return sql`
+    select ${key} as key, ${chargedSums(sql)}, 0::bigint as uncharged_attempts, 0::numeric as uncharged_cost,
+           0::bigint as unknown_attempts
+    from margin_days where day between ${from}::text::date and ${to}::text::date group by 1
+    union all
+    select ${key}, ${chargedSums(sql)}, 0, 0, 0
+    from (
+      select fresh.day, accounts.id as account_id, fresh.model, fresh.provider, fresh.requests, fresh.cost as revenue,
+             fresh.provider_cost as cost, fresh.unpriced_requests,
+             fresh.cost * abs(fresh.unpriced_requests) as unpriced_revenue
+      from accounts left join usage_progress on account_id = accounts.id
+      cross join lateral usage_by_entry(accounts.id, coalesce(entry_number, 0) + 1, entry_count) as fresh
+      where entry_count > coalesce(entry_number, 0)
+        and fresh.day between ${from}::text::date and ${to}::text::date
+    ) as fresh group by 1
+    union all
+    select ${key}, 0, 0, 0, 0, 0, count(*), coalesce(sum(cost), 0), count(*) filter (where cost is null)
+    from (
+      select (ended_at at time zone 'UTC')::date as day, account_id, model, provider, cost from uncharged_attempts
+      where ended_at >= ${from}::text::timestamp at time zone 'UTC'
+        and ended_at < (${to}::text::date + 1)::timestamp at time zone 'UTC'
+    ) as call group by 1`;
+}
+
+function chargedSums(sql: SQL) {
+  return sql`
+    sum(requests)::bigint as requests, sum(revenue) as revenue, sum(cost) as cost,
+    sum(unpriced_requests)::bigint as unpriced_requests, sum(unpriced_revenue) as unpriced_revenue`;
+}
+
+function unchargedSums(sql: SQL) {
+  return sql`
+    sum(uncharged_attempts)::bigint as uncharged_attempts, sum(uncharged_cost) as uncharged_cost,
+    sum(unknown_attempts)::bigint as unknown_attempts`;
+}
+
+function keyOf(sql: SQL, by: Dimension) {
+  return { day: sql`day`, model: sql`model`, provider: sql`provider`, account: sql`account_id` }[by];
+}
+
+function nameOf(sql: SQL, by: Dimension) {
+  if (by === 'day') return sql`to_char(key, 'YYYY-MM-DD')`;
+  return by === 'account' ? sql`key::text` : sql`key`;
+}
+
+function orderOf(sql: SQL, by: Dimension) {
+  return by === 'day' ? sql`key` : sql`revenue desc, cost + uncharged_cost desc, key`;
+}
+
+function labelOf(sql: SQL, by: Dimension) {
+  return by === 'account'
+    ? sql`coalesce((select accounts.name from accounts where accounts.id = margins.name::uuid), '')`
+    : sql`coalesce(margins.name, '')`;
+}
