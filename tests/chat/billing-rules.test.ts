@@ -12,7 +12,7 @@ import {
 import { adviceFor, chatTerms, holdRange, outputBound } from '../../src/chat/hold.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 import { type AccountState, decideHold, decideSettlement, type MeterState } from '../../src/ledger/decide.ts';
-import { inputTokensOf, plainMeters } from '../../src/lib/meters.ts';
+import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { type CacheWrites, costAtRates } from '../../src/pricing/cost.ts';
 import type { TokenPrice } from '../../src/pricing/price.ts';
 import type { ReportedUsage } from '../../src/providers/chat.ts';
@@ -94,6 +94,12 @@ const funds = fc.record({
   monthlyLimit: fc.option(fc.bigInt({ min: 0n, max: 10n ** 15n })),
 });
 
+/** Mostly more than any request needs, so that most of them are admitted. */
+const oftenEnough = fc.oneof(
+  { arbitrary: funds, weight: 1 },
+  { arbitrary: fc.constant({ balance: 10n ** 18n, monthlyLimit: null }), weight: 3 },
+);
+
 type Request = typeof request extends fc.Arbitrary<infer Value> ? Value : never;
 type Funds = typeof funds extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -136,6 +142,35 @@ const usage: fc.Arbitrary<ReportedUsage> = fc.oneof(
   fc
     .tuple(meters, meters)
     .map((readings) => reported(0, 0, { readings, contradiction: { prompt_tokens: -1 } })),
+);
+/** As much as a share of what the hold covers, or all of it: only there can a charge come near its hold. */
+const share = fc.oneof(
+  { arbitrary: fc.constant(1), weight: 3 },
+  { arbitrary: fc.double({ min: 0, max: 1.01, noNaN: true }), weight: 1 },
+);
+const nearBounds = fc
+  .record({
+    input: share,
+    output: share,
+    weights: fc.array(fc.constantFrom(0, 0, 1, 3), { minLength: 4, maxLength: 4 }),
+  })
+  .map(({ input, output, weights }) => ({ inputTokens, outputTokens }: ChatBill['bounds']): Meters => {
+    const all = Math.floor(inputTokens * input);
+    const sum = weights.reduce((one, other) => one + other, 0);
+    const [cacheRead = 0, cacheWrite = 0, cacheWriteLong = 0] = weights.map((weight) =>
+      sum === 0 ? 0 : Math.floor((all * weight) / sum),
+    );
+    const freshInput = all - cacheRead - cacheWrite - cacheWriteLong;
+    return { freshInput, cacheRead, cacheWrite, cacheWriteLong, output: Math.floor(outputTokens * output) };
+  });
+const anyUsage: fc.Arbitrary<(bounds: ChatBill['bounds']) => ReportedUsage> = fc.oneof(
+  usage.map((report) => () => report),
+  nearBounds.map((near) => (bounds) => reported(0, 0, { readings: [near(bounds)] })),
+  fc.tuple(nearBounds, nearBounds).map(
+    ([one, other]) =>
+      (bounds) =>
+        reported(0, 0, { readings: [one(bounds), other(bounds)], contradiction: { prompt_tokens: -1 } }),
+  ),
 );
 const at = fc.date({ min: new Date('2026-01-01'), max: new Date('2027-01-01'), noInvalidDate: true });
 const code = fc.constantFrom<ErrorCode | null>(
@@ -250,10 +285,11 @@ describe('a hold', () => {
 describe('a charge', () => {
   test('never exceeds its hold by more than the tolerance, whatever is reported', () => {
     fc.assert(
-      fc.property(request, funds, usage, at, (asked, owned, report, finishedAt) => {
+      fc.property(request, oftenEnough, anyUsage, at, (asked, owned, usageIn, finishedAt) => {
         const whole = admit(asked, owned);
         if (whole.admitted === null) return;
         const { amount, bill } = whole.admitted;
+        const report = usageIn(bill.bounds);
         const ending = chargeOf(bill, { usage: report, finishedAt, hasText: true });
         expect(ending.cost.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
         // What is not believed is charged at the bound itself, which is paid for.
@@ -263,15 +299,17 @@ describe('a charge', () => {
         );
         if (isWithin) expect(ending.cost.total).toBeLessThanOrEqual(amount);
       }),
+      { numRuns: 1_000 },
     );
   });
 
   test('is the sum of its meters, and the cheapest way to read the report', () => {
     fc.assert(
-      fc.property(request, funds, usage, at, (asked, owned, report, finishedAt) => {
+      fc.property(request, oftenEnough, anyUsage, at, (asked, owned, usageIn, finishedAt) => {
         const { admitted } = admit(asked, owned);
         if (admitted === null) return;
         const { bill } = admitted;
+        const report = usageIn(bill.bounds);
         const { cost, usage: billed } = chargeOf(bill, { usage: report, finishedAt, hasText: true });
         const { read, write, writeLong } = cost.cached ?? { read: 0n, write: 0n, writeLong: 0n };
         const fresh = cost.input - read - write - writeLong;
@@ -284,6 +322,7 @@ describe('a charge', () => {
           expect(cost.total).toBeLessThanOrEqual(other);
         }
       }),
+      { numRuns: 1_000 },
     );
   });
 
