@@ -152,7 +152,7 @@ const nearBounds = fc
   .record({
     input: share,
     output: share,
-    weights: fc.array(fc.constantFrom(0, 0, 1, 3), { minLength: 4, maxLength: 4 }),
+    weights: fc.array(fc.constantFrom<number>(0, 0, 1, 3), { minLength: 4, maxLength: 4 }),
   })
   .map(({ input, output, weights }) => ({ inputTokens, outputTokens }: ChatBill['bounds']): Meters => {
     const all = Math.floor(inputTokens * input);
@@ -163,11 +163,20 @@ const nearBounds = fc
     const freshInput = all - cacheRead - cacheWrite - cacheWriteLong;
     return { freshInput, cacheRead, cacheWrite, cacheWriteLong, output: Math.floor(outputTokens * output) };
   });
-const anyUsage: fc.Arbitrary<(bounds: ChatBill['bounds']) => ReportedUsage> = fc.oneof(
-  usage.map((report) => () => report),
-  nearBounds.map((near) => (bounds) => reported(0, 0, { readings: [near(bounds)] })),
+type UsageWithin = (bounds: ChatBill['bounds']) => ReportedUsage;
+const anyUsage = fc.oneof(
+  usage.map(
+    (report): UsageWithin =>
+      () =>
+        report,
+  ),
+  nearBounds.map(
+    (near): UsageWithin =>
+      (bounds) =>
+        reported(0, 0, { readings: [near(bounds)] }),
+  ),
   fc.tuple(nearBounds, nearBounds).map(
-    ([one, other]) =>
+    ([one, other]): UsageWithin =>
       (bounds) =>
         reported(0, 0, { readings: [one(bounds), other(bounds)], contradiction: { prompt_tokens: -1 } }),
   ),
