@@ -55,7 +55,12 @@ const timezone = field<string>((input) =>
 );
 const timeOfDay = matching(/^([01]\d|2[0-3]):[0-5]\d$/, 'a time of day such as "16:30"');
 
-const rates = { input: decimal, output: decimal };
+const cacheRates = {
+  cache_read: decimal.optional(),
+  cache_write: decimal.optional(),
+  cache_write_long: decimal.optional(),
+};
+const rates = { input: decimal, output: decimal, ...cacheRates };
 const remarks = {
   currency: oneOf('USD').optional(),
   region: plainText(100).optional(),
@@ -82,18 +87,14 @@ const timeBands = fields({
     timezone: wire.timezone,
     offPeakStart: wire.off_peak_start,
     offPeakEnd: wire.off_peak_end,
-    peak: wire.peak,
-    offPeak: wire.off_peak,
+    peak: { name: wire.peak.name, ...ratesOf(wire.peak) },
+    offPeak: ratesOf(wire.off_peak),
   };
 });
 
 const inputTokenTiers = listOf('tiers', fields({ max_input_tokens: wholeNumber(1), ...rates })).transform(
   (wire, context): NonEmpty<InputTokenTier> => {
-    const tiers = wire.map(({ max_input_tokens, input, output }) => ({
-      maxInputTokens: max_input_tokens,
-      input,
-      output,
-    }));
+    const tiers = wire.map((tier) => ({ maxInputTokens: tier.max_input_tokens, ...ratesOf(tier) }));
     tiers.forEach((tier, index) => {
       const before = tiers[index - 1];
       if (before !== undefined && tier.maxInputTokens <= before.maxInputTokens) {
@@ -118,6 +119,7 @@ const tokenPricing = fields({
   unit: oneOf('per_1m_tokens').optional(),
   input: decimal.optional(),
   output: decimal.optional(),
+  ...cacheRates,
   input_token_tiers: inputTokenTiers.optional(),
   time_bands: timeBands.optional(),
   ...remarks,
@@ -126,7 +128,9 @@ const tokenPricing = fields({
   const bands = wire.time_bands;
   const common = { billingType: 'token', ...remarksOf(wire) } as const;
   const headline: TokenRates | null =
-    wire.input === undefined || wire.output === undefined ? null : { input: wire.input, output: wire.output };
+    wire.input === undefined || wire.output === undefined
+      ? null
+      : ratesOf({ ...wire, input: wire.input, output: wire.output });
 
   const isPlain = tiers === undefined && bands === undefined;
   for (const side of ['input', 'output'] as const) {
@@ -188,6 +192,24 @@ export const pricing = billingType.transform((wire, context): Price => {
   const schemas = { token: tokenPricing, image: imagePricing, second: secondPricing };
   return readWith<Price>(schemas[wire.billing_type], wire, context);
 });
+
+type RatesWire = Readonly<{
+  input: Money;
+  output: Money;
+  cache_read?: Money | undefined;
+  cache_write?: Money | undefined;
+  cache_write_long?: Money | undefined;
+}>;
+
+function ratesOf({ input, output, cache_read, cache_write, cache_write_long }: RatesWire): TokenRates {
+  return {
+    input,
+    output,
+    ...(cache_read !== undefined && { cacheRead: cache_read }),
+    ...(cache_write !== undefined && { cacheWrite: cache_write }),
+    ...(cache_write_long !== undefined && { cacheWriteLong: cache_write_long }),
+  };
+}
 
 type Rates = ReadonlyMap<string, Money>;
 type UnitWire = Readonly<{
