@@ -9,6 +9,17 @@ const usage = z
     prompt_tokens: count,
     completion_tokens: count.describe('Reasoning included.'),
     total_tokens: count,
+    prompt_tokens_details: z
+      .strictObject({
+        cached_tokens: count.describe('Read from a cache of the provider.'),
+        cache_write_tokens: count.optional().describe('Written to one. Absent when nothing was.'),
+      })
+      .optional()
+      .describe('Parts of the prompt. Absent when no cache was involved.'),
+    completion_tokens_details: z
+      .strictObject({ reasoning_tokens: count })
+      .optional()
+      .describe('Parts of the completion. Absent when the provider reported no reasoning.'),
   })
   .meta({ id: 'CompletionUsage', description: 'The tokens that are billed.' });
 
