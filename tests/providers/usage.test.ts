@@ -452,6 +452,13 @@ describe('a report that cannot be true is read in every way it can be', () => {
     expect(report?.contradiction).toMatchObject(counts);
   });
 
+  test('readings whose sum is not exact are left out, and without any other there is none', () => {
+    const most = Number.MAX_SAFE_INTEGER;
+    expect(readOpenaiUsage({ prompt_tokens: most, completion_tokens: 1 })).toBeNull();
+    const cached = { prompt_tokens: 1, completion_tokens: 1, cached_tokens: most };
+    expect(reading(readOpenaiUsage(cached))).toEqual([[0, 1, 0, 0, 1]]);
+  });
+
   test('what can be worked out is no contradiction', () => {
     const plain = { prompt_tokens: 100, completion_tokens: 5 };
     expect(readOpenaiUsage({ ...plain, prompt_cache_miss_tokens: 40 })).toMatchObject({
