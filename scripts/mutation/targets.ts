@@ -47,7 +47,7 @@ export const targets: Readonly<Record<string, TestFiles>> = {
   'src/providers/google-usage.ts': [...reportedUsage, 'tests/providers/google.test.ts'],
   'src/providers/openai-usage.ts': [...reportedUsage, 'tests/providers/openai.test.ts'],
   'src/providers/usage-report.ts': reportedUsage,
-  'src/pricing/cost.ts': ['tests/pricing/pricing.test.ts'],
+  'src/pricing/cost.ts': ['tests/pricing/pricing.test.ts', 'tests/chat/billing-rules.test.ts'],
   'src/routing/circuit.ts': circuit,
   'src/routing/outage.ts': ['tests/routing/outage.test.ts'],
   'src/routing/pause.ts': ['tests/routing/gate-accounts.test.ts'],

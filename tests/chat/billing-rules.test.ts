@@ -489,6 +489,71 @@ describe('to the token', () => {
     expect(charged(2_000, 5, true, cheap).loss).toMatchObject({ amount: 1n });
   });
 
+  const cachedRates = {
+    input: perToken(10n),
+    output: perToken(100n),
+    cacheRead: perToken(1n),
+    cacheWrite: perToken(12n),
+    cacheWriteLong: perToken(20n),
+  };
+  const cachedBill = (writes: CacheWrites, held: bigint): ChatBill => ({
+    ...bill,
+    price: { ...bill.price, rates: cachedRates } as TokenPrice,
+    writes,
+    held,
+  });
+  /** Fresh, read, written, written for long, output. */
+  type Counts = readonly [number, number, number, number, number];
+  const reading = ([freshInput, cacheRead, cacheWrite, cacheWriteLong, output]: Counts): Meters => ({
+    freshInput,
+    cacheRead,
+    cacheWrite,
+    cacheWriteLong,
+    output,
+  });
+  const outcomeOf = (own: ChatBill, first: Counts, ...others: readonly Counts[]) => {
+    const contradiction = others.length === 0 ? null : { prompt_tokens: 1 };
+    const readings = [reading(first), ...others.map(reading)] as const;
+    const { usage, cost, loss } = chargeOf(own, {
+      usage: reported(0, 0, { readings, contradiction }),
+      finishedAt,
+      hasText: true,
+    });
+    const { read, write, writeLong } = usage.cached ?? { read: 0, write: 0, writeLong: 0 };
+    return [[read, write, writeLong], cost.total, loss?.amount ?? null] as const;
+  };
+
+  test('writes that the request cannot have caused are charged as far as the hold covers them', () => {
+    const none = cachedBill('none', 35_000n);
+    expect(outcomeOf(none, [500, 0, 0, 400, 220])).toEqual([[0, 0, 400], 35_000n, null]);
+    expect(outcomeOf(none, [500, 0, 0, 400, 221])).toEqual([[0, 0, 0], 31_100n, 4_000n]);
+    expect(outcomeOf(none, [999, 0, 0, 1, 250])).toEqual([[0, 0, 0], 35_000n, 10n]);
+    expect(outcomeOf(none, [999, 0, 1, 0, 250])).toEqual([[0, 0, 0], 35_000n, 2n]);
+    const short = cachedBill('short', 37_000n);
+    expect(outcomeOf(short, [0, 0, 0, 1_000, 250])).toEqual([[0, 1_000, 0], 37_000n, 8_000n]);
+    // What is tolerated is no discrepancy, whatever it was.
+    expect(outcomeOf(short, [0, 0, 1_026, 0, 250])).toEqual([[0, 1_026, 0], 37_312n, null]);
+    expect(outcomeOf(none, [1_026, 0, 0, 0, 250])).toEqual([[0, 0, 0], 35_260n, null]);
+  });
+
+  test('of several readings the cheapest is charged, and what the dearest costs more is lost', () => {
+    const none = cachedBill('none', 35_000n);
+    const [dear, cheap, middle]: Counts[] = [
+      [900, 0, 0, 0, 5],
+      [0, 900, 0, 0, 5],
+      [450, 450, 0, 0, 5],
+    ];
+    for (const [first, ...others] of [
+      [dear, cheap, middle],
+      [cheap, middle, dear],
+      [middle, dear, cheap],
+    ] as Counts[][])
+      expect(outcomeOf(none, first as Counts, ...others)).toEqual([[900, 0, 0], 1_400n, 8_100n]);
+    // The parts of the input are all of its cost.
+    const all: Counts = [1, 2, 3, 4, 5];
+    expect(outcomeOf(none, all)).toEqual([[2, 3, 4], 10n + 2n + 36n + 80n + 500n, null]);
+  });
+
   const stream = {
     usage: reported(10, 5),
     isFinished: true,
