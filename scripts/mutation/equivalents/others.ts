@@ -96,11 +96,8 @@ export const others: readonly Equivalent[] = [
   },
   {
     file: 'src/pricing/cost.ts',
-    within: 'higher',
-    changes: [
-      'input: one.input ⟦> → >=⟧ other.input ? one.input : other.input,',
-      'output: one.output ⟦> → >=⟧ other.output ? one.output : other.output,',
-    ],
+    within: 'largest',
+    changes: ['return one ⟦> → >=⟧ other ? one : other;'],
     reason: 'Of two equal values either is the right one.',
   },
   {
