@@ -1,6 +1,8 @@
 /** What usage reports mean in each vendor's form: as the vendors write them, at random, and when they cannot be true. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { ChunkWriter } from '../../src/chat/present.ts';
+import { StreamProgress } from '../../src/chat/stream-progress.ts';
 import { inputTokensOf, type Meters } from '../../src/lib/meters.ts';
 import { readAnthropicUsage } from '../../src/providers/anthropic-usage.ts';
 import type { ReportedUsage } from '../../src/providers/chat.ts';
@@ -8,6 +10,7 @@ import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { readGoogleUsage } from '../../src/providers/google-usage.ts';
 import { readOpenaiUsage } from '../../src/providers/openai-usage.ts';
 import { defaultDialect, type Upstream } from '../../src/providers/upstream.ts';
+import { reported } from '../support/reported-usage.ts';
 import documented from './fixtures/usage.json';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -75,6 +78,61 @@ describe('as the vendors document it', () => {
     expect<unknown>(whole).toEqual(expected);
     const events = streams[format](usage, 'streamed' in entry ? entry.streamed : undefined);
     expect<unknown>(streamed(format, events)).toEqual([expected]);
+  });
+});
+
+describe('in a stream that reports it more than once', () => {
+  /** What is known when the stream is over. */
+  function last(format: Format, events: readonly Fields[]) {
+    const read = chatAdapters[format].openReader(upstream);
+    const progress = new StreamProgress(new ChunkWriter('req_1', 1_000, 'm'));
+    for (const event of events) progress.take(read(JSON.stringify(event)));
+    return progress.usage;
+  }
+  const grown = (output: number, cached: number): Record<Format, Fields[]> => ({
+    // xAI and Qwen have it in every chunk.
+    openai: [
+      {
+        choices: [{ delta: { content: 'x' } }],
+        usage: {
+          prompt_tokens: 1_000,
+          completion_tokens: output,
+          total_tokens: 1_000 + output,
+          prompt_tokens_details: { cached_tokens: cached },
+        },
+      },
+    ],
+    anthropic: [
+      {
+        type: 'message_delta',
+        delta: {},
+        usage: {
+          input_tokens: 1_000 - cached,
+          cache_read_input_tokens: cached,
+          cache_creation_input_tokens: 0,
+          output_tokens: output,
+        },
+      },
+    ],
+    google: [
+      {
+        candidates: [{ finishReason: 'STOP' }],
+        usageMetadata: {
+          promptTokenCount: 1_000,
+          cachedContentTokenCount: cached,
+          candidatesTokenCount: output,
+          totalTokenCount: 1_000 + output,
+        },
+      },
+    ],
+  });
+
+  test.each(['openai', 'anthropic', 'google'] as const)('the last report counts: %s', (format) => {
+    const expected = reported(0, 0, { readings: [metersOf([100, 900, 0, 0, 7])] });
+    const growing = [...grown(1, 0)[format], ...grown(3, 900)[format], ...grown(7, 900)[format]];
+    expect(last(format, growing)).toEqual(expected);
+    expect(last(format, [...growing, ...growing])).toEqual(expected);
+    expect(last(format, [...grown(7, 900)[format], ...grown(2, 900)[format]])).toEqual(expected);
   });
 });
 
