@@ -552,6 +552,12 @@ describe('to the token', () => {
     // The parts of the input are all of its cost.
     const all: Counts = [1, 2, 3, 4, 5];
     expect(outcomeOf(none, all)).toEqual([[2, 3, 4], 10n + 2n + 36n + 80n + 500n, null]);
+    const { cost } = chargeOf(none, {
+      usage: reported(0, 0, { readings: [reading(all)] }),
+      finishedAt,
+      hasText: true,
+    });
+    expect(cost.cached).toEqual({ read: 2n, write: 36n, writeLong: 80n, saved: 100n - 128n });
   });
 
   const stream = {
@@ -636,6 +642,12 @@ describe('to the token', () => {
       loss: { reason: 'usage_missing', amount: null, reported: null, counts: null },
       stored,
     });
+    // All of the input may have been read from a cache, if that is cheaper.
+    const dear = cachedBill('none', 35_000n);
+    expect(estimate({}, dear)).toMatchObject({ cost: { input: 10n, output: 500n, cached: null } });
+    const dearer = { ...cachedRates, cacheRead: perToken(11n) };
+    const odd = { ...dear, price: { ...dear.price, rates: dearer } as TokenPrice };
+    expect(estimate({}, odd)).toMatchObject({ cost: { input: 100n, output: 500n } });
     expect(estimate({ deliveredTokens: 25_000 }).usage).toMatchObject({ outputTokens: 250 });
     expect(estimate({}, { ...bill, leastInputTokens: 25_000 }).usage).toMatchObject({ inputTokens: 1_000 });
   });
