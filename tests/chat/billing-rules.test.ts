@@ -523,6 +523,17 @@ describe('to the token', () => {
     return [[read, write, writeLong], cost.total, loss?.amount ?? null] as const;
   };
 
+  test('a hold is at the dearest price of input that the request can reach, and no dearer', () => {
+    const { price: own } = cachedBill('none', 0n);
+    const rateWith = (writes: CacheWrites) =>
+      chatTerms(emptyCall, testModel({ contextWindow: null, maxOutputTokens: 1 }), own, writes).rates.input;
+    expect((['none', 'short', 'long'] as const).map(rateWith)).toEqual([
+      perToken(10n),
+      perToken(12n),
+      perToken(20n),
+    ]);
+  });
+
   test('writes that the request cannot have caused are charged as far as the hold covers them', () => {
     const none = cachedBill('none', 35_000n);
     expect(outcomeOf(none, [500, 0, 0, 400, 220])).toEqual([[0, 0, 400], 35_000n, null]);
