@@ -10,7 +10,9 @@ export const anthropic: ChatFormat = {
   headers,
   errorBody,
   usageNames: { input: 'input_tokens', output: 'output_tokens', total: null },
+  hasCacheWrites: true,
   reportUsage,
+  contradictUsage,
   body,
   stream,
   frame,
@@ -56,17 +58,28 @@ function errorType(status: number): string {
   return errorTypes.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error');
 }
 
-/** Input tokens exclude those from the cache; output tokens include thinking. */
+/** Input tokens exclude those read from the cache or written to it; output tokens include thinking. */
 function reportUsage(counts: TokenCounts): ReportedUsage {
-  const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = counts;
+  const { inputTokens, outputTokens, cachedTokens, writtenTokens, writtenLongTokens, reasoningTokens } =
+    counts;
+  const written = writtenTokens + writtenLongTokens;
   return {
-    input_tokens: inputTokens - cachedTokens,
-    cache_creation_input_tokens: 0,
+    input_tokens: inputTokens - cachedTokens - written,
+    cache_creation_input_tokens: written,
     cache_read_input_tokens: cachedTokens,
+    cache_creation: {
+      ephemeral_5m_input_tokens: writtenTokens,
+      ephemeral_1h_input_tokens: writtenLongTokens,
+    },
     output_tokens: outputTokens,
     ...(reasoningTokens > 0 && { output_tokens_details: { thinking_tokens: reasoningTokens } }),
     service_tier: 'standard',
   };
+}
+
+/** More is written to the cache than its parts add up to. */
+function contradictUsage(usage: ReportedUsage): ReportedUsage {
+  return { ...usage, cache_creation_input_tokens: Number(usage.cache_creation_input_tokens) + 1 };
 }
 
 function body(head: Head, answer: Answer, usage: ReportedUsage | null): string {

@@ -53,6 +53,12 @@ export const twoWhole = parser(
   },
 );
 
+/** Tokens, and whether they are written to be kept for longer than usual. */
+export const cacheWrite = parser('a number of tokens, and may end with 1h', (value) => {
+  const [, tokens, long] = /^(\d{1,7})(?:\s+(1h))?$/.exec(value) ?? [];
+  return tokens ? { tokens: Number(tokens), isLong: long !== undefined } : undefined;
+});
+
 /** The full text is the key of the count, so a label after the status gives a test its own count. */
 export const flaky = parser('a number of requests and an HTTP status, such as 2 503', (value) => {
   const [, times, code] = /^(\d{1,7})\s+([2-5]\d\d)(?:\s+\S+)?$/.exec(value) ?? [];

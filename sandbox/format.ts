@@ -30,7 +30,11 @@ export type StreamOutline = Readonly<{
 export type ChatFormat = Format &
   Readonly<{
     usageNames: UsageNames;
+    /** Whether it can say how much was written to a cache. */
+    hasCacheWrites: boolean;
     reportUsage: (counts: TokenCounts) => ReportedUsage;
+    /** The same report with counts that cannot all be true. */
+    contradictUsage: (usage: ReportedUsage) => ReportedUsage;
     body: (head: Head, answer: Answer, usage: ReportedUsage | null) => string;
     /** `interleave`: the pieces of parallel calls alternate, in formats that allow it. */
     stream: (head: Head, answer: Answer, usage: ReportedUsage | null, interleave: boolean) => StreamOutline;

@@ -10,7 +10,9 @@ export const google: ChatFormat = {
   headers,
   errorBody,
   usageNames: { input: 'promptTokenCount', output: 'candidatesTokenCount', total: 'totalTokenCount' },
+  hasCacheWrites: false,
   reportUsage,
+  contradictUsage,
   body,
   stream,
   frame: (payload) => `data: ${payload}\r\n\r\n`,
@@ -81,6 +83,11 @@ function reportUsage(counts: TokenCounts): ReportedUsage {
     promptTokensDetails: [{ modality: 'TEXT', tokenCount: inputTokens }],
     ...(reasoningTokens > 0 && { thoughtsTokenCount: reasoningTokens }),
   };
+}
+
+/** More is read from the cache than there is. */
+function contradictUsage(usage: ReportedUsage): ReportedUsage {
+  return { ...usage, cachedContentTokenCount: Number(usage.promptTokenCount) + 1 };
 }
 
 function body(head: Head, answer: Answer, usage: ReportedUsage | null): string {

@@ -10,7 +10,9 @@ export const openai: ChatFormat = {
   headers,
   errorBody,
   usageNames: { input: 'prompt_tokens', output: 'completion_tokens', total: 'total_tokens' },
+  hasCacheWrites: true,
   reportUsage,
+  contradictUsage,
   body,
   stream,
   frame: (payload) => `data: ${payload}\n\n`,
@@ -50,14 +52,23 @@ function errorKind(status: number): { type: string; code: string | null } {
   return { type: 'invalid_request_error', code: null };
 }
 
-/** Cached tokens are part of the prompt, reasoning tokens part of the completion. */
+/** Cached tokens, read or written, are part of the prompt, reasoning tokens part of the completion. */
 function reportUsage(counts: TokenCounts): ReportedUsage {
-  const { inputTokens, outputTokens, cachedTokens, reasoningTokens } = counts;
+  const { inputTokens, outputTokens, cachedTokens, writtenTokens, writtenLongTokens, reasoningTokens } =
+    counts;
+  const written = writtenTokens + writtenLongTokens;
   return {
     prompt_tokens: inputTokens,
     completion_tokens: outputTokens,
     total_tokens: inputTokens + outputTokens,
-    prompt_tokens_details: { cached_tokens: cachedTokens, audio_tokens: 0 },
+    prompt_tokens_details: {
+      cached_tokens: cachedTokens,
+      audio_tokens: 0,
+      ...(written > 0 && {
+        cache_write_tokens: written,
+        cache_write_tokens_details: { ttl_30m_tokens: writtenTokens, ttl_12h_tokens: writtenLongTokens },
+      }),
+    },
     completion_tokens_details: {
       reasoning_tokens: reasoningTokens,
       audio_tokens: 0,
@@ -65,6 +76,13 @@ function reportUsage(counts: TokenCounts): ReportedUsage {
       rejected_prediction_tokens: 0,
     },
   };
+}
+
+/** More is read from the cache than there is. */
+function contradictUsage(usage: ReportedUsage): ReportedUsage {
+  const details = usage.prompt_tokens_details as object;
+  const cached_tokens = Number(usage.prompt_tokens) + 1;
+  return { ...usage, prompt_tokens_details: { ...details, cached_tokens } };
 }
 
 function body(head: Head, answer: Answer, usage: ReportedUsage | null): string {

@@ -4,6 +4,7 @@
  */
 
 import {
+  cacheWrite,
   decimal,
   flag,
   flaky,
@@ -49,9 +50,11 @@ export const directives = {
   usage: twoWhole,
   reasoning: whole,
   cached: whole,
+  'cache-write': cacheWrite,
   'no-usage': flag,
   'zero-usage': flag,
   'bad-usage': oneOf('negative', 'fraction', 'string', 'partial', 'total'),
+  'usage-contradiction': flag,
 
   // Transfer.
   cut: position,

@@ -14,7 +14,10 @@ export type TokenCounts = Readonly<{
   inputTokens: number;
   /** All of the output, including reasoning. */
   outputTokens: number;
+  /** Parts of the input: read from a cache, and written to one, for the usual time or for longer. */
   cachedTokens: number;
+  writtenTokens: number;
+  writtenLongTokens: number;
   reasoningTokens: number;
 }>;
 
@@ -23,6 +26,15 @@ export type ReportedUsage = Readonly<Record<string, unknown>>;
 
 /** A format's names for the figures that a directive can falsify. */
 export type UsageNames = Readonly<{ input: string; output: string; total: string | null }>;
+
+const noTokens: TokenCounts = {
+  inputTokens: 0,
+  outputTokens: 0,
+  cachedTokens: 0,
+  writtenTokens: 0,
+  writtenLongTokens: 0,
+  reasoningTokens: 0,
+};
 
 export function countTokens(text: string): number {
   return Math.ceil(Buffer.byteLength(text) / bytesPerToken);
@@ -41,17 +53,21 @@ export function countPromptTokens({ messages, tools }: ChatRequest): number {
 /** The usage to report for a chat answer, or null for none. */
 export function countUsage(request: ChatRequest, answer: Answer, scenario: Scenario): TokenCounts | null {
   if (scenario['no-usage']) return null;
-  if (scenario['zero-usage']) return { inputTokens: 0, outputTokens: 0, cachedTokens: 0, reasoningTokens: 0 };
-  const { cached = 0, reasoning = 0 } = scenario;
+  if (scenario['zero-usage']) return noTokens;
+  const { cached = 0, reasoning = 0, 'cache-write': write } = scenario;
   const [inputTokens, outputTokens] = scenario.usage ?? [
     countPromptTokens(request),
     answer.tokens + reasoning,
   ];
-  // A part never exceeds the total, even if `[[usage …]]` makes the total small.
+  // The parts never exceed the total, even if `[[usage …]]` makes the total small.
+  const cachedTokens = Math.min(cached, inputTokens);
+  const written = Math.min(write?.tokens ?? 0, inputTokens - cachedTokens);
   return {
     inputTokens,
     outputTokens,
-    cachedTokens: Math.min(cached, inputTokens),
+    cachedTokens,
+    writtenTokens: write?.isLong ? 0 : written,
+    writtenLongTokens: write?.isLong ? written : 0,
     reasoningTokens: Math.min(reasoning, outputTokens),
   };
 }

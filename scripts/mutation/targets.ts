@@ -4,6 +4,7 @@ const chatParse = ['tests/chat/parse.test.ts'];
 const circuit = ['tests/routing/circuit.test.ts'];
 const inputBound = ['tests/chat/input-bound.test.ts'];
 const ledgerDecide = ['tests/ledger/decide.test.ts'];
+const reportedUsage = ['tests/providers/usage.test.ts'];
 const requestHash = ['tests/idempotency/request-hash.test.ts'];
 
 /** The files of the pure core, each with the tests that cover it. None of these needs a database or a socket. */
@@ -43,7 +44,15 @@ export const targets: Readonly<Record<string, TestFiles>> = {
   'src/lib/sse.ts': ['tests/lib/sse.test.ts'],
   'src/lib/tally.ts': ['tests/lib/tally.test.ts'],
   'src/pricing/below-cost.ts': ['tests/pricing/below-cost.test.ts'],
-  'src/pricing/cost.ts': ['tests/pricing/pricing.test.ts', 'tests/pricing/cached-cost.test.ts'],
+  'src/pricing/cost.ts': [
+    'tests/pricing/pricing.test.ts',
+    'tests/pricing/cached-cost.test.ts',
+    'tests/chat/billing-rules.test.ts',
+  ],
+  'src/providers/anthropic-usage.ts': [...reportedUsage, 'tests/providers/anthropic.test.ts'],
+  'src/providers/google-usage.ts': [...reportedUsage, 'tests/providers/google.test.ts'],
+  'src/providers/openai-usage.ts': [...reportedUsage, 'tests/providers/openai.test.ts'],
+  'src/providers/usage-report.ts': reportedUsage,
   'src/routing/circuit.ts': circuit,
   'src/routing/outage.ts': ['tests/routing/outage.test.ts'],
   'src/routing/pause.ts': ['tests/routing/gate-accounts.test.ts'],

@@ -138,13 +138,23 @@ function latest(known: ReportedUsage | null, reported: ReportedUsage): ReportedU
   const hasMoreInput = inputTokensOf(now) >= inputTokensOf(before);
   const hasMoreOutput = now.output >= before.output;
   if (hasMoreInput === hasMoreOutput) return hasMoreInput ? reported : known;
-  const output = Math.max(now.output, before.output);
-  const withOutput = (meters: Meters): Meters => ({ ...meters, output });
-  const [first, ...others] = hasMoreInput ? reported.readings : known.readings;
+  return hasMoreInput ? combined(reported, known) : combined(known, reported);
+}
+
+/** The input of one report and the output of another, each read in every way, and in each way once. */
+function combined(input: ReportedUsage, output: ReportedUsage): ReportedUsage {
+  const outputs = new Set(output.readings.map((reading) => reading.output));
+  const inputs = new Map(
+    input.readings.map((reading) => [JSON.stringify({ ...reading, output: 0 }), reading]),
+  );
+  const [first, ...others] = [...inputs.values()].flatMap((meters) =>
+    [...outputs].map((count) => ({ ...meters, output: count })),
+  );
+  const isContradictory = input.contradiction !== null || output.contradiction !== null;
   return {
-    ...(hasMoreInput ? reported : known),
-    readings: [withOutput(first), ...others.map(withOutput)],
-    reasoningTokens: (hasMoreOutput ? reported : known).reasoningTokens,
+    readings: [first as Meters, ...others],
+    contradiction: isContradictory ? { ...output.contradiction, ...input.contradiction } : null,
+    reasoningTokens: output.reasoningTokens,
   };
 }
 

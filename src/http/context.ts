@@ -2,6 +2,7 @@
 import type { ErrorCode } from '../errors.ts';
 import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import type { IpNetwork } from '../lib/ip-address.ts';
+import type { CachedTokens } from '../lib/meters.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import { clientAddressOf } from './client-address.ts';
 import type { TraceContext } from './trace-context.ts';
@@ -24,9 +25,13 @@ export type GenerationSummary = Readonly<{
   code: string | null;
   inputTokens: number;
   outputTokens: number;
+  /** The part of the input that a cache was involved in; null when none was. */
+  cached: CachedTokens | null;
   /** Null when nothing was charged. */
   costUsd: number | null;
   lossReason: string | null;
+  /** The provider's counts contradict each other. */
+  isContradictory: boolean;
   firstTokenMs: number | null;
   attempts: readonly Readonly<{
     index: number;

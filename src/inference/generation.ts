@@ -180,9 +180,11 @@ export class OpenGeneration {
       code: settlement?.errorCode ?? null,
       inputTokens: usage?.inputTokens ?? 0,
       outputTokens: usage?.outputTokens ?? 0,
+      cached: usage?.cached ?? null,
       costUsd: this.#result === 'settled' && cost !== null ? Number(cost.total) / 1e12 : null,
       unchargedProviders: this.#unchargedProviders(),
       lossReason: this.#result === 'short' ? 'insufficient_balance' : (settlement?.loss?.reason ?? null),
+      isContradictory: (settlement?.loss?.counts ?? null) !== null,
       firstTokenMs: this.#firstTokenAtMs === null ? null : this.#firstTokenAtMs - createdAtMs,
       attempts: this.#attempts,
     };

@@ -251,7 +251,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
         reason: lossReason,
         amount: money.nullable(),
         reported: z.object({ inputTokens: count, outputTokens: count }).nullable(),
-        counts: z.record(z.string(), z.number()).nullable().default(null),
+        counts: z.record(z.string(), z.number().nullable()).nullable().default(null),
       }),
     ])
     .nullable(),

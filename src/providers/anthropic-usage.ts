@@ -1,7 +1,7 @@
 /** Usage in Anthropic's format. */
 import type { ReportedUsage } from './chat.ts';
 import { UsageReport } from './usage-report.ts';
-import { type Fields, isCount, objectAt } from './wire.ts';
+import { type Fields, isCount, isObject, objectAt } from './wire.ts';
 
 /** Tokens read from or written to a cache are not part of input_tokens; thinking is part of output_tokens. */
 export function readAnthropicUsage(usage: Fields | null): ReportedUsage | null {
@@ -10,27 +10,50 @@ export function readAnthropicUsage(usage: Fields | null): ReportedUsage | null {
   const freshInput = report.optional(usage, 'input_tokens') ?? 0;
   const output = report.optional(usage, 'output_tokens') ?? 0;
   const read = report.optional(usage, 'cache_read_input_tokens');
-  const thinking = report.optional(objectAt(usage, 'output_tokens_details'), 'thinking_tokens');
+  const details = objectAt(usage, 'output_tokens_details');
+  const thinking = report.optional(details, 'output_tokens_details.thinking_tokens');
   if (thinking !== null && thinking > output) report.contradict();
-  const inputs = readWrites(report, usage).map(([cacheWrite, cacheWriteLong]) => ({
+  const written = report.optional(usage, 'cache_creation_input_tokens');
+  const byTime = objectAt(usage, 'cache_creation');
+  const short = report.optional(byTime, 'cache_creation.ephemeral_5m_input_tokens');
+  const long = report.optional(byTime, 'cache_creation.ephemeral_1h_input_tokens');
+  const inputs = report.writes(written, short, long).map(({ write, writeLong }) => ({
     freshInput,
     cacheRead: read ?? 0,
-    cacheWrite,
-    cacheWriteLong,
+    cacheWrite: write,
+    cacheWriteLong: writeLong,
     output: 0,
   }));
   return report.usage(inputs, [output], thinking);
 }
 
-/** Written for five minutes and for an hour. Without the breakdown, all of it is for five minutes. */
-function readWrites(report: UsageReport, usage: Fields): readonly (readonly [number, number])[] {
-  const all = report.optional(usage, 'cache_creation_input_tokens');
-  const parts = objectAt(usage, 'cache_creation');
-  const short = report.optional(parts, 'ephemeral_5m_input_tokens');
-  const long = report.optional(parts, 'ephemeral_1h_input_tokens');
-  if (short === null && long === null) return [[all ?? 0, 0]];
-  const broken = [short ?? 0, long ?? 0] as const;
-  if (all === null || all === broken[0] + broken[1]) return [broken];
-  report.contradict();
-  return [[Math.max(0, all - broken[1]), Math.min(all, broken[1])], broken];
+/** The counts of the input in a stream, as they were last reported. */
+export type AnthropicInput = Record<(typeof inputFields)[number], unknown>;
+
+const inputFields = [
+  'input_tokens',
+  'cache_creation_input_tokens',
+  'cache_creation',
+  'cache_read_input_tokens',
+] as const;
+
+export function noInput(): AnthropicInput {
+  return {
+    input_tokens: null,
+    cache_creation_input_tokens: null,
+    cache_creation: null,
+    cache_read_input_tokens: null,
+  };
+}
+
+/** Counts cover the whole answer so far: a new one replaces the last. */
+export function noteInput(input: AnthropicInput, reported: Fields | null): void {
+  if (reported === null) return;
+  const { cache_creation_input_tokens: before, cache_creation: byTime } = input;
+  for (const field of inputFields) input[field] = reported[field] ?? input[field];
+  // Later reports have a new sum and no longer its parts. What was written for an hour stays; the rest is new.
+  if (input.cache_creation_input_tokens !== before && (reported.cache_creation ?? null) === null)
+    input.cache_creation = isObject(byTime)
+      ? { ephemeral_1h_input_tokens: byTime.ephemeral_1h_input_tokens }
+      : null;
 }

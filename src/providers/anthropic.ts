@@ -5,7 +5,7 @@
 
 import { chatRequest } from './anthropic-request.ts';
 import { unsupported } from './anthropic-unsupported.ts';
-import { readAnthropicUsage } from './anthropic-usage.ts';
+import { type AnthropicInput, noInput, noteInput, readAnthropicUsage } from './anthropic-usage.ts';
 import {
   type ChatAdapter,
   type ChatAnswer,
@@ -72,27 +72,11 @@ type Progress = {
   /** By the index of their blocks, which also counts text blocks. */
   readonly openCalls: Map<number, OpenCall>;
   callCount: number;
-  readonly input: Record<(typeof inputFields)[number], unknown>;
+  readonly input: AnthropicInput;
 };
 
-const inputFields = [
-  'input_tokens',
-  'cache_creation_input_tokens',
-  'cache_creation',
-  'cache_read_input_tokens',
-] as const;
-
 function openReader(): (data: string) => readonly ChatEvent[] {
-  const progress: Progress = {
-    openCalls: new Map(),
-    callCount: 0,
-    input: {
-      input_tokens: null,
-      cache_creation_input_tokens: null,
-      cache_creation: null,
-      cache_read_input_tokens: null,
-    },
-  };
+  const progress: Progress = { openCalls: new Map(), callCount: 0, input: noInput() };
   return (data) => {
     const event = parseObject(data);
     if (event === null) throw new ProviderError('malformed_stream_chunk');
@@ -104,7 +88,7 @@ function openReader(): (data: string) => readonly ChatEvent[] {
 function readEvent(event: Fields, progress: Progress): readonly ChatEvent[] {
   switch (textOf(event.type, 'malformed_stream_chunk')) {
     case 'message_start':
-      noteInput(objectAt(event.message, 'usage'), progress);
+      noteInput(progress.input, objectAt(event.message, 'usage'));
       return [];
     case 'content_block_start':
       return readBlockStart(event, progress);
@@ -167,17 +151,12 @@ function readMessageDelta(event: Fields, progress: Progress): readonly ChatEvent
   const reason = readStopReason(objectAt(event, 'delta')?.stop_reason);
   if (reason !== null) events.push({ type: 'finish', reason });
   const reported = objectAt(event, 'usage');
-  noteInput(reported, progress);
+  noteInput(progress.input, reported);
   // The output tokens reported at the start of a stream are not those of the answer.
   const { output_tokens, output_tokens_details } = reported ?? {};
   const usage = readAnthropicUsage({ ...progress.input, output_tokens, output_tokens_details });
   if (usage !== null) events.push({ type: 'usage', usage });
   return events;
-}
-
-/** Counts cover the whole answer so far: a new one replaces the last. */
-function noteInput(reported: Fields | null, { input }: Progress): void {
-  for (const field of inputFields) input[field] = reported?.[field] ?? input[field];
 }
 
 function readStopReason(reason: unknown): FinishReason | null {

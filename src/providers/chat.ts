@@ -65,8 +65,8 @@ export type ReportedUsage = Readonly<{
   reasoningTokens: number | null;
 }>;
 
-/** By the provider's own names. */
-export type ReportedCounts = Readonly<Record<string, number>>;
+/** By the provider's own names; null for what is not a number. */
+export type ReportedCounts = Readonly<Record<string, number | null>>;
 
 /** A non-streamed answer. Usage is null when the provider reported none, or none that makes sense. */
 export type ChatAnswer = Readonly<{

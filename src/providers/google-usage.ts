@@ -15,12 +15,17 @@ export function readGoogleUsage(usage: Fields | null): ReportedUsage | null {
   const toolUse = report.optional(usage, 'toolUsePromptTokenCount') ?? 0;
   const thoughts = report.optional(usage, 'thoughtsTokenCount');
   const total = report.optional(usage, 'totalTokenCount');
-  const read = report.optional(usage, 'cachedContentTokenCount');
+  const read = report.optional(usage, 'cachedContentTokenCount') ?? 0;
   const input = prompt + toolUse;
   const isNone = total === input + (thoughts ?? 0);
   const candidates = report.optional(usage, 'candidatesTokenCount') ?? (isNone ? 0 : null);
   if (candidates === null) return null;
   const output = candidates + (thoughts ?? 0);
-  const inputs = report.inputIncluding(input, { read: read ?? 0, write: 0, writeLong: 0 });
-  return report.usage(inputs, report.outputs(input, output, total), thoughts);
+  // Only the prompt itself can have been cached.
+  const inputs = report
+    .inputIncluding(prompt, { read, write: 0, writeLong: 0 })
+    .map((meters) => ({ ...meters, freshInput: meters.freshInput + toolUse }));
+  // Where the total is documented, what the tools put into the prompt is part of it in one place and not in another.
+  const outputs = total === prompt + output ? [output] : report.outputs(input, output, total);
+  return report.usage(inputs, outputs, thoughts);
 }

@@ -1,5 +1,5 @@
 /** Usage in OpenAI's format and in the variants of the vendors that speak it. */
-import type { Meters } from '../lib/meters.ts';
+import type { CachedTokens, Meters } from '../lib/meters.ts';
 import type { ReportedUsage } from './chat.ts';
 import { UsageReport } from './usage-report.ts';
 import { type Fields, isCount, objectAt } from './wire.ts';
@@ -10,45 +10,49 @@ export function readOpenaiUsage(usage: Fields | null): ReportedUsage | null {
   const report = new UsageReport();
   const input = report.optional(usage, 'prompt_tokens') ?? 0;
   const output = report.optional(usage, 'completion_tokens') ?? 0;
-  const details = objectAt(usage, 'prompt_tokens_details');
-  const read = report.firstOf(
-    [details, 'cached_tokens'],
-    // DeepSeek.
-    [usage, 'prompt_cache_hit_tokens'],
-    // Moonshot.
-    [usage, 'cached_tokens'],
-    // Mistral.
-    [details, 'num_cached_tokens'],
-    [usage, 'num_cached_tokens'],
-  );
-  const reasoning = report.optional(objectAt(usage, 'completion_tokens_details'), 'reasoning_tokens');
+  const details = objectAt(usage, 'completion_tokens_details');
+  const reasoning = report.optional(details, 'completion_tokens_details.reasoning_tokens');
   const total = report.optional(usage, 'total_tokens');
   // Reasoning is part of completion_tokens, except with xAI. The total tells which it is, so that each token counts once.
   const isSeparate = reasoning !== null && reasoning > 0 && total === input + output + reasoning;
   if (!isSeparate && reasoning !== null && reasoning > output) report.contradict();
   const outputs = isSeparate ? [output + reasoning] : report.outputs(input, output, total);
-  const inputs = readInputs(report, usage, details, input, read ?? 0);
-  return report.usage(inputs, outputs, reasoning);
+  return report.usage(readInputs(report, usage, input), outputs, reasoning);
 }
 
-function readInputs(
-  report: UsageReport,
-  usage: Fields,
-  details: Fields | null,
-  input: number,
-  read: number,
-): readonly Meters[] {
-  // The second one is Qwen's, for caches that a request asks for.
-  const written = report.firstOf([details, 'cache_write_tokens'], [details, 'cache_creation_input_tokens']);
-  const long = report.optional(objectAt(details, 'cache_write_tokens_details'), 'ttl_12h_tokens') ?? 0;
-  const write = written ?? long;
-  if (long > write) report.contradict();
-  const writeLong = Math.min(long, write);
-  const inputs = report.inputIncluding(input, { read, write: write - writeLong, writeLong });
+function readInputs(report: UsageReport, usage: Fields, input: number): readonly Meters[] {
+  const details = objectAt(usage, 'prompt_tokens_details');
+  const reads = report.anyOf(
+    [details, 'prompt_tokens_details.cached_tokens'],
+    // DeepSeek.
+    [usage, 'prompt_cache_hit_tokens'],
+    // Moonshot.
+    [usage, 'cached_tokens'],
+    // Mistral.
+    [details, 'prompt_tokens_details.num_cached_tokens'],
+    [usage, 'num_cached_tokens'],
+  );
   // DeepSeek: hits and misses are all of the prompt.
   const missed = report.optional(usage, 'prompt_cache_miss_tokens');
-  if (missed === null || missed + read === input) return inputs;
-  report.contradict();
-  const other = { freshInput: missed, cacheRead: read, cacheWrite: 0, cacheWriteLong: 0, output: 0 };
-  return [...inputs, other];
+  const rest = missed !== null && missed <= input ? input - missed : 0;
+  const writes = readWrites(report, details);
+  return (reads.length === 0 ? [rest] : reads).flatMap((read) => {
+    const inputs = writes.flatMap((written) => report.inputIncluding(input, { read, ...written }));
+    if (missed === null || missed + read === input) return inputs;
+    report.contradict();
+    return [...inputs, { freshInput: missed, cacheRead: read, cacheWrite: 0, cacheWriteLong: 0, output: 0 }];
+  });
+}
+
+function readWrites(report: UsageReport, details: Fields | null): readonly Omit<CachedTokens, 'read'>[] {
+  const path = 'prompt_tokens_details';
+  const byTime = objectAt(details, 'cache_write_tokens_details');
+  const short = report.optional(byTime, `${path}.cache_write_tokens_details.ttl_30m_tokens`);
+  const long = report.optional(byTime, `${path}.cache_write_tokens_details.ttl_12h_tokens`);
+  const totals = report.anyOf(
+    [details, `${path}.cache_write_tokens`],
+    // Qwen, for caches that a request asks for.
+    [details, `${path}.cache_creation_input_tokens`],
+  );
+  return (totals.length === 0 ? [null] : totals).flatMap((all) => report.writes(all, short, long));
 }

@@ -7,30 +7,45 @@ import type { ReportedCounts, ReportedUsage } from './chat.ts';
 import { type Fields, isCount } from './wire.ts';
 
 export class UsageReport {
-  readonly #counts: Record<string, number> = {};
+  readonly #counts: Record<string, number | null> = {};
   #isContradictory = false;
 
-  /** A count that may be missing. One that is no count, such as -1, is a contradiction in itself, and is taken for missing. */
-  optional(fields: Fields | null, name: string): number | null {
-    const value = fields?.[name] ?? null;
+  /**
+   * A count that may be missing. Its path is the provider's name for it, and ends with the name of the field. What is
+   * there and is no count, such as -1, is a contradiction in itself, and is taken for missing.
+   */
+  optional(fields: Fields | null, path: string): number | null {
+    const value = fields?.[path.slice(path.lastIndexOf('.') + 1)] ?? null;
     if (value === null) return null;
-    if (typeof value === 'number') this.#counts[name] = value;
+    this.#counts[path] = Number.isFinite(value) ? (value as number) : null;
     if (isCount(value)) return value;
     this.#isContradictory = true;
     return null;
   }
 
-  /** The first of several names that is there: each vendor has its own. */
-  firstOf(...places: readonly (readonly [Fields | null, string])[]): number | null {
-    for (const [fields, name] of places) {
-      const count = this.optional(fields, name);
-      if (count !== null) return count;
+  /** One count under several names, of which each vendor has its own: usually one value, or none. */
+  anyOf(...places: readonly (readonly [Fields | null, string])[]): readonly number[] {
+    const counts = new Set<number>();
+    for (const [fields, path] of places) {
+      const count = this.optional(fields, path);
+      if (count !== null) counts.add(count);
     }
-    return null;
+    if (counts.size > 1) this.#isContradictory = true;
+    return [...counts];
   }
 
   contradict(): void {
     this.#isContradictory = true;
+  }
+
+  /** What was written to a cache: in all, for a short time and for a long one. What has no time given is for a short one. */
+  writes(all: number | null, short: number | null, long: number | null): readonly Written[] {
+    const named = { write: short ?? 0, writeLong: long ?? 0 };
+    if (all === null || all === named.write + named.writeLong) return [named];
+    const byTotal = { write: Math.max(0, all - named.writeLong), writeLong: Math.min(all, named.writeLong) };
+    if (short === null && all >= named.writeLong) return [byTotal];
+    this.#isContradictory = true;
+    return [byTotal, named];
   }
 
   /** For vendors whose input count includes cached tokens. What does not fit may still be right if it did not. */
@@ -47,10 +62,10 @@ export class UsageReport {
   outputs(input: number, output: number, total: number | null): readonly number[] {
     if (total === null || total === input + output) return [output];
     this.#isContradictory = true;
-    return total > input ? [output, total - input] : [output];
+    return total >= input ? [output, total - input] : [output];
   }
 
-  /** Null when a sum is too large to be exact. */
+  /** Null when no reading has a sum that is small enough to be exact. */
   usage(
     inputs: readonly Meters[],
     outputs: readonly number[],
@@ -63,3 +78,5 @@ export class UsageReport {
     return { readings: [first, ...others], contradiction, reasoningTokens };
   }
 }
+
+type Written = Omit<CachedTokens, 'read'>;

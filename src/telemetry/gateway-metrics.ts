@@ -1,5 +1,6 @@
 /** What the gateway counts and times. Nothing here names an account or a key: labels are routes, models and providers. */
 import type { GenerationSummary } from '../http/context.ts';
+import type { CachedTokens } from '../lib/meters.ts';
 import {
   Counter,
   type CounterSeries,
@@ -44,6 +45,16 @@ export class GatewayMetrics {
     ['model'],
   );
   readonly #tokens = new Counter('tollgate_tokens_total', 'Tokens that were charged.', ['model', 'kind']);
+  readonly #cachedTokens = new Counter(
+    'tollgate_cached_tokens_total',
+    'Input tokens that were charged as read from a cache or written to one.',
+    ['model', 'kind'],
+  );
+  readonly #contradictions = new Counter(
+    'tollgate_usage_contradictions_total',
+    'Usage reports whose counts contradict each other.',
+    ['provider'],
+  );
   readonly #cost = new Counter('tollgate_cost_usd_total', 'What was charged, in US dollars.', ['model']);
   readonly #holds = new Counter('tollgate_holds_total', 'Holds by outcome: held, or the code of the error.', [
     'outcome',
@@ -119,6 +130,7 @@ export class GatewayMetrics {
     series.requests.value += 1;
     series.durations.observe(durationMs / 1000);
     if (summary === null) return;
+    if (summary.isContradictory) this.#contradictions.add(1, summary.provider);
     if (summary.lossReason !== null) this.#writeOffs.add(1, summary.lossReason);
     for (const provider of summary.unchargedProviders) this.#uncharged.add(1, provider);
     if (summary.firstTokenMs !== null) this.#firstTokens.observe(summary.firstTokenMs / 1000, model);
@@ -131,6 +143,13 @@ export class GatewayMetrics {
     series.charged.inputTokens.value += summary.inputTokens;
     series.charged.outputTokens.value += summary.outputTokens;
     series.charged.cost.value += summary.costUsd;
+    if (summary.cached !== null) this.#countCached(model, summary.cached);
+  }
+
+  #countCached(model: string, { read, write, writeLong }: CachedTokens): void {
+    this.#cachedTokens.add(read, model, 'read');
+    this.#cachedTokens.add(write, model, 'write');
+    this.#cachedTokens.add(writeLong, model, 'write_long');
   }
 
   #seriesOf(
@@ -149,6 +168,7 @@ export class GatewayMetrics {
       durations: this.#durations.with(route, isStream ? 'yes' : 'no'),
       charged: null,
     };
+    if (provider !== '') this.#contradictions.add(0, provider);
     if (this.#requestSeries.size < maxSeries) this.#requestSeries.set(key, series);
     return series;
   }
@@ -177,6 +197,8 @@ export class GatewayMetrics {
       this.#durations,
       this.#firstTokens,
       this.#tokens,
+      this.#cachedTokens,
+      this.#contradictions,
       this.#cost,
       this.#holds,
       this.#holdSeconds,

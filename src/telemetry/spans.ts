@@ -79,12 +79,15 @@ export function spansOf(request: EndedRequest, trace: TraceContext): Span[] {
 
 function genAi(summary: GenerationSummary | null): Record<string, string | number | null> {
   if (summary === null) return {};
+  const { cached } = summary;
   return {
     'gen_ai.operation.name': summary.operation,
     'gen_ai.provider.name': summary.provider,
     'gen_ai.request.model': summary.model,
     'gen_ai.usage.input_tokens': summary.inputTokens,
     'gen_ai.usage.output_tokens': summary.outputTokens,
+    'gen_ai.usage.cache_read.input_tokens': cached && cached.read,
+    'gen_ai.usage.cache_creation.input_tokens': cached && cached.write + cached.writeLong,
     'gen_ai.server.time_to_first_token': summary.firstTokenMs === null ? null : summary.firstTokenMs / 1000,
   };
 }

@@ -162,6 +162,10 @@ describe('400', () => {
       'The sandbox directive [[fail-first]] needs an HTTP status such as 503. See /docs/sandbox#directives',
     ],
     [
+      '[[cache-write 900 2h]]',
+      'The sandbox directive [[cache-write]] needs a number of tokens, and may end with 1h, but has "900 2h". See /docs/sandbox#directives',
+    ],
+    [
       `[[hang ${'x'.repeat(41)}]]`,
       `The sandbox directive [[hang]] takes no value, but has "${'x'.repeat(40)}…". See /docs/sandbox#directives`,
     ],

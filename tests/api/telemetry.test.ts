@@ -217,7 +217,11 @@ test('health checks are in neither, nor counted', async () => {
 
 test("a request is part of its caller's trace, and its attempts are spans that the providers were told of", async () => {
   const traceId = '0af7651916cd43dd8448eb211c80319c';
-  const response = await chat({ model: 'fallback' }, { traceparent: `00-${traceId}-b7ad6b7169203331-01` });
+  const content = 'Hello [[usage 100 5]] [[cached 60]] [[cache-write 30]]';
+  const response = await chat(
+    { model: 'fallback', messages: [{ role: 'user', content }] },
+    { traceparent: `00-${traceId}-b7ad6b7169203331-01` },
+  );
   expect(response.status).toBe(200);
   const ofTrace = () => spans.filter((span) => span.traceId === traceId);
   await eventually('three spans', () => ofTrace().length === 3);
@@ -229,6 +233,9 @@ test("a request is part of its caller's trace, and its attempts are spans that t
   });
   expect(attribute(server, 'http.response.status_code')).toBe('200');
   expect(attribute(server, 'gen_ai.request.model')).toBe('fallback');
+  expect(attribute(server, 'gen_ai.usage.input_tokens')).toBe('100');
+  expect(attribute(server, 'gen_ai.usage.cache_read.input_tokens')).toBe('60');
+  expect(attribute(server, 'gen_ai.usage.cache_creation.input_tokens')).toBe('30');
   expect(attribute(server, 'tollgate.request_id')).toBe(response.headers.get('x-request-id') ?? '');
   expect(attempts.map((span) => [span.name, span.kind, span.parentSpanId, span.status.code])).toEqual([
     ['chat fallback', 3, server.spanId, 2],

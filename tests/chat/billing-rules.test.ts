@@ -12,7 +12,7 @@ import {
 import { adviceFor, chatTerms, holdRange, outputBound } from '../../src/chat/hold.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 import { type AccountState, decideHold, decideSettlement, type MeterState } from '../../src/ledger/decide.ts';
-import { inputTokensOf, plainMeters } from '../../src/lib/meters.ts';
+import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { type CacheWrites, costAtRates } from '../../src/pricing/cost.ts';
 import type { TokenPrice } from '../../src/pricing/price.ts';
 import type { ReportedUsage } from '../../src/providers/chat.ts';
@@ -94,6 +94,12 @@ const funds = fc.record({
   monthlyLimit: fc.option(fc.bigInt({ min: 0n, max: 10n ** 15n })),
 });
 
+/** Mostly more than any request needs, so that most of them are admitted. */
+const oftenEnough = fc.oneof(
+  { arbitrary: funds, weight: 1 },
+  { arbitrary: fc.constant({ balance: 10n ** 18n, monthlyLimit: null }), weight: 3 },
+);
+
 type Request = typeof request extends fc.Arbitrary<infer Value> ? Value : never;
 type Funds = typeof funds extends fc.Arbitrary<infer Value> ? Value : never;
 
@@ -136,6 +142,44 @@ const usage: fc.Arbitrary<ReportedUsage> = fc.oneof(
   fc
     .tuple(meters, meters)
     .map((readings) => reported(0, 0, { readings, contradiction: { prompt_tokens: -1 } })),
+);
+/** As much as a share of what the hold covers, or all of it: only there can a charge come near its hold. */
+const share = fc.oneof(
+  { arbitrary: fc.constant(1), weight: 3 },
+  { arbitrary: fc.double({ min: 0, max: 1.01, noNaN: true }), weight: 1 },
+);
+const nearBounds = fc
+  .record({
+    input: share,
+    output: share,
+    weights: fc.array(fc.constantFrom<number>(0, 0, 1, 3), { minLength: 4, maxLength: 4 }),
+  })
+  .map(({ input, output, weights }) => ({ inputTokens, outputTokens }: ChatBill['bounds']): Meters => {
+    const all = Math.floor(inputTokens * input);
+    const sum = weights.reduce((one, other) => one + other, 0);
+    const [cacheRead = 0, cacheWrite = 0, cacheWriteLong = 0] = weights.map((weight) =>
+      sum === 0 ? 0 : Math.floor((all * weight) / sum),
+    );
+    const freshInput = all - cacheRead - cacheWrite - cacheWriteLong;
+    return { freshInput, cacheRead, cacheWrite, cacheWriteLong, output: Math.floor(outputTokens * output) };
+  });
+type UsageWithin = (bounds: ChatBill['bounds']) => ReportedUsage;
+const anyUsage = fc.oneof(
+  usage.map(
+    (report): UsageWithin =>
+      () =>
+        report,
+  ),
+  nearBounds.map(
+    (near): UsageWithin =>
+      (bounds) =>
+        reported(0, 0, { readings: [near(bounds)] }),
+  ),
+  fc.tuple(nearBounds, nearBounds).map(
+    ([one, other]): UsageWithin =>
+      (bounds) =>
+        reported(0, 0, { readings: [one(bounds), other(bounds)], contradiction: { prompt_tokens: -1 } }),
+  ),
 );
 const at = fc.date({ min: new Date('2026-01-01'), max: new Date('2027-01-01'), noInvalidDate: true });
 const code = fc.constantFrom<ErrorCode | null>(
@@ -250,10 +294,11 @@ describe('a hold', () => {
 describe('a charge', () => {
   test('never exceeds its hold by more than the tolerance, whatever is reported', () => {
     fc.assert(
-      fc.property(request, funds, usage, at, (asked, owned, report, finishedAt) => {
+      fc.property(request, oftenEnough, anyUsage, at, (asked, owned, usageIn, finishedAt) => {
         const whole = admit(asked, owned);
         if (whole.admitted === null) return;
         const { amount, bill } = whole.admitted;
+        const report = usageIn(bill.bounds);
         const ending = chargeOf(bill, { usage: report, finishedAt, hasText: true });
         expect(ending.cost.total).toBeLessThanOrEqual(amount + toleranceIn(whole));
         // What is not believed is charged at the bound itself, which is paid for.
@@ -263,15 +308,17 @@ describe('a charge', () => {
         );
         if (isWithin) expect(ending.cost.total).toBeLessThanOrEqual(amount);
       }),
+      { numRuns: 1_000 },
     );
   });
 
   test('is the sum of its meters, and the cheapest way to read the report', () => {
     fc.assert(
-      fc.property(request, funds, usage, at, (asked, owned, report, finishedAt) => {
+      fc.property(request, oftenEnough, anyUsage, at, (asked, owned, usageIn, finishedAt) => {
         const { admitted } = admit(asked, owned);
         if (admitted === null) return;
         const { bill } = admitted;
+        const report = usageIn(bill.bounds);
         const { cost, usage: billed } = chargeOf(bill, { usage: report, finishedAt, hasText: true });
         const { read, write, writeLong } = cost.cached ?? { read: 0n, write: 0n, writeLong: 0n };
         const fresh = cost.input - read - write - writeLong;
@@ -284,6 +331,7 @@ describe('a charge', () => {
           expect(cost.total).toBeLessThanOrEqual(other);
         }
       }),
+      { numRuns: 1_000 },
     );
   });
 
@@ -446,6 +494,88 @@ describe('to the token', () => {
     expect(charged(2_000, 5, true, cheap).loss).toMatchObject({ amount: 1n });
   });
 
+  const cachedRates = {
+    input: perToken(10n),
+    output: perToken(100n),
+    cacheRead: perToken(1n),
+    cacheWrite: perToken(12n),
+    cacheWriteLong: perToken(20n),
+  };
+  const cachedBill = (writes: CacheWrites, held: bigint): ChatBill => ({
+    ...bill,
+    price: { ...bill.price, rates: cachedRates } as TokenPrice,
+    writes,
+    held,
+  });
+  /** Fresh, read, written, written for long, output. */
+  type Counts = readonly [number, number, number, number, number];
+  const reading = ([freshInput, cacheRead, cacheWrite, cacheWriteLong, output]: Counts): Meters => ({
+    freshInput,
+    cacheRead,
+    cacheWrite,
+    cacheWriteLong,
+    output,
+  });
+  const outcomeOf = (own: ChatBill, first: Counts, ...others: readonly Counts[]) => {
+    const contradiction = others.length === 0 ? null : { prompt_tokens: 1 };
+    const readings = [reading(first), ...others.map(reading)] as const;
+    const { usage, cost, loss } = chargeOf(own, {
+      usage: reported(0, 0, { readings, contradiction }),
+      finishedAt,
+      hasText: true,
+    });
+    const { read, write, writeLong } = usage.cached ?? { read: 0, write: 0, writeLong: 0 };
+    return [[read, write, writeLong], cost.total, loss?.amount ?? null] as const;
+  };
+
+  test('a hold is at the dearest price of input that the request can reach, and no dearer', () => {
+    const { price: own } = cachedBill('none', 0n);
+    const rateWith = (writes: CacheWrites) =>
+      chatTerms(emptyCall, testModel({ contextWindow: null, maxOutputTokens: 1 }), own, writes).rates.input;
+    expect((['none', 'short', 'long'] as const).map(rateWith)).toEqual([
+      perToken(10n),
+      perToken(12n),
+      perToken(20n),
+    ]);
+  });
+
+  test('writes that the request cannot have caused are charged as far as the hold covers them', () => {
+    const none = cachedBill('none', 35_000n);
+    expect(outcomeOf(none, [500, 0, 0, 400, 220])).toEqual([[0, 0, 400], 35_000n, null]);
+    expect(outcomeOf(none, [500, 0, 0, 400, 221])).toEqual([[0, 0, 0], 31_100n, 4_000n]);
+    expect(outcomeOf(none, [999, 0, 0, 1, 250])).toEqual([[0, 0, 0], 35_000n, 10n]);
+    expect(outcomeOf(none, [999, 0, 1, 0, 250])).toEqual([[0, 0, 0], 35_000n, 2n]);
+    const short = cachedBill('short', 37_000n);
+    expect(outcomeOf(short, [0, 0, 0, 1_000, 250])).toEqual([[0, 1_000, 0], 37_000n, 8_000n]);
+    // What is tolerated is no discrepancy, whatever it was.
+    expect(outcomeOf(short, [0, 0, 1_026, 0, 250])).toEqual([[0, 1_026, 0], 37_312n, null]);
+    expect(outcomeOf(none, [1_026, 0, 0, 0, 250])).toEqual([[0, 0, 0], 35_260n, null]);
+  });
+
+  test('of several readings the cheapest is charged, and what the dearest costs more is lost', () => {
+    const none = cachedBill('none', 35_000n);
+    const [dear, cheap, middle]: Counts[] = [
+      [900, 0, 0, 0, 5],
+      [0, 900, 0, 0, 5],
+      [450, 450, 0, 0, 5],
+    ];
+    for (const [first, ...others] of [
+      [dear, cheap, middle],
+      [cheap, middle, dear],
+      [middle, dear, cheap],
+    ] as Counts[][])
+      expect(outcomeOf(none, first as Counts, ...others)).toEqual([[900, 0, 0], 1_400n, 8_100n]);
+    // The parts of the input are all of its cost.
+    const all: Counts = [1, 2, 3, 4, 5];
+    expect(outcomeOf(none, all)).toEqual([[2, 3, 4], 10n + 2n + 36n + 80n + 500n, null]);
+    const { cost } = chargeOf(none, {
+      usage: reported(0, 0, { readings: [reading(all)] }),
+      finishedAt,
+      hasText: true,
+    });
+    expect(cost.cached).toEqual({ read: 2n, write: 36n, writeLong: 80n, saved: 100n - 128n });
+  });
+
   const stream = {
     usage: reported(10, 5),
     isFinished: true,
@@ -530,6 +660,12 @@ describe('to the token', () => {
       loss: { reason: 'usage_missing', amount: null, reported: null, counts: null },
       stored,
     });
+    // All of the input may have been read from a cache, if that is cheaper.
+    const dear = cachedBill('none', 35_000n);
+    expect(estimate({}, dear)).toMatchObject({ cost: { input: 10n, output: 500n, cached: null } });
+    const dearer = { ...cachedRates, cacheRead: perToken(11n) };
+    const odd = { ...dear, price: { ...dear.price, rates: dearer } as TokenPrice };
+    expect(estimate({}, odd)).toMatchObject({ cost: { input: 100n, output: 500n } });
     expect(estimate({ deliveredTokens: 25_000 }).usage).toMatchObject({ outputTokens: 250 });
     expect(estimate({}, { ...bill, leastInputTokens: 25_000 }).usage).toMatchObject({ inputTokens: 1_000 });
   });

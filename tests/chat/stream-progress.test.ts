@@ -4,7 +4,8 @@ import fc from 'fast-check';
 import { LeastTokens } from '../../src/chat/least-tokens.ts';
 import { ChunkWriter } from '../../src/chat/present.ts';
 import { isUsable, StreamProgress } from '../../src/chat/stream-progress.ts';
-import { type ChatEvent, failed } from '../../src/providers/chat.ts';
+import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
+import { type ChatEvent, failed, type ReportedUsage } from '../../src/providers/chat.ts';
 import { beyondLimit, ProviderError } from '../../src/providers/upstream.ts';
 import { reported } from '../support/reported-usage.ts';
 
@@ -125,6 +126,42 @@ test('the counts of the input belong together: those of the last report that has
   expect(both.progress.usage).toEqual(later);
   const smaller = progressOf([{ type: 'usage', usage: later }, usage(10, 7)]);
   expect(smaller.progress.usage).toEqual({ ...later, readings: [{ ...cached, output: 7 }] });
+});
+
+const report = fc
+  .record({ input: fc.nat(9), other: fc.nat(9), output: fc.nat(9), total: fc.nat(9) })
+  .map(({ input, other, output, total }) =>
+    reported(0, 0, {
+      readings: [
+        plainMeters(input, output),
+        plainMeters(other, output),
+        plainMeters(input, total),
+        plainMeters(other, total),
+      ],
+      contradiction: { prompt_tokens: input, completion_tokens: output },
+    }),
+  );
+
+test('reports that contradict themselves keep all their readings, however often they change', () => {
+  const plain = fc.tuple(fc.nat(9), fc.nat(9)).map(([input, output]) => reported(input, output));
+  fc.assert(
+    fc.property(fc.array(fc.oneof(report, plain), { minLength: 1 }), (reports) => {
+      const { progress } = progressOf(reports.map((each) => ({ type: 'usage', usage: each }) as const));
+      const { readings, contradiction } = progress.usage as ReportedUsage;
+      expect(readings.length).toBeLessThanOrEqual(4);
+      if (readings.length > 1) expect(contradiction).not.toBeNull();
+      // The input of the last report with the most of it, and the output likewise: all that either may mean.
+      const most = (count: (meters: Meters) => number) =>
+        reports.findLast(
+          ({ readings: [first] }) =>
+            count(first) === Math.max(...reports.map(({ readings: [each] }) => count(each))),
+        )?.readings ?? [];
+      const values = (of: readonly Meters[], count: (meters: Meters) => number) => new Set(of.map(count));
+      const outputOf = ({ output }: Meters) => output;
+      expect(values(readings, inputTokensOf)).toEqual(values(most(inputTokensOf), inputTokensOf));
+      expect(values(readings, outputOf)).toEqual(values(most(outputOf), outputOf));
+    }),
+  );
 });
 
 test('counts of zero are believed too', () => {

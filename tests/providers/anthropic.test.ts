@@ -92,6 +92,10 @@ const stopReasons = [
   ['something_new', 'stop'],
 ] as const;
 
+const cachedUsage = reported(0, 0, {
+  readings: [{ freshInput: 50, cacheRead: 100_000, cacheWrite: 148, cacheWriteLong: 100, output: 503 }],
+});
+
 describe('a whole answer', () => {
   test('of text', () => {
     expect(readFixture('text-answer.json')).toEqual({
@@ -123,7 +127,7 @@ describe('a whole answer', () => {
       content: 'Chapter nine.',
       toolCalls: [],
       finishReason: 'length',
-      usage: reported(100_298, 503),
+      usage: cachedUsage,
     });
   });
 
@@ -214,8 +218,7 @@ describe('usage', () => {
   test('counts what was cached exactly once, whole and streamed', () => {
     fc.assert(
       fc.property(count, absentOrCount, absentOrCount, count, (input, written, cached, output) => {
-        const expected = { inputTokens: input + (written ?? 0) + (cached ?? 0), outputTokens: output };
-        const reported = {
+        const counts = {
           input_tokens: input,
           cache_creation_input_tokens: written,
           cache_read_input_tokens: cached,
@@ -223,12 +226,22 @@ describe('usage', () => {
           cache_creation: { ephemeral_5m_input_tokens: written, ephemeral_1h_input_tokens: 0 },
           output_tokens_details: { thinking_tokens: output },
         };
-        expect(readAnswer({ usage: { ...reported, output_tokens: output } }).usage).toEqual(expected);
+        const meters = {
+          freshInput: input,
+          cacheRead: cached ?? 0,
+          cacheWrite: written ?? 0,
+          cacheWriteLong: 0,
+          output,
+        };
+        const expected = (thinking: number | null) =>
+          reported(0, 0, { readings: [meters], reasoningTokens: thinking });
         const last = { output_tokens: output };
-        expect(streamUsage({ ...reported, output_tokens: 1 }, last)).toEqual([expected]);
-        expect(streamUsage(undefined, { ...reported, ...last })).toEqual([expected]);
+        const { output_tokens_details: _, ...atStart } = counts;
+        expect(readAnswer({ usage: { ...counts, ...last } }).usage).toEqual(expected(output));
+        expect(streamUsage({ ...atStart, output_tokens: 1 }, last)).toEqual([expected(null)]);
+        expect(streamUsage(undefined, { ...counts, ...last })).toEqual([expected(output)]);
         // The counts are cumulative: repeating them adds nothing.
-        expect(streamUsage(reported, { ...reported, ...last })).toEqual([expected]);
+        expect(streamUsage(atStart, { ...counts, ...last })).toEqual([expected(output)]);
       }),
     );
   });
@@ -241,17 +254,44 @@ describe('usage', () => {
     });
     fc.assert(
       fc.property(report, report, count, (first, last, output) => {
-        const latest = inputFields.map((field) => last[field] ?? first[field] ?? null);
-        const expected =
-          latest[0] === null
-            ? []
-            : [{ inputTokens: latest.reduce<number>((sum, n) => sum + (n ?? 0), 0), outputTokens: output }];
-        expect(streamUsage(first, { ...last, output_tokens: output })).toEqual(expected);
+        const [input, cacheWrite, cacheRead] = inputFields.map(
+          (field) => last[field] ?? first[field] ?? null,
+        );
+        const meters = {
+          freshInput: input ?? 0,
+          cacheRead: cacheRead ?? 0,
+          cacheWrite: cacheWrite ?? 0,
+          cacheWriteLong: 0,
+          output,
+        };
+        expect(streamUsage(first, { ...last, output_tokens: output })).toEqual(
+          input === null ? [] : [reported(0, 0, { readings: [meters] })],
+        );
       }),
     );
   });
 
-  test('is unknown when any part of it is not a count', () => {
+  test('keeps how long was written for when a later sum comes without its parts', () => {
+    const first = {
+      input_tokens: 5,
+      cache_creation_input_tokens: 900,
+      cache_creation: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 700 },
+    };
+    const written = (last: Fields) =>
+      streamUsage(first, { output_tokens: 1, ...last }).map(({ readings, contradiction }) => [
+        contradiction !== null,
+        ...readings.map(({ cacheWrite, cacheWriteLong }) => [cacheWrite, cacheWriteLong]),
+      ]);
+    expect(written({})).toEqual([[false, [200, 700]]]);
+    expect(written({ cache_creation_input_tokens: 900 })).toEqual([[false, [200, 700]]]);
+    expect(written({ cache_creation_input_tokens: 1_000 })).toEqual([[false, [300, 700]]]);
+    // Less than before in all, and more for an hour alone than there was.
+    expect(written({ cache_creation_input_tokens: 600 })).toEqual([[true, [0, 600], [0, 700]]]);
+    const both = { ephemeral_5m_input_tokens: 1, ephemeral_1h_input_tokens: 2 };
+    expect(written({ cache_creation_input_tokens: 3, cache_creation: both })).toEqual([[false, [1, 2]]]);
+  });
+
+  test('is unknown when the input or the output is not a count', () => {
     const sound = {
       input_tokens: 1,
       cache_creation_input_tokens: 2,
@@ -259,7 +299,7 @@ describe('usage', () => {
       output_tokens: 4,
     };
     fc.assert(
-      fc.property(fc.constantFrom(...inputFields, 'output_tokens'), noCount, (field, value) => {
+      fc.property(fc.constantFrom('input_tokens', 'output_tokens'), noCount, (field, value) => {
         const usage = { ...sound, [field]: value };
         expect(readAnswer({ usage }).usage).toBeNull();
         expect(streamUsage(sound, usage)).toEqual([]);
@@ -329,7 +369,12 @@ describe('a stream', () => {
       { type: 'text', text: '. ' },
       { type: 'text', text: 'The next one leaves at nine.' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: reported(11_002, 510) },
+      {
+        type: 'usage',
+        usage: reported(0, 0, {
+          readings: [{ freshInput: 10_682, cacheRead: 300, cacheWrite: 20, cacheWriteLong: 0, output: 510 }],
+        }),
+      },
       { type: 'end' },
     ]);
   });
@@ -337,7 +382,7 @@ describe('a stream', () => {
   test('with input from the cache', () => {
     expect(readStream(fixture('cache-stream.sse')).slice(1)).toEqual([
       { type: 'finish', reason: 'length' },
-      { type: 'usage', usage: reported(100_298, 503) },
+      { type: 'usage', usage: cachedUsage },
       { type: 'end' },
     ]);
   });

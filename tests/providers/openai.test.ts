@@ -6,6 +6,7 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { SseParser } from '../../src/lib/sse.ts';
 import type { ChatAnswer, ChatCall, ChatEvent } from '../../src/providers/chat.ts';
 import { openai } from '../../src/providers/openai.ts';
@@ -184,6 +185,14 @@ describe('the request', () => {
   });
 });
 
+const read = (freshInput: number, cacheRead: number, output: number): Meters => ({
+  freshInput,
+  cacheRead,
+  cacheWrite: 0,
+  cacheWriteLong: 0,
+  output,
+});
+
 describe('a whole answer', () => {
   // platform.openai.com/docs/api-reference/chat/object
   test('of text', () => {
@@ -191,7 +200,7 @@ describe('a whole answer', () => {
       content: 'The ferry leaves at six.',
       toolCalls: [],
       finishReason: 'stop',
-      usage: reported(23, 7),
+      usage: reported(0, 0, { readings: [read(7, 16, 7)], reasoningTokens: 0 }),
     });
   });
 
@@ -201,7 +210,7 @@ describe('a whole answer', () => {
       content: null,
       toolCalls: [{ id: 'call_k3Jd82', name: 'tide_table', arguments: '{\n"harbour": "Husum"\n}' }],
       finishReason: 'tool_calls',
-      usage: reported(82, 17),
+      usage: reported(82, 17, { reasoningTokens: 0 }),
     });
   });
 
@@ -209,13 +218,15 @@ describe('a whole answer', () => {
   test('of DeepSeek: the reasoning is skipped, and counted where it is', () => {
     expect(answerIn('deepseek-completion.json')).toMatchObject({
       content: 'Two boats.',
-      usage: reported(12, 41),
+      usage: reported(12, 41, { reasoningTokens: 37 }),
     });
   });
 
   // docs.x.ai/docs/key-information/consumption-and-rate-limits
   test('of xAI: reasoning is next to the completion, and still output', () => {
-    expect(answerIn('xai-completion.json').usage).toEqual({ inputTokens: 32, outputTokens: 115 });
+    expect(answerIn('xai-completion.json').usage).toEqual(
+      reported(0, 0, { readings: [read(26, 6, 115)], reasoningTokens: 112 }),
+    );
   });
 
   // docs.mistral.ai/capabilities/reasoning
@@ -337,7 +348,7 @@ describe('usage', () => {
     fc.assert(
       fc.property(count, count, count, (input, text, reasoning) => {
         const details = { completion_tokens_details: { reasoning_tokens: reasoning } };
-        const expected = { inputTokens: input, outputTokens: text + reasoning };
+        const expected = reported(input, text + reasoning, { reasoningTokens: reasoning });
         const inside = {
           prompt_tokens: input,
           completion_tokens: text + reasoning,
@@ -367,9 +378,8 @@ describe('usage', () => {
   test('whose sum is beyond what is exact is not summed up', () => {
     const most = Number.MAX_SAFE_INTEGER;
     const usage = { prompt_tokens: 0, completion_tokens: most, total_tokens: most + 1 };
-    expect(usageOf({ ...usage, completion_tokens_details: { reasoning_tokens: 1 } })?.outputTokens).toBe(
-      most,
-    );
+    const details = { completion_tokens_details: { reasoning_tokens: 1 } };
+    expect(usageOf({ ...usage, ...details })?.readings).toEqual([plainMeters(0, most)]);
   });
 });
 
@@ -380,7 +390,7 @@ describe('a stream', () => {
       { type: 'text', text: 'Low' },
       { type: 'text', text: ' tide' },
       { type: 'finish', reason: 'stop' },
-      { type: 'usage', usage: reported(19, 2) },
+      { type: 'usage', usage: reported(19, 2, { reasoningTokens: 0 }) },
       { type: 'end' },
     ]);
   });

@@ -569,6 +569,63 @@ const byDirective: Record<Exclude<keyof typeof directives, 'bad-answer' | 'charg
     { input_tokens: 6, cache_read_input_tokens: 4 },
     { promptTokenCount: 10, cachedContentTokenCount: 4, totalTokenCount: 30 },
   ),
+  'cache-write': async (speaker) => {
+    if (speaker === google) {
+      for (const stream of [true, false]) {
+        const refused = await ask(speaker, '[[cache-write 3]]', stream);
+        expect([refused.status, await refused.text()]).toEqual([
+          400,
+          expect.stringContaining('This format cannot report [[cache-write]].'),
+        ]);
+      }
+      return;
+    }
+    await reports(
+      '[[usage 10 20]] [[cached 4]] [[cache-write 3]]',
+      {
+        prompt_tokens: 10,
+        total_tokens: 30,
+        prompt_tokens_details: {
+          cached_tokens: 4,
+          cache_write_tokens: 3,
+          cache_write_tokens_details: { ttl_30m_tokens: 3, ttl_12h_tokens: 0 },
+        },
+      },
+      {
+        input_tokens: 3,
+        cache_read_input_tokens: 4,
+        cache_creation_input_tokens: 3,
+        cache_creation: { ephemeral_5m_input_tokens: 3, ephemeral_1h_input_tokens: 0 },
+      },
+      {},
+    )(speaker);
+    await reports(
+      '[[usage 10 20]] [[cache-write 6 1h]]',
+      {
+        prompt_tokens_details: {
+          cached_tokens: 0,
+          cache_write_tokens: 6,
+          cache_write_tokens_details: { ttl_30m_tokens: 0, ttl_12h_tokens: 6 },
+        },
+      },
+      {
+        input_tokens: 4,
+        cache_creation_input_tokens: 6,
+        cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 6 },
+      },
+      {},
+    )(speaker);
+  },
+  'usage-contradiction': reports(
+    '[[usage 10 20]] [[usage-contradiction]]',
+    { prompt_tokens: 10, total_tokens: 30, prompt_tokens_details: { cached_tokens: 11 } },
+    {
+      input_tokens: 10,
+      cache_creation_input_tokens: 1,
+      cache_creation: { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 },
+    },
+    { promptTokenCount: 10, cachedContentTokenCount: 11, totalTokenCount: 30 },
+  ),
   'no-usage': async (speaker) => {
     expect(usageOf(await whole(speaker, '[[no-usage]]'))).toBeNull();
     expect(JSON.stringify(await frames(speaker, '[[no-usage]]'))).not.toMatch(/usage|okens/);

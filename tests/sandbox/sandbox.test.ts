@@ -407,6 +407,13 @@ describe('instead of an answer', () => {
       '[[hang 1]]',
       '[[bad-usage odd]]',
       '[[bytes 0]]',
+      '[[cached]]',
+      '[[cached -1]]',
+      '[[cache-write]]',
+      '[[cache-write 900 2h]]',
+      '[[cache-write 1h]]',
+      '[[cache-write 9.5]]',
+      '[[usage-contradiction 1]]',
       '[[huge 0]]',
       '[[cut somewhere]]',
       '[[chunk-delay finish]]',
@@ -761,11 +768,20 @@ test('of what is reported, a part is never more than the whole', () => {
     const reading = readDirectives(text);
     return countUsage(request, answerChat(request, reading), reading.scenario);
   };
-  expect(counts('[[usage 3 4]] [[cached 9]] [[reasoning 9]]')).toEqual({
+  const none = { writtenTokens: 0, writtenLongTokens: 0, reasoningTokens: 0 };
+  expect(counts('[[usage 3 4]] [[cached 9]] [[cache-write 9]] [[reasoning 9]]')).toEqual({
+    ...none,
     inputTokens: 3,
     outputTokens: 4,
     cachedTokens: 3,
     reasoningTokens: 4,
+  });
+  expect(counts('[[usage 9 4]] [[cached 2]] [[cache-write 9 1h]]')).toEqual({
+    ...none,
+    inputTokens: 9,
+    outputTokens: 4,
+    cachedTokens: 2,
+    writtenLongTokens: 7,
   });
   const usage = { input_tokens: 1, output_tokens: 2 };
   expect(spoilUsage(usage, { input: 'input_tokens', output: 'output_tokens', total: null }, 'total')).toBe(
