@@ -367,7 +367,9 @@ begin
       cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id)
     select generation_id, index, account_id, model, provider, to_timestamp(ended_at_ms / 1000), input_tokens,
            cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id
-    from unnest(uncharged_rows);
+    from unnest(uncharged_rows)
+    -- Whatever is known of an attempt already, it must not keep money from being settled.
+    on conflict (generation_id, index) do nothing;
   end if;
 
   if answer_rows is not null then
@@ -421,14 +423,6 @@ begin
   insert into write_offs (generation_id, account_id, reason)
   select id, account_id, 'interrupted' from generations where id = of_generation
   on conflict (generation_id) do update set reason = 'interrupted';
-  -- The provider is paid all the same.
-  insert into uncharged_attempts (generation_id, index, account_id, model, provider, ended_at, input_tokens,
-    cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id)
-  select id, coalesce((select max(index) from attempts where generation_id = of_generation), 1), account_id, model,
-         provider, billed_at, input_tokens, cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens,
-         provider_cost, price_list_id
-  from usage_records where id = of_generation and provider is not null
-  on conflict do nothing;
 end $$;
 
 create or replace function ledger_discard_ended(of_generation uuid) returns void language plpgsql as $$

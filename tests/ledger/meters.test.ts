@@ -126,7 +126,7 @@ test('a result that is withheld has its tokens, and no cost', async () => {
 });
 
 describe('a refund', () => {
-  test('takes back tokens and margins, and what the provider asks stays with the operator', async () => {
+  test('takes back tokens and margins', async () => {
     const owner = await fixture.customer(1_000n);
     const held = await holdFor(owner);
     await ledger.settle(metered(held));
@@ -142,10 +142,6 @@ describe('a refund', () => {
              (select sum(revenue + cost + unpriced_revenue)::float8 from margin_days where account_id = ${owner.accountId}) as margins
       from usage_days as days where account_id = ${owner.accountId}`;
     expect({ ...sums }).toEqual({ requests: 0, read: 0, saved: 0, margins: 0 });
-    const attempts = await sql`
-      select index, provider, input_tokens::int as input, cache_read_tokens::int as read, output_tokens::int as output,
-             (cost * 1e12)::int as cost from uncharged_attempts where generation_id = ${held.generation.id}`;
-    expect([...attempts]).toEqual([{ index: 1, provider: 'P', input: 100, read: 60, output: 10, cost: 70 }]);
     await fixture.expectSound();
   });
 });
