@@ -74,7 +74,7 @@ export type Loss = Readonly<{
   /** What the provider reported, when it was implausible. */
   reported: Readonly<{ inputTokens: number; outputTokens: number }> | null;
   /** The same by the provider's own names, when its counts contradict each other. */
-  counts: Readonly<Record<string, number>> | null;
+  counts: Readonly<Record<string, number | null>> | null;
 }>;
 
 /** The response that retries of an idempotent request get: encrypted, in base64, or staged in the database beforehand. */

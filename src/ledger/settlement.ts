@@ -156,11 +156,6 @@ const money = z
   .regex(/^-?\d{1,38}n$/)
   .transform((text) => BigInt(text.slice(0, -1)));
 const count = z.int().min(0);
-/** A provider may report a number that is too large for one. JSON has none for that, so it is written as null. */
-const reportedCount = z
-  .number()
-  .nullable()
-  .transform((value) => value ?? Number.POSITIVE_INFINITY);
 const cachedTokens = z.object({ read: count, write: count, writeLong: count });
 const cachedCost = z.object({ read: money, write: money, writeLong: money, saved: money });
 const errorCode = z
@@ -211,7 +206,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
         reason: lossReason,
         amount: money.nullable(),
         reported: z.object({ inputTokens: count, outputTokens: count }).nullable(),
-        counts: z.record(z.string(), reportedCount).nullable().default(null),
+        counts: z.record(z.string(), z.number().nullable()).nullable().default(null),
       }),
     ])
     .nullable(),

@@ -49,7 +49,7 @@ const settlement: Settlement = {
     reason: 'implausible_usage',
     amount: 5n,
     reported: null,
-    counts: { prompt_tokens: 9, cached_tokens: -1, total_tokens: Number.POSITIVE_INFINITY },
+    counts: { prompt_tokens: 9, cached_tokens: -1, total_tokens: null },
   },
   attempts: [],
   stored: { idempotencyHash: 'ab', response: 'cd', insufficientBalanceResponse: 'ef' },
