@@ -5,7 +5,7 @@
 -- operator, which customers never see. Earlier records have no such figures: null means that no cache was involved, or
 -- that the cost is unknown.
 --
--- One statement at a time, and each can be repeated: whoever needs two of these tables takes them in an order of its own, so
+-- One statement at a time, and each can be repeated: whoever needs two of these tables locks them in an order of its own, so
 -- a transaction that locked several would run into deadlocks with requests, and would keep them waiting until its end.
 
 alter table generations
@@ -434,44 +434,51 @@ begin
   delete from dead_letters where generation_id = of_generation;
 end $$;
 
-create or replace view finished_generations as
-select id, account_id, key_id, created_at, completed_at, status, workload, model, provider, streaming, fallback, latency_ms,
-       time_to_first_token_ms, input_tokens, output_tokens, units, unit, cost_input, cost_output, cost_total, error_code,
-       cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write,
-       cost_cache_write_long
-from generations;
+-- All at once, because gateways of earlier versions combine them and need the same columns in each. Whoever waits for one of
+-- them may have locked another: this gives up long before the database would end one of the two as a deadlock.
+do $$ begin
+  perform set_config('lock_timeout', '200ms', true);
+  -- Changes nothing, and locks the view whose readers go on to the others.
+  alter view generation_details reset (security_barrier);
+  create or replace view finished_generations as
+  select id, account_id, key_id, created_at, completed_at, status, workload, model, provider, streaming, fallback, latency_ms,
+         time_to_first_token_ms, input_tokens, output_tokens, units, unit, cost_input, cost_output, cost_total, error_code,
+         cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write,
+         cost_cache_write_long
+  from generations;
 
-create or replace view unfinished_generations as
-select id, account_id, key_id, created_at, null::timestamptz as completed_at, 'in_progress'::text as status, workload, model,
-       provider, streaming, jsonb_array_length(attempts) > 1 as fallback, milliseconds_since(created_at) as latency_ms,
-       null::integer as time_to_first_token_ms, null::bigint as input_tokens, null::bigint as output_tokens,
-       null::bigint as units, null::text as unit, null::numeric as cost_input, null::numeric as cost_output,
-       null::numeric as cost_total, null::text as error_code, null::bigint as cache_read_tokens,
-       null::bigint as cache_write_tokens, null::bigint as cache_write_long_tokens, null::numeric as cost_cache_read,
-       null::numeric as cost_cache_write, null::numeric as cost_cache_write_long
-from open_generations;
+  create or replace view unfinished_generations as
+  select id, account_id, key_id, created_at, null::timestamptz as completed_at, 'in_progress'::text as status, workload, model,
+         provider, streaming, jsonb_array_length(attempts) > 1 as fallback, milliseconds_since(created_at) as latency_ms,
+         null::integer as time_to_first_token_ms, null::bigint as input_tokens, null::bigint as output_tokens,
+         null::bigint as units, null::text as unit, null::numeric as cost_input, null::numeric as cost_output,
+         null::numeric as cost_total, null::text as error_code, null::bigint as cache_read_tokens,
+         null::bigint as cache_write_tokens, null::bigint as cache_write_long_tokens, null::numeric as cost_cache_read,
+         null::numeric as cost_cache_write, null::numeric as cost_cache_write_long
+  from open_generations;
 
-create or replace view generation_details as
-select generation.id, generation.account_id, generation.key_id, generation.created_at, generation.completed_at,
-       generation.status, generation.workload, generation.model, generation.provider, generation.streaming,
-       generation.fallback, generation.latency_ms, generation.time_to_first_token_ms, generation.input_tokens,
-       generation.output_tokens, generation.units, generation.unit, generation.cost_input,
-       generation.cost_output, generation.cost_total, generation.error_code,
-       (select jsonb_agg(jsonb_build_object('index', attempt.index, 'provider', attempt.provider, 'status', attempt.status,
-          'startedAtMs', extract(epoch from attempt.started_at) * 1000,
-          'completedAtMs', extract(epoch from attempt.completed_at) * 1000,
-          'upstreamStatus', attempt.upstream_status, 'errorCode', attempt.error_code) order by attempt.index)
-        from attempts as attempt where attempt.generation_id = generation.id) as attempts,
-       generation.cache_read_tokens, generation.cache_write_tokens, generation.cache_write_long_tokens,
-       generation.cost_cache_read, generation.cost_cache_write, generation.cost_cache_write_long
-from finished_generations as generation
-union all
-select generation.id, generation.account_id, generation.key_id, generation.created_at, generation.completed_at,
-       generation.status, generation.workload, generation.model, generation.provider, generation.streaming,
-       generation.fallback, generation.latency_ms, generation.time_to_first_token_ms, generation.input_tokens,
-       generation.output_tokens, generation.units, generation.unit, generation.cost_input,
-       generation.cost_output, generation.cost_total, generation.error_code,
-       (select attempts from open_generations where open_generations.id = generation.id) as attempts,
-       generation.cache_read_tokens, generation.cache_write_tokens, generation.cache_write_long_tokens,
-       generation.cost_cache_read, generation.cost_cache_write, generation.cost_cache_write_long
-from unfinished_generations as generation;
+  create or replace view generation_details as
+  select generation.id, generation.account_id, generation.key_id, generation.created_at, generation.completed_at,
+         generation.status, generation.workload, generation.model, generation.provider, generation.streaming,
+         generation.fallback, generation.latency_ms, generation.time_to_first_token_ms, generation.input_tokens,
+         generation.output_tokens, generation.units, generation.unit, generation.cost_input,
+         generation.cost_output, generation.cost_total, generation.error_code,
+         (select jsonb_agg(jsonb_build_object('index', attempt.index, 'provider', attempt.provider, 'status', attempt.status,
+            'startedAtMs', extract(epoch from attempt.started_at) * 1000,
+            'completedAtMs', extract(epoch from attempt.completed_at) * 1000,
+            'upstreamStatus', attempt.upstream_status, 'errorCode', attempt.error_code) order by attempt.index)
+          from attempts as attempt where attempt.generation_id = generation.id) as attempts,
+         generation.cache_read_tokens, generation.cache_write_tokens, generation.cache_write_long_tokens,
+         generation.cost_cache_read, generation.cost_cache_write, generation.cost_cache_write_long
+  from finished_generations as generation
+  union all
+  select generation.id, generation.account_id, generation.key_id, generation.created_at, generation.completed_at,
+         generation.status, generation.workload, generation.model, generation.provider, generation.streaming,
+         generation.fallback, generation.latency_ms, generation.time_to_first_token_ms, generation.input_tokens,
+         generation.output_tokens, generation.units, generation.unit, generation.cost_input,
+         generation.cost_output, generation.cost_total, generation.error_code,
+         (select attempts from open_generations where open_generations.id = generation.id) as attempts,
+         generation.cache_read_tokens, generation.cache_write_tokens, generation.cache_write_long_tokens,
+         generation.cost_cache_read, generation.cost_cache_write, generation.cost_cache_write_long
+  from unfinished_generations as generation;
+end $$;

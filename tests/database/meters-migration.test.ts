@@ -35,7 +35,7 @@ async function findNewOid(sql: SQL): Promise<string> {
   return row.oid;
 }
 
-test('no statement keeps requests out of more than one table, and each can be repeated', async () => {
+test('no statement keeps requests out of more than one table, or of anything but views, and each can be repeated', async () => {
   expect(meters.isTransactional).toBe(false);
   const newOid = await findNewOid(old.sql);
   const locked = new Set<string>();
@@ -45,8 +45,16 @@ test('no statement keeps requests out of more than one table, and each can be re
         await transaction.unsafe('set local client_min_messages = warning');
         await transaction.unsafe(statement);
         const names = await lockedBy(transaction, newOid);
-        expect(names.length, statement.slice(0, 100)).toBeLessThanOrEqual(1);
         for (const name of names) locked.add(name);
+        if (names.includes('generation_details')) {
+          expect(names.toSorted()).toEqual([
+            'finished_generations',
+            'generation_details',
+            'unfinished_generations',
+          ]);
+          return;
+        }
+        expect(names.length, statement.slice(0, 100)).toBeLessThanOrEqual(1);
       });
   expect([...locked]).toEqual(
     expect.arrayContaining(['generations', 'usage_records', 'finished_generations']),
