@@ -150,7 +150,9 @@ describe('from the last release', () => {
     const old = installRelease(lastRelease.commit);
     const gateways = [await serve(old), await serve(old)];
     let serving = gateways.map(({ origin }) => origin);
-    const traffic = startTraffic(await createKey(old), clientCount, () => serving);
+    const key = await createKey(old);
+    const traffic = startTraffic(key, clientCount, () => serving);
+    const reading = startReading(key, 2, () => serving);
     await someTraffic(traffic);
     expect(await json<unknown>(current, 'migrate')).toEqual({ applied: migrationsAfter(lastRelease.newest) });
     await someTraffic(traffic);
@@ -160,7 +162,9 @@ describe('from the last release', () => {
       expect(await gateway.stop()).toBe(0);
       await someTraffic(traffic);
     }
+    await reading.stop();
     await traffic.stop();
+    expect(reading.failures()).toEqual({});
     await expectExact(traffic);
     process.stdout.write(`from 0.2.0: ${traffic.completedCount()} requests, none failed\n`);
   });
