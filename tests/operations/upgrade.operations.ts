@@ -24,7 +24,13 @@ import { watchLocks } from './support/lock-watch.ts';
 import { insertOldGenerations } from './support/old-generations.ts';
 import { type PostgresServer, startPostgres } from './support/postgres.ts';
 import { installRelease } from './support/release.ts';
-import { costOfRequest, startReading, startTraffic, type Traffic } from './support/traffic.ts';
+import {
+  costOfCachedRequest,
+  costOfRequest,
+  startReading,
+  startTraffic,
+  type Traffic,
+} from './support/traffic.ts';
 
 const current = join(import.meta.dir, '../..');
 /**
@@ -129,19 +135,21 @@ const someTraffic = async (traffic: Traffic) => {
   await eventually('requests are served', () => traffic.completedCount() >= before + 50);
 };
 
-/** Every request that a client saw complete was charged once, and nothing else. */
+/** Every request that a client saw complete was charged once, at the price of the version that served it, and nothing else. */
 async function expectExact(traffic: Traffic): Promise<void> {
   expect(traffic.failures()).toEqual({});
   await eventually('nothing is held', async () => {
     const [{ held }] = await sql`select sum(held)::float8 as held from accounts`;
     return held === 0;
   });
-  const [{ spent, charges }] = await sql`
+  const [{ spent, charges, cached }] = await sql`
     select (${credit}::numeric - balance)::float8 as spent,
-           (select count(*)::int from ledger_entries where kind = 'charge' and account_id = accounts.id) as charges
+           (select count(*)::int from ledger_entries where kind = 'charge' and account_id = accounts.id) as charges,
+           (select count(*)::int from usage_records where cache_read_tokens = 4 and account_id = accounts.id) as cached
     from accounts where name = 'A'`;
   expect(charges).toBe(traffic.completedCount());
-  expect(spent).toBeCloseTo(traffic.completedCount() * costOfRequest, 9);
+  expect(cached).toBeGreaterThan(0);
+  expect(spent).toBeCloseTo((charges - cached) * costOfRequest + cached * costOfCachedRequest, 9);
   expect(await json<{ holds: boolean }>(current, 'ledger', 'audit', '--full')).toMatchObject({ holds: true });
 }
 

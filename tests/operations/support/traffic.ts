@@ -1,8 +1,9 @@
 /** Clients that send one request after the other, streamed and non-streamed, and retry nothing. */
 
-/** What the sandbox is asked to report, so that each request costs the same. */
+/** What the sandbox is asked to report. Earlier versions charge cached input like any other. */
 const usage = '[[usage 10 20]] [[cached 4]]';
 export const costOfRequest = 0.000035;
+export const costOfCachedRequest = 0.0000332;
 
 export type Traffic = Readonly<{
   /** How many requests ended as they should. */
