@@ -131,6 +131,32 @@ type SummaryRow = Record<
 >;
 
 export async function readLedger(sql: SQL): Promise<LedgerLog> {
+  const [summary] = await sql<SummaryRow[]>`
+    select (select count(*) from accounts) as accounts,
+      (select count(*) from accounts where balance <> coalesce(
+        (select sum(amount) from ledger_entries where account_id = accounts.id), 0)) as unequal,
+      (select count(*) from open_generations) as open,
+      (select count(*) from accounts where held <> 0) + (select count(*) from api_key_meters where held <> 0) as holders,
+      (select count(*) from api_keys where monthly_limit is not null) as limited_keys,
+      (select count(*) from api_keys where monthly_limit < coalesce(
+        (select sum(cost) from usage_records join generations using (id)
+         where usage_records.key_id = api_keys.id and refunded_at is null and hold is not null), 0)) as exceeded_limits,
+      (select count(*) from dead_letters) as dead_letters`;
+  if (!summary) throw new Error('The database does not answer.');
+  return {
+    ...(await readGenerations(sql)),
+    accounts: Number(summary.accounts),
+    unequalAccounts: Number(summary.unequal),
+    openGenerations: Number(summary.open),
+    holders: Number(summary.holders),
+    limitedKeys: Number(summary.limited_keys),
+    exceededLimits: Number(summary.exceeded_limits),
+    deadLetters: Number(summary.dead_letters),
+    days: await readDays(sql),
+  };
+}
+
+async function readGenerations(sql: SQL): Promise<Pick<LedgerLog, 'generations' | 'strayCharges'>> {
   const rows = await sql<GenerationRow[]>`
     select id, provider, fallback, status, error_code, streaming, input_tokens, output_tokens, cost_input, hold,
            cache_read_tokens, cache_write_tokens + cache_write_long_tokens as cache_write_tokens, cost_cache_read,
@@ -149,62 +175,40 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
   const entries = await sql<EntryRow[]>`
     select generation_id, kind, amount, is_estimated from ledger_entries where generation_id is not null`;
   const writeOffs = await sql<WriteOffRow[]>`select generation_id, reason, amount from write_offs`;
-  const [summary] = await sql<SummaryRow[]>`
-    select (select count(*) from accounts) as accounts,
-      (select count(*) from accounts where balance <> coalesce(
-        (select sum(amount) from ledger_entries where account_id = accounts.id), 0)) as unequal,
-      (select count(*) from open_generations) as open,
-      (select count(*) from accounts where held <> 0) + (select count(*) from api_key_meters where held <> 0) as holders,
-      (select count(*) from api_keys where monthly_limit is not null) as limited_keys,
-      (select count(*) from api_keys where monthly_limit < coalesce(
-        (select sum(cost) from usage_records join generations using (id)
-         where usage_records.key_id = api_keys.id and refunded_at is null and hold is not null), 0)) as exceeded_limits,
-      (select count(*) from dead_letters) as dead_letters`;
-  if (!summary) throw new Error('The database does not answer.');
   const recorded = new Map(records.map((row) => [row.id, row]));
   const unpaid = Map.groupBy(uncharged, (row) => row.generation_id);
   const tried = Map.groupBy(attempts, (attempt) => attempt.generation_id);
   const charged = Map.groupBy(entries, (entry) => entry.generation_id);
   const lost = new Map(writeOffs.map((row) => [row.generation_id, row]));
+  const generations = rows.map(
+    (row): RecordedGeneration => ({
+      requestId: requestIdFromUuid(row.id),
+      provider: row.provider,
+      isFallback: row.fallback,
+      attempts: (tried.get(row.id) ?? []).map(attemptOf),
+      status: row.status,
+      errorCode: row.error_code,
+      streaming: row.streaming,
+      inputTokens: countOf(row.input_tokens),
+      outputTokens: countOf(row.output_tokens),
+      cached: cacheOf(row),
+      costInput: amountOf(row.cost_input),
+      record: recordOf(recorded.get(row.id)),
+      uncharged: (unpaid.get(row.id) ?? []).map(unchargedOf),
+      hold: amountOf(row.hold),
+      ...entriesOf(charged.get(row.id) ?? []),
+      writeOff: writeOffOf(lost.get(row.id)),
+    }),
+  );
   const known = new Set(rows.map((row) => row.id));
   return {
-    generations: new Map(
-      rows.map((row) => [
-        requestIdFromUuid(row.id),
-        {
-          requestId: requestIdFromUuid(row.id),
-          provider: row.provider,
-          isFallback: row.fallback,
-          attempts: (tried.get(row.id) ?? []).map(({ provider, status, error_code }) => ({
-            provider,
-            status,
-            errorCode: error_code,
-          })),
-          status: row.status,
-          errorCode: row.error_code,
-          streaming: row.streaming,
-          inputTokens: countOf(row.input_tokens),
-          outputTokens: countOf(row.output_tokens),
-          cached: cacheOf(row),
-          costInput: amountOf(row.cost_input),
-          record: recordOf(recorded.get(row.id)),
-          uncharged: (unpaid.get(row.id) ?? []).map(unchargedOf),
-          hold: amountOf(row.hold),
-          ...entriesOf(charged.get(row.id) ?? []),
-          writeOff: writeOffOf(lost.get(row.id)),
-        },
-      ]),
-    ),
+    generations: new Map(generations.map((generation) => [generation.requestId, generation])),
     strayCharges: [...charged.keys()].filter((id) => !known.has(id)),
-    accounts: Number(summary.accounts),
-    unequalAccounts: Number(summary.unequal),
-    openGenerations: Number(summary.open),
-    holders: Number(summary.holders),
-    limitedKeys: Number(summary.limited_keys),
-    exceededLimits: Number(summary.exceeded_limits),
-    deadLetters: Number(summary.dead_letters),
-    days: await readDays(sql),
   };
+}
+
+function attemptOf({ provider, status, error_code: errorCode }: AttemptRow): RecordedAttempt {
+  return { provider, status, errorCode };
 }
 
 type DaysRow = Record<'requests' | 'read' | 'written' | 'margin_requests' | 'unpriced', bigint> &

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { SQL } from 'bun';
 import { auditLedger } from '../../src/audit/audit.ts';
-import { knownMigrations, migrate } from '../../src/database/migrate.ts';
+import { knownMigrations, migrate, migrateWithin } from '../../src/database/migrate.ts';
 import { type Migration, statementsOf } from '../../src/database/migration-files.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from '../support/cluster.ts';
@@ -70,6 +70,23 @@ test('partitions have the constraints, whether they were made before or are made
     group by root, conname`;
   expect(rows.length).toBe(4);
   for (const { conname, count, expected } of rows) expect([conname, count]).toEqual([conname, expected]);
+  // As the archive does it with a month that changed meanwhile.
+  const [{ name, bounds }] = await old.sql<[{ name: string; bounds: string }]>`
+    select relname as name, pg_get_expr(relpartbound, pg_class.oid) as bounds
+    from pg_class join pg_inherits on inhrelid = pg_class.oid
+    where inhparent = 'usage_records'::regclass and relname ~ '[0-9]$' order by relname limit 1`;
+  await old.sql.unsafe(`alter table usage_records detach partition ${name}`);
+  await old.sql.unsafe(`alter table usage_records attach partition ${name} ${bounds}`);
+});
+
+test('a backup of the version before is migrated when it is restored', async () => {
+  const database = await createEmptyDatabase();
+  await database.sql.begin(async (transaction) => {
+    await migrateWithin(transaction, before);
+    expect(await migrateWithin(transaction)).toContain(meters.name);
+  });
+  expect((await auditLedger(database.sql)).filter(({ violations }) => violations > 0)).toEqual([]);
+  await database.close();
 });
 
 test('an add_up_usage of the version before that is still running loses nothing', async () => {
