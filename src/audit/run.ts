@@ -177,7 +177,8 @@ async function storeCheckpoints(connection: ReservedSQL, auditId: string): Promi
       cache_saved, provider_cost)
     select accounts.id, ${auditId}::uuid, entry_count, accounts.balance, coalesce(usage_progress.entry_number, 0),
            used.requests, used.input_tokens, used.output_tokens, used.images, used.cost,
-           usage_progress.margin_entry_number, used.cache_read_tokens, used.cache_write_tokens, used.cache_saved,
+           case when usage_progress.account_id is null then 0 else margin_entry_number end, used.cache_read_tokens,
+           used.cache_write_tokens, used.cache_saved,
            (select coalesce(sum(cost), 0) from margin_days where margin_days.account_id = accounts.id)
     from accounts
     left join ledger_checkpoints as old on old.account_id = accounts.id

@@ -213,7 +213,11 @@ describe('after a checkpoint', () => {
     }, new Date());
 
   test('what was added up since is compared, but for sums that an audit of an earlier version left behind', async () => {
+    await fixture.customer(1n);
     expect(await audit()).toMatchObject({ isSound: true });
+    const checkpoints = await sql`
+      select 1 from ledger_checkpoints where usage_metered_number is distinct from usage_entry_number`;
+    expect(checkpoints).toHaveLength(0);
     await settle();
     const changes = [
       (t: SQL) => t`update usage_days set cache_read_tokens = cache_read_tokens + 1`,
