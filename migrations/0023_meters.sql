@@ -1,16 +1,22 @@
 -- compatible-with: 0015
+-- no transaction
 --
 -- Tokens by meter: input that providers read from or wrote to their caches has prices of its own. And what a call costs the
 -- operator, which customers never see. Earlier records have no such figures: null means that no cache was involved, or
 -- that the cost is unknown.
+--
+-- One statement at a time, and each can be repeated: whoever needs two of these tables locks them in an order of its own, so
+-- a transaction that locked several would run into deadlocks with requests, and would keep them waiting until its end.
 
 alter table generations
-  add column cache_read_tokens bigint,
-  add column cache_write_tokens bigint,
-  add column cache_write_long_tokens bigint,
-  add column cost_cache_read numeric(38,12),
-  add column cost_cache_write numeric(38,12),
-  add column cost_cache_write_long numeric(38,12),
+  add column if not exists cache_read_tokens bigint,
+  add column if not exists cache_write_tokens bigint,
+  add column if not exists cache_write_long_tokens bigint,
+  add column if not exists cost_cache_read numeric(38,12),
+  add column if not exists cost_cache_write numeric(38,12),
+  add column if not exists cost_cache_write_long numeric(38,12),
+  drop constraint if exists generations_cached_tokens,
+  drop constraint if exists generations_cached_cost,
   -- Not validated, which would read every row: the columns are new, so no row can violate them.
   add constraint generations_cached_tokens check (
     num_nulls(cache_read_tokens, cache_write_tokens, cache_write_long_tokens) = 3
@@ -25,12 +31,14 @@ comment on column generations.cache_read_tokens is
 comment on column generations.cost_cache_read is 'Part of cost_input, like the two below.';
 
 alter table usage_records
-  add column cache_read_tokens bigint,
-  add column cache_write_tokens bigint,
-  add column cache_write_long_tokens bigint,
-  add column cache_saved numeric(38,12),
-  add column provider text,
-  add column provider_cost numeric(38,12),
+  add column if not exists cache_read_tokens bigint,
+  add column if not exists cache_write_tokens bigint,
+  add column if not exists cache_write_long_tokens bigint,
+  add column if not exists cache_saved numeric(38,12),
+  add column if not exists provider text,
+  add column if not exists provider_cost numeric(38,12),
+  drop constraint if exists usage_records_cached_tokens,
+  drop constraint if exists usage_records_provider_cost,
   add constraint usage_records_cached_tokens check (
     num_nulls(cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cache_saved) = 4
     or (cache_read_tokens >= 0 and cache_write_tokens >= 0 and cache_write_long_tokens >= 0 and cache_saved is not null
@@ -43,19 +51,36 @@ comment on column usage_records.provider_cost is
   'What the provider asks of the operator, by the same price list. Never shown to customers. Null when it is unknown.';
 
 alter table usage_days
-  add column cache_read_tokens numeric(38,0) not null default 0,
-  add column cache_write_tokens numeric(38,0) not null default 0,
-  add column cache_saved numeric(38,12) not null default 0;
+  add column if not exists cache_read_tokens numeric(38,0) not null default 0,
+  add column if not exists cache_write_tokens numeric(38,0) not null default 0,
+  add column if not exists cache_saved numeric(38,12) not null default 0;
 alter table ledger_archive_usage
-  add column cache_read_tokens numeric(38,0) not null default 0,
-  add column cache_write_tokens numeric(38,0) not null default 0,
-  add column cache_saved numeric(38,12) not null default 0;
+  add column if not exists cache_read_tokens numeric(38,0) not null default 0,
+  add column if not exists cache_write_tokens numeric(38,0) not null default 0,
+  add column if not exists cache_saved numeric(38,12) not null default 0,
+  add column if not exists provider_cost numeric(38,12) not null default 0;
+comment on column ledger_archive_usage.provider_cost is 'The part of margin_days that comes from the entries of an archive.';
 
-alter table write_offs add column reported jsonb;
+alter table usage_progress add column if not exists margin_entry_number bigint;
+comment on column usage_progress.margin_entry_number is
+  'The same for margin_days. Behind entry_number if the add_up_usage of an earlier version was still running when this one '
+  'replaced it: the next call catches up. Null before the first: then usage_days is where margin_days begins.';
+
+-- Sums of usage_days and margin_days, which audits of earlier versions leave as they were.
+alter table ledger_checkpoints
+  add column if not exists usage_metered_number bigint,
+  add column if not exists cache_read_tokens numeric(38,0),
+  add column if not exists cache_write_tokens numeric(38,0),
+  add column if not exists cache_saved numeric(38,12),
+  add column if not exists provider_cost numeric(38,12);
+comment on column ledger_checkpoints.usage_metered_number is
+  'Where the columns after it were summed up. Not usage_entry_number if the audit was one of an earlier version.';
+
+alter table write_offs add column if not exists reported jsonb;
 comment on column write_offs.reported is
   'The counts by the provider''s own names, if they contradict each other. Then the lower reading was charged.';
 
-create table uncharged_attempts (
+create table if not exists uncharged_attempts (
   generation_id uuid not null,
   index smallint not null,
   account_id uuid not null,
@@ -71,14 +96,14 @@ create table uncharged_attempts (
   price_list_id integer not null,
   primary key (generation_id, index)
 );
-create index uncharged_attempts_by_time on uncharged_attempts (ended_at);
+create index if not exists uncharged_attempts_by_time on uncharged_attempts (ended_at);
 comment on table uncharged_attempts is
   'Calls that a provider may bill although no customer was charged for them. cost is null when the provider reported no '
   'usage, or when the catalogue does not say what it asks.';
 
-create table margin_days (
-  day date not null,
+create table if not exists margin_days (
   account_id uuid not null,
+  day date not null,
   model text not null,
   provider text not null,
   requests bigint not null,
@@ -86,24 +111,19 @@ create table margin_days (
   cost numeric(38,12) not null,
   unpriced_requests bigint not null,
   unpriced_revenue numeric(38,12) not null,
-  primary key (day, account_id, model, provider)
+  primary key (account_id, day, model, provider)
 ) with (fillfactor=70);
+create index if not exists margin_days_by_day on margin_days (day);
 comment on table margin_days is
   'What customers were charged and what providers ask for it, by day (UTC). Added up together with usage_days, and with '
   'the same totals.';
 comment on column margin_days.provider is 'Empty for records from before providers were recorded.';
 comment on column margin_days.unpriced_requests is 'Those whose cost is unknown. Their revenue is part of revenue.';
 
--- What has been added up so far. Gateways that add up more wait for the end of this transaction.
-lock table usage_progress in share row exclusive mode;
-insert into margin_days (day, account_id, model, provider, requests, revenue, cost, unpriced_requests, unpriced_revenue)
-select day, account_id, model, '', sum(requests), sum(cost), 0, sum(requests), sum(cost)
-from usage_days group by day, account_id, model;
-
-create function usage_by_entry(of_account uuid, first_number bigint, last_number bigint)
+create or replace function usage_by_entry(of_account uuid, first_number bigint, last_number bigint)
 returns table (day date, model text, key_id uuid, provider text, requests bigint, input_tokens numeric,
   output_tokens numeric, images numeric, cost numeric, cache_read_tokens numeric, cache_write_tokens numeric,
-  cache_saved numeric, provider_cost numeric, unpriced_requests bigint)
+  cache_saved numeric, provider_cost numeric, unpriced_requests bigint, number bigint)
 language sql stable as $$
   select (billed_at at time zone 'UTC')::date, used.model, used.key_id, coalesce(used.provider, ''), sign::bigint,
          sign * used.input_tokens::numeric, sign * used.output_tokens::numeric,
@@ -111,9 +131,9 @@ language sql stable as $$
          sign * coalesce(used.cache_read_tokens, 0)::numeric,
          sign * coalesce(used.cache_write_tokens + used.cache_write_long_tokens, 0)::numeric,
          sign * coalesce(used.cache_saved, 0), sign * coalesce(used.provider_cost, 0),
-         case when used.provider_cost is null then sign::bigint else 0 end
+         case when used.provider_cost is null then sign::bigint else 0 end, entry.number
   from (
-    select generation_id, case kind when 'refund' then -1 else 1 end as sign
+    select number, generation_id, case kind when 'refund' then -1 else 1 end as sign
     from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
     order by number limit last_number - first_number + 1
   ) as entry
@@ -123,23 +143,38 @@ comment on function usage_by_entry is
   'The usage in a range of an account''s entries, one row for each: a charge adds its record, a refund takes it back.';
 comment on function usage_of_entries is 'The earlier usage_by_entry, which gateways without meters call.';
 
+create or replace function begin_margins(of_account uuid) returns void language sql as $$
+  insert into margin_days (account_id, day, model, provider, requests, revenue, cost, unpriced_requests, unpriced_revenue)
+  select account_id, day, model, '', sum(requests), sum(cost), 0, sum(requests), sum(cost)
+  from usage_days where account_id = of_account group by account_id, day, model
+$$;
+comment on function begin_margins is
+  'Takes what usage_days has for an account over into margin_days, which has nothing for it yet. The caller has locked its '
+  'row of usage_progress.';
+
 create or replace function add_up_usage(of_account uuid, max_entries integer) returns bigint language plpgsql as $$
 declare
   done bigint;
+  margins_done bigint;
   reached bigint;
 begin
   insert into usage_progress (account_id, entry_number) values (of_account, 0) on conflict do nothing;
-  select entry_number into done from usage_progress where account_id = of_account for update;
+  select entry_number, margin_entry_number into done, margins_done
+  from usage_progress where account_id = of_account for update;
+  if margins_done is null then
+    perform begin_margins(of_account);
+    margins_done := done;
+  end if;
   select least(entry_count, done + max_entries) into reached from accounts where id = of_account;
   with used as materialized (
-    select * from usage_by_entry(of_account, done + 1, reached)
+    select * from usage_by_entry(of_account, least(done, margins_done) + 1, reached)
   ), margins as (
-    insert into margin_days as days (day, account_id, model, provider, requests, revenue, cost, unpriced_requests,
+    insert into margin_days as days (account_id, day, model, provider, requests, revenue, cost, unpriced_requests,
       unpriced_revenue)
-    select day, of_account, model, provider, sum(requests), sum(cost), sum(provider_cost), sum(unpriced_requests),
+    select of_account, day, model, provider, sum(requests), sum(cost), sum(provider_cost), sum(unpriced_requests),
            sum(cost * abs(unpriced_requests))
-    from used group by day, model, provider
-    on conflict (day, account_id, model, provider) do update
+    from used where number > margins_done group by day, model, provider
+    on conflict (account_id, day, model, provider) do update
     set requests = days.requests + excluded.requests, revenue = days.revenue + excluded.revenue,
         cost = days.cost + excluded.cost, unpriced_requests = days.unpriced_requests + excluded.unpriced_requests,
         unpriced_revenue = days.unpriced_revenue + excluded.unpriced_revenue
@@ -148,53 +183,69 @@ begin
     cache_read_tokens, cache_write_tokens, cache_saved)
   select of_account, day, model, key_id, sum(requests), sum(input_tokens), sum(output_tokens), sum(images), sum(cost),
          sum(cache_read_tokens), sum(cache_write_tokens), sum(cache_saved)
-  from used group by day, model, key_id
+  from used where number > done group by day, model, key_id
   on conflict (account_id, day, model, key_id) do update
   set requests = days.requests + excluded.requests, input_tokens = days.input_tokens + excluded.input_tokens,
       output_tokens = days.output_tokens + excluded.output_tokens, images = days.images + excluded.images,
       cost = days.cost + excluded.cost, cache_read_tokens = days.cache_read_tokens + excluded.cache_read_tokens,
       cache_write_tokens = days.cache_write_tokens + excluded.cache_write_tokens,
       cache_saved = days.cache_saved + excluded.cache_saved;
-  update usage_progress set entry_number = reached where account_id = of_account;
+  update usage_progress set entry_number = reached, margin_entry_number = reached where account_id = of_account;
   return reached - done;
 end $$;
 comment on function add_up_usage is
   'Adds the next entries of an account to usage_days and margin_days, and returns how many. A concurrent call waits, then '
   'continues after them.';
 
-create type ledger_metered_row as (
-  generation_id uuid,
-  cache_read_tokens bigint,
-  cache_write_tokens bigint,
-  cache_write_long_tokens bigint,
-  cost_cache_read numeric,
-  cost_cache_write numeric,
-  cost_cache_write_long numeric,
-  cache_saved numeric,
-  provider_cost numeric,
-  reported jsonb
-);
+-- Accounts that are not used any more. The others may have begun in the meantime, and all of them wait for this statement,
+-- but no request does.
+do $$ begin
+  lock table usage_progress in share row exclusive mode;
+  perform begin_margins(account_id) from usage_progress where margin_entry_number is null;
+  update usage_progress set margin_entry_number = entry_number where margin_entry_number is null;
+end $$;
+
+do $$ begin
+  if to_regtype('ledger_metered_row') is null then
+    create type ledger_metered_row as (
+      generation_id uuid,
+      cache_read_tokens bigint,
+      cache_write_tokens bigint,
+      cache_write_long_tokens bigint,
+      cost_cache_read numeric,
+      cost_cache_write numeric,
+      cost_cache_write_long numeric,
+      cache_saved numeric,
+      provider_cost numeric,
+      reported jsonb
+    );
+  end if;
+end $$;
 comment on type ledger_metered_row is
   'What only some of the settled rows have. A separate type, so that gateways without meters keep working.';
 
-create type ledger_uncharged_row as (
-  generation_id uuid,
-  index smallint,
-  account_id uuid,
-  model text,
-  provider text,
-  ended_at_ms double precision,
-  input_tokens bigint,
-  cache_read_tokens bigint,
-  cache_write_tokens bigint,
-  cache_write_long_tokens bigint,
-  output_tokens bigint,
-  cost numeric,
-  price_list_id integer
-);
+do $$ begin
+  if to_regtype('ledger_uncharged_row') is null then
+    create type ledger_uncharged_row as (
+      generation_id uuid,
+      index smallint,
+      account_id uuid,
+      model text,
+      provider text,
+      ended_at_ms double precision,
+      input_tokens bigint,
+      cache_read_tokens bigint,
+      cache_write_tokens bigint,
+      cache_write_long_tokens bigint,
+      output_tokens bigint,
+      cost numeric,
+      price_list_id integer
+    );
+  end if;
+end $$;
 comment on type ledger_uncharged_row is 'A row of uncharged_attempts.';
 
-create function ledger_commit(at_ms double precision, this_month date, account_rows ledger_account_change[],
+create or replace function ledger_commit(at_ms double precision, this_month date, account_rows ledger_account_change[],
   meter_rows ledger_meter_change[], relied_accounts ledger_version[], relied_meters ledger_version[],
   claim_rows ledger_claim_row[], opened_rows ledger_opened_row[], settled_rows ledger_settled_row[],
   open_count integer, attempt_rows ledger_attempt_row[], write_off_rows ledger_write_off_row[],
@@ -316,7 +367,9 @@ begin
       cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id)
     select generation_id, index, account_id, model, provider, to_timestamp(ended_at_ms / 1000), input_tokens,
            cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id
-    from unnest(uncharged_rows);
+    from unnest(uncharged_rows)
+    -- Whatever is known of an attempt already, it must not keep money from being settled.
+    on conflict (generation_id, index) do nothing;
   end if;
 
   if answer_rows is not null then
@@ -381,44 +434,51 @@ begin
   delete from dead_letters where generation_id = of_generation;
 end $$;
 
-create or replace view finished_generations as
-select id, account_id, key_id, created_at, completed_at, status, workload, model, provider, streaming, fallback, latency_ms,
-       time_to_first_token_ms, input_tokens, output_tokens, units, unit, cost_input, cost_output, cost_total, error_code,
-       cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write,
-       cost_cache_write_long
-from generations;
+-- All at once, because gateways of earlier versions combine them and need the same columns in each. Whoever waits for one of
+-- them may have locked another: this gives up long before the database would end one of the two as a deadlock.
+do $$ begin
+  perform set_config('lock_timeout', '200ms', true);
+  -- Changes nothing, and locks the view whose readers go on to the others.
+  alter view generation_details reset (security_barrier);
+  create or replace view finished_generations as
+  select id, account_id, key_id, created_at, completed_at, status, workload, model, provider, streaming, fallback, latency_ms,
+         time_to_first_token_ms, input_tokens, output_tokens, units, unit, cost_input, cost_output, cost_total, error_code,
+         cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write,
+         cost_cache_write_long
+  from generations;
 
-create or replace view unfinished_generations as
-select id, account_id, key_id, created_at, null::timestamptz as completed_at, 'in_progress'::text as status, workload, model,
-       provider, streaming, jsonb_array_length(attempts) > 1 as fallback, milliseconds_since(created_at) as latency_ms,
-       null::integer as time_to_first_token_ms, null::bigint as input_tokens, null::bigint as output_tokens,
-       null::bigint as units, null::text as unit, null::numeric as cost_input, null::numeric as cost_output,
-       null::numeric as cost_total, null::text as error_code, null::bigint as cache_read_tokens,
-       null::bigint as cache_write_tokens, null::bigint as cache_write_long_tokens, null::numeric as cost_cache_read,
-       null::numeric as cost_cache_write, null::numeric as cost_cache_write_long
-from open_generations;
+  create or replace view unfinished_generations as
+  select id, account_id, key_id, created_at, null::timestamptz as completed_at, 'in_progress'::text as status, workload, model,
+         provider, streaming, jsonb_array_length(attempts) > 1 as fallback, milliseconds_since(created_at) as latency_ms,
+         null::integer as time_to_first_token_ms, null::bigint as input_tokens, null::bigint as output_tokens,
+         null::bigint as units, null::text as unit, null::numeric as cost_input, null::numeric as cost_output,
+         null::numeric as cost_total, null::text as error_code, null::bigint as cache_read_tokens,
+         null::bigint as cache_write_tokens, null::bigint as cache_write_long_tokens, null::numeric as cost_cache_read,
+         null::numeric as cost_cache_write, null::numeric as cost_cache_write_long
+  from open_generations;
 
-create or replace view generation_details as
-select generation.id, generation.account_id, generation.key_id, generation.created_at, generation.completed_at,
-       generation.status, generation.workload, generation.model, generation.provider, generation.streaming,
-       generation.fallback, generation.latency_ms, generation.time_to_first_token_ms, generation.input_tokens,
-       generation.output_tokens, generation.units, generation.unit, generation.cost_input,
-       generation.cost_output, generation.cost_total, generation.error_code,
-       (select jsonb_agg(jsonb_build_object('index', attempt.index, 'provider', attempt.provider, 'status', attempt.status,
-          'startedAtMs', extract(epoch from attempt.started_at) * 1000,
-          'completedAtMs', extract(epoch from attempt.completed_at) * 1000,
-          'upstreamStatus', attempt.upstream_status, 'errorCode', attempt.error_code) order by attempt.index)
-        from attempts as attempt where attempt.generation_id = generation.id) as attempts,
-       generation.cache_read_tokens, generation.cache_write_tokens, generation.cache_write_long_tokens,
-       generation.cost_cache_read, generation.cost_cache_write, generation.cost_cache_write_long
-from finished_generations as generation
-union all
-select generation.id, generation.account_id, generation.key_id, generation.created_at, generation.completed_at,
-       generation.status, generation.workload, generation.model, generation.provider, generation.streaming,
-       generation.fallback, generation.latency_ms, generation.time_to_first_token_ms, generation.input_tokens,
-       generation.output_tokens, generation.units, generation.unit, generation.cost_input,
-       generation.cost_output, generation.cost_total, generation.error_code,
-       (select attempts from open_generations where open_generations.id = generation.id) as attempts,
-       generation.cache_read_tokens, generation.cache_write_tokens, generation.cache_write_long_tokens,
-       generation.cost_cache_read, generation.cost_cache_write, generation.cost_cache_write_long
-from unfinished_generations as generation;
+  create or replace view generation_details as
+  select generation.id, generation.account_id, generation.key_id, generation.created_at, generation.completed_at,
+         generation.status, generation.workload, generation.model, generation.provider, generation.streaming,
+         generation.fallback, generation.latency_ms, generation.time_to_first_token_ms, generation.input_tokens,
+         generation.output_tokens, generation.units, generation.unit, generation.cost_input,
+         generation.cost_output, generation.cost_total, generation.error_code,
+         (select jsonb_agg(jsonb_build_object('index', attempt.index, 'provider', attempt.provider, 'status', attempt.status,
+            'startedAtMs', extract(epoch from attempt.started_at) * 1000,
+            'completedAtMs', extract(epoch from attempt.completed_at) * 1000,
+            'upstreamStatus', attempt.upstream_status, 'errorCode', attempt.error_code) order by attempt.index)
+          from attempts as attempt where attempt.generation_id = generation.id) as attempts,
+         generation.cache_read_tokens, generation.cache_write_tokens, generation.cache_write_long_tokens,
+         generation.cost_cache_read, generation.cost_cache_write, generation.cost_cache_write_long
+  from finished_generations as generation
+  union all
+  select generation.id, generation.account_id, generation.key_id, generation.created_at, generation.completed_at,
+         generation.status, generation.workload, generation.model, generation.provider, generation.streaming,
+         generation.fallback, generation.latency_ms, generation.time_to_first_token_ms, generation.input_tokens,
+         generation.output_tokens, generation.units, generation.unit, generation.cost_input,
+         generation.cost_output, generation.cost_total, generation.error_code,
+         (select attempts from open_generations where open_generations.id = generation.id) as attempts,
+         generation.cache_read_tokens, generation.cache_write_tokens, generation.cache_write_long_tokens,
+         generation.cost_cache_read, generation.cost_cache_write, generation.cost_cache_write_long
+  from unfinished_generations as generation;
+end $$;

@@ -321,6 +321,8 @@ CREATE TABLE ledger_archive_usage (
   cache_read_tokens numeric(38,0) NOT NULL DEFAULT 0,
   cache_write_tokens numeric(38,0) NOT NULL DEFAULT 0,
   cache_saved numeric(38,12) NOT NULL DEFAULT 0,
+  -- The part of margin_days that comes from the entries of an archive.
+  provider_cost numeric(38,12) NOT NULL DEFAULT 0,
   CONSTRAINT ledger_archive_usage_pkey PRIMARY KEY (archive_id, account_id, day, model, key_id),
   CONSTRAINT ledger_archive_usage_archive_id_fkey FOREIGN KEY (archive_id) REFERENCES ledger_archives(id)
 );
@@ -375,6 +377,12 @@ CREATE TABLE ledger_checkpoints (
   output_tokens numeric(38,0) NOT NULL,
   images numeric(38,0) NOT NULL,
   cost numeric(38,12) NOT NULL,
+  -- Where the columns after it were summed up. Not usage_entry_number if the audit was one of an earlier version.
+  usage_metered_number bigint,
+  cache_read_tokens numeric(38,0),
+  cache_write_tokens numeric(38,0),
+  cache_saved numeric(38,12),
+  provider_cost numeric(38,12),
   CONSTRAINT ledger_checkpoints_pkey PRIMARY KEY (account_id)
 ) WITH (fillfactor=70);
 
@@ -435,8 +443,8 @@ CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries_de
 -- What customers were charged and what providers ask for it, by day (UTC). Added up together with usage_days, and with
 -- the same totals.
 CREATE TABLE margin_days (
-  day date NOT NULL,
   account_id uuid NOT NULL,
+  day date NOT NULL,
   model text NOT NULL,
   -- Empty for records from before providers were recorded.
   provider text NOT NULL,
@@ -446,8 +454,9 @@ CREATE TABLE margin_days (
   -- Those whose cost is unknown. Their revenue is part of revenue.
   unpriced_requests bigint NOT NULL,
   unpriced_revenue numeric(38,12) NOT NULL,
-  CONSTRAINT margin_days_pkey PRIMARY KEY (day, account_id, model, provider)
+  CONSTRAINT margin_days_pkey PRIMARY KEY (account_id, day, model, provider)
 ) WITH (fillfactor=70);
+CREATE INDEX margin_days_by_day ON margin_days USING btree (day);
 
 -- Which users belong to an account, and in which role.
 CREATE TABLE memberships (
@@ -677,6 +686,9 @@ CREATE TABLE usage_days (
 CREATE TABLE usage_progress (
   account_id uuid NOT NULL,
   entry_number bigint NOT NULL,
+  -- The same for margin_days. Behind entry_number if the add_up_usage of an earlier version was still running when this
+  -- one replaced it: the next call catches up. Null before the first: then usage_days is where margin_days begins.
+  margin_entry_number bigint,
   CONSTRAINT usage_progress_pkey PRIMARY KEY (account_id)
 ) WITH (fillfactor=70);
 
@@ -1157,20 +1169,26 @@ CREATE FUNCTION add_up_usage(of_account uuid, max_entries integer)
 AS $$
 declare
   done bigint;
+  margins_done bigint;
   reached bigint;
 begin
   insert into usage_progress (account_id, entry_number) values (of_account, 0) on conflict do nothing;
-  select entry_number into done from usage_progress where account_id = of_account for update;
+  select entry_number, margin_entry_number into done, margins_done
+  from usage_progress where account_id = of_account for update;
+  if margins_done is null then
+    perform begin_margins(of_account);
+    margins_done := done;
+  end if;
   select least(entry_count, done + max_entries) into reached from accounts where id = of_account;
   with used as materialized (
-    select * from usage_by_entry(of_account, done + 1, reached)
+    select * from usage_by_entry(of_account, least(done, margins_done) + 1, reached)
   ), margins as (
-    insert into margin_days as days (day, account_id, model, provider, requests, revenue, cost, unpriced_requests,
+    insert into margin_days as days (account_id, day, model, provider, requests, revenue, cost, unpriced_requests,
       unpriced_revenue)
-    select day, of_account, model, provider, sum(requests), sum(cost), sum(provider_cost), sum(unpriced_requests),
+    select of_account, day, model, provider, sum(requests), sum(cost), sum(provider_cost), sum(unpriced_requests),
            sum(cost * abs(unpriced_requests))
-    from used group by day, model, provider
-    on conflict (day, account_id, model, provider) do update
+    from used where number > margins_done group by day, model, provider
+    on conflict (account_id, day, model, provider) do update
     set requests = days.requests + excluded.requests, revenue = days.revenue + excluded.revenue,
         cost = days.cost + excluded.cost, unpriced_requests = days.unpriced_requests + excluded.unpriced_requests,
         unpriced_revenue = days.unpriced_revenue + excluded.unpriced_revenue
@@ -1179,14 +1197,14 @@ begin
     cache_read_tokens, cache_write_tokens, cache_saved)
   select of_account, day, model, key_id, sum(requests), sum(input_tokens), sum(output_tokens), sum(images), sum(cost),
          sum(cache_read_tokens), sum(cache_write_tokens), sum(cache_saved)
-  from used group by day, model, key_id
+  from used where number > done group by day, model, key_id
   on conflict (account_id, day, model, key_id) do update
   set requests = days.requests + excluded.requests, input_tokens = days.input_tokens + excluded.input_tokens,
       output_tokens = days.output_tokens + excluded.output_tokens, images = days.images + excluded.images,
       cost = days.cost + excluded.cost, cache_read_tokens = days.cache_read_tokens + excluded.cache_read_tokens,
       cache_write_tokens = days.cache_write_tokens + excluded.cache_write_tokens,
       cache_saved = days.cache_saved + excluded.cache_saved;
-  update usage_progress set entry_number = reached where account_id = of_account;
+  update usage_progress set entry_number = reached, margin_entry_number = reached where account_id = of_account;
   return reached - done;
 end $$;
 
@@ -1209,6 +1227,17 @@ begin
   perform pg_notify('tollgate_keys', encode(new.hash, 'hex'));
   return null;
 end $$;
+
+-- Takes what usage_days has for an account over into margin_days, which has nothing for it yet. The caller has locked
+-- its row of usage_progress.
+CREATE FUNCTION begin_margins(of_account uuid)
+ RETURNS void
+ LANGUAGE sql
+AS $$
+  insert into margin_days (account_id, day, model, provider, requests, revenue, cost, unpriced_requests, unpriced_revenue)
+  select account_id, day, model, '', sum(requests), sum(cost), 0, sum(requests), sum(cost)
+  from usage_days where account_id = of_account group by account_id, day, model
+$$;
 
 -- Books a credit under the lock of its account. Returns 'credited'; 'repeated' if this reference was credited before
 -- with the same amount, 'different' if with another one; 'missing' if there is no such account.
@@ -1404,7 +1433,6 @@ begin
     set local synchronous_commit to default;
   end if;
 
-  -- The rows come in the order of their IDs, and are locked in it.
   update accounts set balance = row.balance, held = row.held, entry_count = row.entry_count, version = row.new_version
   from unnest(account_rows) as row where accounts.id = row.id and accounts.version = row.version;
   get diagnostics affected = row_count;
@@ -1510,7 +1538,9 @@ begin
       cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id)
     select generation_id, index, account_id, model, provider, to_timestamp(ended_at_ms / 1000), input_tokens,
            cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id
-    from unnest(uncharged_rows);
+    from unnest(uncharged_rows)
+
+    on conflict (generation_id, index) do nothing;
   end if;
 
   if answer_rows is not null then
@@ -1939,7 +1969,7 @@ $$;
 CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number bigint)
  RETURNS TABLE(day date, model text, key_id uuid, provider text, requests bigint, input_tokens numeric,
     output_tokens numeric, images numeric, cost numeric, cache_read_tokens numeric, cache_write_tokens numeric,
-    cache_saved numeric, provider_cost numeric, unpriced_requests bigint)
+    cache_saved numeric, provider_cost numeric, unpriced_requests bigint, number bigint)
  LANGUAGE sql
  STABLE
 AS $$
@@ -1949,9 +1979,9 @@ AS $$
          sign * coalesce(used.cache_read_tokens, 0)::numeric,
          sign * coalesce(used.cache_write_tokens + used.cache_write_long_tokens, 0)::numeric,
          sign * coalesce(used.cache_saved, 0), sign * coalesce(used.provider_cost, 0),
-         case when used.provider_cost is null then sign::bigint else 0 end
+         case when used.provider_cost is null then sign::bigint else 0 end, entry.number
   from (
-    select generation_id, case kind when 'refund' then -1 else 1 end as sign
+    select number, generation_id, case kind when 'refund' then -1 else 1 end as sign
     from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
     order by number limit last_number - first_number + 1
   ) as entry

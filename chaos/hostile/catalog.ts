@@ -17,7 +17,8 @@ export function hostileCatalog(origin: string): string {
   const patient = 'api_key_env: CHAOS_PROVIDER_KEY, circuit: { failures: 1000, open_ms: 100 }';
   const able =
     'capabilities: [text_input, text_output, image_input, streaming, function_calling, structured_output]';
-  const price = 'pricing: { billing_type: token, input: "2.130007", output: "7.770013" }';
+  const price =
+    'pricing: { billing_type: token, input: "2.130007", output: "7.770013", cache_read: "0.213011", cache_write: "2.662519" }';
   const chat = (provider: string) =>
     `{ workload: chat, context_window: 128000, max_output_tokens: 16384, ${able}, ${price}, providers: [${provider}] }`;
   return `price_version: hostile

@@ -2,7 +2,7 @@
  * Which of the calls that a provider logged must be charged, and why the usage of others may go uncharged. A provider's
  * report may be lost on the way; then another provider is called, and reports again.
  */
-import { believed } from '../world/bounds.ts';
+import { believed, readingsOf } from '../world/bounds.ts';
 import { networkProviders, priceOf } from '../world/catalog.ts';
 import type { FaultKind } from '../world/fault.ts';
 import type { ProviderCall, Usage } from '../world/upstream.ts';
@@ -41,16 +41,35 @@ export function callToCharge({ calls }: Evidence, generation: RecordedGeneration
 
 export type Due = Readonly<{
   usage: Usage;
-  /** The price of reported usage beyond what the hold covers. */
+  /** What the provider reported, by its cheapest reading. */
+  reported: Usage;
+  /** The price of reported usage beyond what the hold covers, and beyond the cheapest reading. */
   unbelieved: bigint;
 }>;
 
 /** The usage that a charge must be for; null when none was reported. */
 export function dueFor(evidence: Evidence, generation: RecordedGeneration): Due | null {
-  const reported = callToCharge(evidence, generation)?.usage ?? null;
-  if (reported === null) return null;
+  const logged = callToCharge(evidence, generation)?.usage ?? null;
+  if (logged === null) return null;
+  const readings = readingsOf(logged);
+  const [reported] = readings;
   const usage = believed(reported, askedFor(evidence, generation.requestId)?.bounds ?? null);
-  return { usage, unbelieved: priceOf(reported) - priceOf(usage) };
+  return { usage, reported, unbelieved: priceOf(readings.at(-1) ?? reported) - priceOf(usage) };
+}
+
+/** Whether a Generation has these tokens, meter by meter. */
+export function isSameUsage(
+  { inputTokens, outputTokens, readTokens = 0, writtenTokens = 0 }: Usage,
+  generation: RecordedGeneration,
+): boolean {
+  const { cached } = generation;
+  return (
+    inputTokens === generation.inputTokens &&
+    outputTokens === generation.outputTokens &&
+    readTokens === (cached?.readTokens ?? 0) &&
+    writtenTokens === (cached?.writtenTokens ?? 0) &&
+    (cached === null) === (readTokens + writtenTokens === 0)
+  );
 }
 
 export type UsedCall = Readonly<{ generation: RecordedGeneration; call: ProviderCall; usage: Usage }>;
@@ -124,7 +143,8 @@ export function unbilled(evidence: Evidence): ReadonlyMap<string, { count: numbe
     if (isCharged(used)) continue;
     const reason = excuseOf(evidence, used) ?? `NOT ALLOWED: ${reasonOf(used.generation)}`;
     const so = reasons.get(reason) ?? { count: 0, amount: 0n };
-    reasons.set(reason, { count: so.count + 1, amount: so.amount + priceOf(used.usage) });
+    const [usage] = readingsOf(used.usage);
+    reasons.set(reason, { count: so.count + 1, amount: so.amount + priceOf(usage) });
   }
   return reasons;
 }

@@ -1,6 +1,6 @@
 /** What must be true of every charge, and of everything that was not charged. */
 import { formatMoney } from '../../src/lib/money.ts';
-import { holdTolerance } from '../world/bounds.ts';
+import { holdTolerance, readingsOf } from '../world/bounds.ts';
 import { hastyProviders, priceOf } from '../world/catalog.ts';
 import {
   callToCharge,
@@ -9,6 +9,7 @@ import {
   isCharged,
   isPaid,
   isReadOn,
+  isSameUsage,
   reasonOf,
   standingCharge,
   usedCalls,
@@ -96,9 +97,7 @@ function wrongAmount(evidence: Evidence, generation: RecordedGeneration): string
       ? writeOff === null
       : writeOff?.reason === expected.reason && writeOff.amount === expected.amount;
   const isPriced = isShort ? paid < price : paid === price;
-  const isSameUsage =
-    usage.inputTokens === generation.inputTokens && usage.outputTokens === generation.outputTokens;
-  if (isPriced && isBorne && isSameUsage) return null;
+  if (isPriced && isBorne && isSameUsage(usage, generation)) return null;
   return `${describe(generation)}, but its price is ${formatMoney(price)}`;
 }
 
@@ -113,6 +112,8 @@ function wrongEstimate(evidence: Evidence, generation: RecordedGeneration): stri
       (attempt.errorCode === 'provider_timeout' || isReadOn(attempt.errorCode))) ||
       attempt?.status === 'cancelled');
   const charge = standingCharge(generation);
-  const isLow = (hold === null || charge <= hold) && (call?.usage == null || charge <= priceOf(call.usage));
+  const isLow =
+    (hold === null || charge <= hold) &&
+    (call?.usage == null || charge <= priceOf(readingsOf(call.usage)[0]));
   return isEndedHere && isLow ? null : describe(generation);
 }

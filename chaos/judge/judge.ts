@@ -5,11 +5,12 @@
 
 import type { Seen } from '../trials/client-call.ts';
 import type { ProviderCall } from '../world/upstream.ts';
-import { dueFor, isPaid } from './billing.ts';
+import { dueFor, isPaid, isSameUsage } from './billing.ts';
 import { judgeCharges } from './charge-truths.ts';
 import { askedFor, type Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { mayBeLost } from './lost-holds.ts';
+import { judgeMeters } from './meter-truths.ts';
 import { checkEach, describe, summary, type Truth } from './truth.ts';
 
 /** Refused before there was a Generation, or when it is unknown whether there is one. */
@@ -30,6 +31,7 @@ export function judge(evidence: Evidence): Truth[] {
     ...judgeBooks(evidence),
     ...judgeMoments(evidence),
     ...judgeCharges(evidence),
+    ...judgeMeters(evidence),
     ...judgeClients(evidence),
     ...judgeGenerations(evidence),
   ];
@@ -77,9 +79,7 @@ function judgeClients(evidence: Evidence): Truth[] {
     ),
     checkEach('the usage reported to a client is the usage that was billed', told, (line) => {
       const generation = recorded(line);
-      const isSame =
-        generation?.inputTokens === line.usage?.inputTokens &&
-        generation?.outputTokens === line.usage?.outputTokens;
+      const isSame = line.usage !== null && generation !== undefined && isSameUsage(line.usage, generation);
       return isSame ? null : describeSeen(line, generation);
     }),
     checkEach('no client got any part of another’s answer', seen, (line) =>

@@ -2,8 +2,29 @@
 import type { SQL } from 'bun';
 import { requestIdFromUuid } from '../../src/lib/ids.ts';
 import { moneyFromDatabase } from '../../src/lib/money.ts';
+import type { Usage } from '../world/upstream.ts';
 
 export type RecordedAttempt = Readonly<{ provider: string; status: string; errorCode: string | null }>;
+
+/** A call that a provider may bill although nobody was charged for it. The usage is null if it is unknown. */
+export type UnchargedCall = Readonly<{ provider: string; usage: Usage | null; cost: bigint | null }>;
+
+/** What the usage record of a charge has. */
+export type UsageRecord = Readonly<{
+  readTokens: number | null;
+  writtenTokens: number | null;
+  saved: bigint | null;
+  provider: string | null;
+  providerCost: bigint | null;
+}>;
+
+/** The part of the input that a cache was involved in, and of what the input costs. */
+export type RecordedCache = Readonly<{
+  readTokens: number;
+  writtenTokens: number;
+  costRead: bigint | null;
+  costWritten: bigint | null;
+}>;
 
 export type RecordedGeneration = Readonly<{
   requestId: string;
@@ -17,6 +38,12 @@ export type RecordedGeneration = Readonly<{
   streaming: boolean;
   inputTokens: number | null;
   outputTokens: number | null;
+  /** Null when no cache was involved. */
+  cached: RecordedCache | null;
+  costInput: bigint | null;
+  /** Null when nothing was charged. */
+  record: UsageRecord | null;
+  uncharged: readonly UnchargedCall[];
   /** The hold when it was settled; null when it had been released before. */
   hold: bigint | null;
   /** Its charges; more than one is a fault. */
@@ -44,6 +71,20 @@ export type LedgerLog = Readonly<{
   exceededLimits: number;
   /** Settlements that the database refused for good. */
   deadLetters: number;
+  /** All that was added up by day. */
+  days: DaySums;
+}>;
+
+export type DaySums = Readonly<{
+  requests: number;
+  readTokens: number;
+  writtenTokens: number;
+  saved: bigint;
+  /** These are the margins'. */
+  marginRequests: number;
+  revenue: bigint;
+  cost: bigint;
+  unpricedRequests: number;
 }>;
 
 type GenerationRow = {
@@ -55,7 +96,31 @@ type GenerationRow = {
   streaming: boolean;
   input_tokens: bigint | null;
   output_tokens: bigint | null;
+  cost_input: string | null;
   hold: string | null;
+} & CacheRow;
+type CacheRow = {
+  cache_read_tokens: bigint | null;
+  cache_write_tokens: bigint | null;
+  cost_cache_read: string | null;
+  cost_cache_write: string | null;
+};
+type UsageRow = {
+  id: string;
+  cache_read_tokens: bigint | null;
+  cache_write_tokens: bigint | null;
+  cache_saved: string | null;
+  provider: string | null;
+  provider_cost: string | null;
+};
+type UnchargedRow = {
+  generation_id: string;
+  provider: string;
+  input_tokens: bigint | null;
+  output_tokens: bigint | null;
+  cache_read_tokens: bigint | null;
+  cache_write_tokens: bigint | null;
+  cost: string | null;
 };
 type AttemptRow = { generation_id: string; provider: string; status: string; error_code: string | null };
 type EntryRow = { generation_id: string; kind: 'charge' | 'refund'; amount: string; is_estimated: boolean };
@@ -66,14 +131,6 @@ type SummaryRow = Record<
 >;
 
 export async function readLedger(sql: SQL): Promise<LedgerLog> {
-  const rows = await sql<GenerationRow[]>`
-    select id, provider, fallback, status, error_code, streaming, input_tokens, output_tokens, hold
-    from generations`;
-  const attempts = await sql<AttemptRow[]>`
-    select generation_id, provider, status, error_code from attempts order by generation_id, index`;
-  const entries = await sql<EntryRow[]>`
-    select generation_id, kind, amount, is_estimated from ledger_entries where generation_id is not null`;
-  const writeOffs = await sql<WriteOffRow[]>`select generation_id, reason, amount from write_offs`;
   const [summary] = await sql<SummaryRow[]>`
     select (select count(*) from accounts) as accounts,
       (select count(*) from accounts where balance <> coalesce(
@@ -86,35 +143,8 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
          where usage_records.key_id = api_keys.id and refunded_at is null and hold is not null), 0)) as exceeded_limits,
       (select count(*) from dead_letters) as dead_letters`;
   if (!summary) throw new Error('The database does not answer.');
-  const tried = Map.groupBy(attempts, (attempt) => attempt.generation_id);
-  const charged = Map.groupBy(entries, (entry) => entry.generation_id);
-  const lost = new Map(writeOffs.map((row) => [row.generation_id, row]));
-  const known = new Set(rows.map((row) => row.id));
   return {
-    generations: new Map(
-      rows.map((row) => [
-        requestIdFromUuid(row.id),
-        {
-          requestId: requestIdFromUuid(row.id),
-          provider: row.provider,
-          isFallback: row.fallback,
-          attempts: (tried.get(row.id) ?? []).map(({ provider, status, error_code }) => ({
-            provider,
-            status,
-            errorCode: error_code,
-          })),
-          status: row.status,
-          errorCode: row.error_code,
-          streaming: row.streaming,
-          inputTokens: row.input_tokens === null ? null : Number(row.input_tokens),
-          outputTokens: row.output_tokens === null ? null : Number(row.output_tokens),
-          hold: row.hold === null ? null : moneyFromDatabase(row.hold),
-          ...entriesOf(charged.get(row.id) ?? []),
-          writeOff: writeOffOf(lost.get(row.id)),
-        },
-      ]),
-    ),
-    strayCharges: [...charged.keys()].filter((id) => !known.has(id)),
+    ...(await readGenerations(sql)),
     accounts: Number(summary.accounts),
     unequalAccounts: Number(summary.unequal),
     openGenerations: Number(summary.open),
@@ -122,7 +152,127 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
     limitedKeys: Number(summary.limited_keys),
     exceededLimits: Number(summary.exceeded_limits),
     deadLetters: Number(summary.dead_letters),
+    days: await readDays(sql),
   };
+}
+
+async function readGenerations(sql: SQL): Promise<Pick<LedgerLog, 'generations' | 'strayCharges'>> {
+  const rows = await sql<GenerationRow[]>`
+    select id, provider, fallback, status, error_code, streaming, input_tokens, output_tokens, cost_input, hold,
+           cache_read_tokens, cache_write_tokens + cache_write_long_tokens as cache_write_tokens, cost_cache_read,
+           cost_cache_write + cost_cache_write_long as cost_cache_write
+    from generations`;
+  const records = await sql<UsageRow[]>`
+    select id, cache_read_tokens, cache_write_tokens + cache_write_long_tokens as cache_write_tokens, cache_saved, provider,
+           provider_cost
+    from usage_records`;
+  const uncharged = await sql<UnchargedRow[]>`
+    select generation_id, provider, input_tokens, output_tokens, cache_read_tokens,
+           cache_write_tokens + cache_write_long_tokens as cache_write_tokens, cost
+    from uncharged_attempts`;
+  const attempts = await sql<AttemptRow[]>`
+    select generation_id, provider, status, error_code from attempts order by generation_id, index`;
+  const entries = await sql<EntryRow[]>`
+    select generation_id, kind, amount, is_estimated from ledger_entries where generation_id is not null`;
+  const writeOffs = await sql<WriteOffRow[]>`select generation_id, reason, amount from write_offs`;
+  const recorded = new Map(records.map((row) => [row.id, row]));
+  const unpaid = Map.groupBy(uncharged, (row) => row.generation_id);
+  const tried = Map.groupBy(attempts, (attempt) => attempt.generation_id);
+  const charged = Map.groupBy(entries, (entry) => entry.generation_id);
+  const lost = new Map(writeOffs.map((row) => [row.generation_id, row]));
+  const generations = rows.map(
+    (row): RecordedGeneration => ({
+      requestId: requestIdFromUuid(row.id),
+      provider: row.provider,
+      isFallback: row.fallback,
+      attempts: (tried.get(row.id) ?? []).map(attemptOf),
+      status: row.status,
+      errorCode: row.error_code,
+      streaming: row.streaming,
+      inputTokens: countOf(row.input_tokens),
+      outputTokens: countOf(row.output_tokens),
+      cached: cacheOf(row),
+      costInput: amountOf(row.cost_input),
+      record: recordOf(recorded.get(row.id)),
+      uncharged: (unpaid.get(row.id) ?? []).map(unchargedOf),
+      hold: amountOf(row.hold),
+      ...entriesOf(charged.get(row.id) ?? []),
+      writeOff: writeOffOf(lost.get(row.id)),
+    }),
+  );
+  const known = new Set(rows.map((row) => row.id));
+  return {
+    generations: new Map(generations.map((generation) => [generation.requestId, generation])),
+    strayCharges: [...charged.keys()].filter((id) => !known.has(id)),
+  };
+}
+
+function attemptOf({ provider, status, error_code: errorCode }: AttemptRow): RecordedAttempt {
+  return { provider, status, errorCode };
+}
+
+type DaysRow = Record<'requests' | 'read' | 'written' | 'margin_requests' | 'unpriced', bigint> &
+  Record<'saved' | 'revenue' | 'cost', string>;
+
+/** Nothing is left to be added up. */
+async function readDays(sql: SQL): Promise<DaySums> {
+  await sql`select add_up_usage(id, 10000000) from accounts`;
+  const [row] = await sql<DaysRow[]>`
+    select used.*, margins.* from (
+      select coalesce(sum(requests), 0)::bigint as requests, coalesce(sum(cache_read_tokens), 0)::bigint as read,
+             coalesce(sum(cache_write_tokens), 0)::bigint as written, coalesce(sum(cache_saved), 0)::numeric(38,12) as saved
+      from usage_days) as used, (
+      select coalesce(sum(requests), 0)::bigint as margin_requests, coalesce(sum(revenue), 0)::numeric(38,12) as revenue,
+             coalesce(sum(cost), 0)::numeric(38,12) as cost, coalesce(sum(unpriced_requests), 0)::bigint as unpriced
+      from margin_days) as margins`;
+  if (!row) throw new Error('The database does not answer.');
+  return {
+    requests: Number(row.requests),
+    readTokens: Number(row.read),
+    writtenTokens: Number(row.written),
+    saved: moneyFromDatabase(row.saved),
+    marginRequests: Number(row.margin_requests),
+    revenue: moneyFromDatabase(row.revenue),
+    cost: moneyFromDatabase(row.cost),
+    unpricedRequests: Number(row.unpriced),
+  };
+}
+
+const countOf = (count: bigint | null) => (count === null ? null : Number(count));
+const amountOf = (amount: string | null) => (amount === null ? null : moneyFromDatabase(amount));
+
+function cacheOf(row: CacheRow): RecordedCache | null {
+  if (row.cache_read_tokens === null) return null;
+  return {
+    readTokens: Number(row.cache_read_tokens),
+    writtenTokens: Number(row.cache_write_tokens),
+    costRead: amountOf(row.cost_cache_read),
+    costWritten: amountOf(row.cost_cache_write),
+  };
+}
+
+function recordOf(row: UsageRow | undefined): UsageRecord | null {
+  if (row === undefined) return null;
+  return {
+    readTokens: countOf(row.cache_read_tokens),
+    writtenTokens: countOf(row.cache_write_tokens),
+    saved: amountOf(row.cache_saved),
+    provider: row.provider,
+    providerCost: amountOf(row.provider_cost),
+  };
+}
+
+function unchargedOf(row: UnchargedRow): UnchargedCall {
+  const usage =
+    row.input_tokens === null
+      ? null
+      : {
+          inputTokens: Number(row.input_tokens),
+          outputTokens: Number(row.output_tokens),
+          readTokens: Number(row.cache_read_tokens ?? 0),
+          writtenTokens: Number(row.cache_write_tokens ?? 0),
+        };
+  return { provider: row.provider, usage, cost: amountOf(row.cost) };
 }
 
 function entriesOf(

@@ -6,13 +6,13 @@ import type { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { formatMoneyShort, parseMoney } from '../../src/lib/money.ts';
-import { priceOf } from '../world/catalog.ts';
+import { holdOf } from '../world/catalog.ts';
 import { type Environment, tollgate } from '../world/program.ts';
 import { type KeyName, overrunBounds } from './request-plan.ts';
 
 const limit = '0.02';
 const poorCredit = '0.1';
-const brinkCredit = formatMoneyShort(priceOf(overrunBounds));
+const brinkCredit = formatMoneyShort(holdOf(overrunBounds));
 const pauseMs = 3_000;
 
 export type Accounts = {

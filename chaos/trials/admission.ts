@@ -9,7 +9,7 @@ import { createKey } from '../../src/keys/key-store.ts';
 import { formatMoneyShort } from '../../src/lib/money.ts';
 import { Random } from '../random.ts';
 import { boundsOf } from '../world/bounds.ts';
-import { plainModel, priceOf } from '../world/catalog.ts';
+import { holdOf, plainModel } from '../world/catalog.ts';
 import type { World } from '../world/world.ts';
 import { call, type Seen } from './client-call.ts';
 import type { RequestPlan } from './request-plan.ts';
@@ -47,7 +47,7 @@ function planRequest(token: string): RequestPlan {
 /** Always of the same length, the number in it included. */
 function contentOf(token: string): string {
   const contentWith = (inputTokens: number) =>
-    `[[say ${token}]] [[delay 300]] [[usage ${inputTokens} ${maxTokens}]]`;
+    `[[say ${token}]] [[delay 300]] [[usage ${inputTokens} ${maxTokens}]] [[cache-write ${inputTokens}]]`;
   return contentWith(boundsOf(contentWith(1_000), maxTokens).inputTokens);
 }
 
@@ -55,7 +55,7 @@ const tokenOf = (round: number, request: number) =>
   `r${`${round}`.padStart(3, '0')}-${`${request}`.padStart(4, '0')}`;
 
 /** What each request of a burst holds and costs. */
-const holdOfOne = priceOf(boundsOf(contentOf(tokenOf(0, 0)), maxTokens));
+const holdOfOne = holdOf(boundsOf(contentOf(tokenOf(0, 0)), maxTokens));
 
 type JudgedRound = Readonly<{ round: Round; admitted: number; seconds: number; wrong: readonly string[] }>;
 

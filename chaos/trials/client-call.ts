@@ -86,7 +86,11 @@ export async function call(
 type Chunk = {
   error?: { code?: string };
   choices?: { delta?: { content?: string }; message?: { content?: string } }[];
-  usage?: { prompt_tokens: number; completion_tokens: number };
+  usage?: {
+    prompt_tokens: number;
+    completion_tokens: number;
+    prompt_tokens_details?: { cached_tokens?: number; cache_write_tokens?: number };
+  };
 };
 
 async function readWhole(response: Response, answer: Answer): Promise<void> {
@@ -117,9 +121,12 @@ function take(chunk: Chunk, answer: Answer): void {
   const [choice] = chunk.choices ?? [];
   answer.text += choice?.delta?.content ?? choice?.message?.content ?? '';
   if (chunk.usage) {
+    const { prompt_tokens_details: details } = chunk.usage;
     answer.usage = {
       inputTokens: chunk.usage.prompt_tokens,
       outputTokens: chunk.usage.completion_tokens,
+      readTokens: details?.cached_tokens ?? 0,
+      writtenTokens: details?.cache_write_tokens ?? 0,
     };
   }
 }

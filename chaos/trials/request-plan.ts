@@ -63,7 +63,10 @@ export function planRequest(token: string, random: Random): RequestPlan & { keyN
   const answer = `${token}${' word'.repeat(words)}`;
   // Without a limit the hold is far more than the small accounts have.
   const isLimited = keyName !== 'rich' || (!isUnlimited && random.happens(0.5)) || kind === 'implausible';
-  const content = kind === 'overrun' ? overrunContent(answer) : `Tell me. [[say ${answer}]] ${directives}`;
+  const content =
+    kind === 'overrun'
+      ? overrunContent(answer)
+      : `Tell me. [[say ${answer}]] ${directives}${kind === 'contradiction' ? '' : chooseCache(random)}`;
   return {
     token,
     kind,
@@ -94,7 +97,9 @@ export const overrunBounds = boundsOf(' '.repeat(overrunLength), outputLimit);
 
 function overrunContent(answer: string): string {
   const { inputTokens, outputTokens } = overrunBounds;
-  const usage = `[[usage ${inputTokens + tolerated} ${outputTokens + tolerated}]]`;
+  // All of it is written to a cache, which costs most.
+  const reported = inputTokens + tolerated;
+  const usage = `[[usage ${reported} ${outputTokens + tolerated}]] [[cache-write ${reported}]]`;
   return `Tell me. [[say ${answer}]] ${usage}`.padEnd(overrunLength);
 }
 
@@ -120,5 +125,16 @@ function chooseKind(keyName: KeyName, random: Random): Kind {
   // The gateway ends it in the middle, before the provider has said what was used.
   if (chance < 0.44)
     return { kind: 'overlong', directives: '[[chunk-delay 40]]', words: longWords, isBrief: true };
+  if (chance < 0.47) return { kind: 'contradiction', directives: '[[usage-contradiction]]', words: 5 };
   return { kind: 'plain', directives: '', words: random.between(1, 12) };
+}
+
+/** Some have as many tokens as the request, and then all of its input is cached. */
+const maxCached = 40;
+
+/** How much of the input the provider reads from its cache, and how much it writes to it. */
+function chooseCache(random: Random): string {
+  const read = random.happens(0.4) ? ` [[cached ${random.between(1, maxCached)}]]` : '';
+  const written = random.happens(0.25) ? ` [[cache-write ${random.between(1, maxCached)}]]` : '';
+  return read + written;
 }

@@ -2,8 +2,21 @@
 import type { Usage } from './upstream.ts';
 
 /** Six decimals, so that every token counts down to the last unit of 1e-12 USD. */
-const inputPrice = '2.130007';
-const outputPrice = '7.770013';
+const price: Rates = {
+  input: '2.130007',
+  output: '7.770013',
+  cacheRead: '0.213011',
+  cacheWrite: '2.662519',
+};
+
+/** What two of the providers ask of the operator. What the others ask is unknown. */
+const costs: ReadonlyMap<string, Rates> = new Map([
+  ['upstream', { input: '1.930003', output: '6.660011', cacheRead: '0.193009', cacheWrite: '2.412507' }],
+  // It has no prices for caches.
+  ['network', { input: '1.530017', output: '5.550019', cacheRead: '1.530017', cacheWrite: '1.530017' }],
+]);
+
+type Rates = Readonly<{ input: string; output: string; cacheRead: string; cacheWrite: string }>;
 
 /** Served by the sandbox alone. */
 export const plainModel = 'chaos-chat';
@@ -33,14 +46,17 @@ export function catalogText(addresses: Addresses): string {
     context_window: 128000
     max_output_tokens: 16384
     capabilities: [text_input, text_output, streaming]
-    pricing: { billing_type: token, input: "${inputPrice}", output: "${outputPrice}" }`;
+    pricing: { billing_type: token, ${fieldsOf(price)} }`;
   const provider = (url: string) => `adapter: openai, base_url: ${url}, api_key_env: CHAOS_PROVIDER_KEY`;
   // Faults are requested on purpose here: an open circuit would hide the rest.
   const patient = 'circuit: { failures: 1000, open_ms: 100 }';
   const wary = 'circuit: { failures: 5, open_ms: 500 }';
   const hasty = 'timeouts: { connect_ms: 300, first_byte_ms: 700, idle_ms: 500, total_ms: 3000 }';
   // The sandbox logs the requested model, so its log shows for which provider a call was made.
-  const route = (name: string) => `{ provider: ${name}, upstream_model: ${name} }`;
+  const route = (name: string) => {
+    const cost = costs.get(name);
+    return `{ provider: ${name}, upstream_model: ${name}${cost ? `, cost: { ${fieldsOf(cost)} }` : ''} }`;
+  };
   return `price_version: chaos
 providers:
   upstream: { ${provider(addresses.upstream)}, ${patient} }
@@ -65,11 +81,51 @@ models:
 `;
 }
 
-/** In units of 1e-12 USD: a price per million tokens with six decimals is that many units per token. */
-export function priceOf({ inputTokens, outputTokens }: Usage): bigint {
-  return BigInt(inputTokens) * unitsPerToken(inputPrice) + BigInt(outputTokens) * unitsPerToken(outputPrice);
+/** Cached input without a price of its own costs as much as other input. */
+function fieldsOf({ input, output, cacheRead, cacheWrite }: Rates): string {
+  const cached = cacheRead === input ? '' : `, cache_read: "${cacheRead}", cache_write: "${cacheWrite}"`;
+  return `input: "${input}", output: "${output}"${cached}`;
 }
 
-function unitsPerToken(price: string): bigint {
-  return BigInt(price.replace('.', ''));
+/** What it costs the customer, by meter, in units of 1e-12 USD. */
+export type MeterCosts = Readonly<{ fresh: bigint; read: bigint; written: bigint; output: bigint }>;
+
+export function costsOf(usage: Usage, rates = price): MeterCosts {
+  const { inputTokens, outputTokens, readTokens = 0, writtenTokens = 0 } = usage;
+  const cost = (tokens: number, rate: string) => BigInt(tokens) * unitsPerToken(rate);
+  return {
+    fresh: cost(inputTokens - readTokens - writtenTokens, rates.input),
+    read: cost(readTokens, rates.cacheRead),
+    written: cost(writtenTokens, rates.cacheWrite),
+    output: cost(outputTokens, rates.output),
+  };
+}
+
+export function priceOf(usage: Usage): bigint {
+  return sumOf(costsOf(usage));
+}
+
+/** What input costs that no cache is involved in. */
+export function fullInputPrice({ inputTokens }: Usage): bigint {
+  return BigInt(inputTokens) * unitsPerToken(price.input);
+}
+
+/** The most that this much input and output can cost: the provider may write all of the input to a cache. */
+export function holdOf({ inputTokens, outputTokens }: Usage): bigint {
+  return priceOf({ inputTokens, outputTokens, writtenTokens: inputTokens });
+}
+
+/** What the provider asks of the operator; null if that is unknown. */
+export function costOf(provider: string, usage: Usage): bigint | null {
+  const rates = costs.get(provider);
+  return rates === undefined ? null : sumOf(costsOf(usage, rates));
+}
+
+function sumOf({ fresh, read, written, output }: MeterCosts): bigint {
+  return fresh + read + written + output;
+}
+
+/** A price per million tokens with six decimals is that many units per token. */
+function unitsPerToken(rate: string): bigint {
+  return BigInt(rate.replace('.', ''));
 }

@@ -7,7 +7,13 @@ import { freePort, startUpstream, statusOf } from './program.ts';
 
 const startDeadlineMs = 30_000;
 
-export type Usage = Readonly<{ inputTokens: number; outputTokens: number }>;
+/** What was read from a cache or written to one is part of the input, unless the provider contradicts itself. */
+export type Usage = Readonly<{
+  inputTokens: number;
+  outputTokens: number;
+  readTokens?: number;
+  writtenTokens?: number;
+}>;
 
 /** One call that the provider got, from its log. */
 export type ProviderCall = Readonly<{
@@ -75,7 +81,11 @@ function callOf(entry: LogEntry): ProviderCall {
 function usageOf(reported: LogEntry['usage']): Usage | null {
   const inputTokens = reported?.prompt_tokens;
   const outputTokens = reported?.completion_tokens;
-  return isCount(inputTokens) && isCount(outputTokens) ? { inputTokens, outputTokens } : null;
+  if (!isCount(inputTokens) || !isCount(outputTokens)) return null;
+  const details = (reported?.prompt_tokens_details ?? {}) as Readonly<Record<string, unknown>>;
+  const { cached_tokens: readTokens = 0, cache_write_tokens: writtenTokens = 0 } = details;
+  if (!isCount(readTokens) || !isCount(writtenTokens)) return null;
+  return { inputTokens, outputTokens, readTokens, writtenTokens };
 }
 
 const isCount = (value: unknown): value is number =>

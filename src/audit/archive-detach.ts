@@ -72,10 +72,13 @@ async function storeCheckpoint(
       account_id uuid, first_number bigint, last_number bigint, balance_before numeric, balance_after numeric)`;
   await connection.unsafe(
     `insert into ledger_archive_usage (archive_id, account_id, day, model, key_id, requests, input_tokens, output_tokens,
-       images, cost)
+       images, cost, cache_read_tokens, cache_write_tokens, cache_saved, provider_cost)
      select $1::text::uuid, account_id, day, model, key_id, sum(sign), sum(sign * input_tokens::numeric),
             sum(sign * output_tokens::numeric),
-            coalesce(sum(sign * units::numeric) filter (where unit = 'images'), 0), sum(sign * cost)
+            coalesce(sum(sign * units::numeric) filter (where unit = 'images'), 0), sum(sign * cost),
+            sum(sign * coalesce(cache_read_tokens, 0)::numeric),
+            sum(sign * coalesce(cache_write_tokens + cache_write_long_tokens, 0)::numeric),
+            sum(sign * coalesce(cache_saved, 0)), sum(sign * coalesce(provider_cost, 0))
      from (
        select used.*, (billed_at at time zone 'UTC')::date as day, case kind when 'refund' then -1 else 1 end as sign
        from "${entries}" as entry join usage_records as used on used.id = entry.generation_id

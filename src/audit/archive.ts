@@ -59,7 +59,8 @@ export async function archiveMonths(
  */
 export async function addUpAllUsage(sql: SQL): Promise<void> {
   const accounts = await sql<{ id: string }[]>`
-    select id from accounts left join usage_progress on account_id = id where entry_count > coalesce(entry_number, 0)`;
+    select id from accounts left join usage_progress on account_id = id
+    where entry_count > coalesce(least(entry_number, margin_entry_number), 0)`;
   for (const { id } of accounts) {
     let count = addedUpAtOnce;
     while (count === addedUpAtOnce) {
@@ -117,7 +118,8 @@ async function writeFile(
       select json_build_object(
         'entry', to_jsonb(entry) || jsonb_build_object('number', entry.number::text, 'amount', entry.amount::text,
           'balance_after', entry.balance_after::text),
-        'usage', to_jsonb(used) || jsonb_build_object('cost', used.cost::text))::text as line
+        'usage', to_jsonb(used) || jsonb_build_object('cost', used.cost::text, 'cache_saved', used.cache_saved::text,
+          'provider_cost', used.provider_cost::text))::text as line
       from "${entries}" as entry
       left join usage_records as used on used.id = entry.generation_id and entry.kind = 'charge'
       order by entry.account_id, entry.number`);

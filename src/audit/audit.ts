@@ -1,6 +1,7 @@
 /** Checks the invariants of the ledger in one snapshot, so that an audit can run while requests are being settled. */
 import type { SQL, TransactionSQL } from 'bun';
-import { type AuditScope, firstId, invariants } from './invariants.ts';
+import { type AuditScope, firstId } from './invariant.ts';
+import { invariants } from './invariants.ts';
 
 export type InvariantResult = Readonly<{ invariant: string; checked: number; violations: number }>;
 

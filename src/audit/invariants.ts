@@ -3,21 +3,9 @@
  * starts where the archives end, any other at the checkpoints of the last sound one.
  */
 import { accountHeld, type Counter, keyHeld, keyMonthSpent, keyOpenCount } from './counters.ts';
-
-/** What an audit covers. The IDs are UUIDs, and the month is a date. */
-export type AuditScope = Readonly<{
-  isFull: boolean;
-  /** Generations, usage records and write-offs with this ID or a later one are new. */
-  sinceId: string;
-  /** Months before this day are archived. */
-  archivedBefore: string | null;
-  /** Generations with an ID before this one may have been charged in a month that is archived. */
-  archivedBeforeId: string;
-}>;
-
-export const firstId = '00000000-0000-0000-0000-000000000000';
-
-export type Invariant = Readonly<{ invariant: string; query: (scope: AuditScope) => string }>;
+import type { AuditScope, Invariant } from './invariant.ts';
+import { meterInvariants } from './meter-invariants.ts';
+import { everyUsageDay, usageDaysSinceCheckpoint } from './usage-sums.ts';
 
 /** Where the check of each account starts: the entry before its first one to check, and the balance after that entry. */
 function withBase({ isFull }: AuditScope): string {
@@ -192,12 +180,14 @@ export const invariants: readonly Invariant[] = [
     query: ({ isFull }) => (isFull ? everyUsageDay : usageDaysSinceCheckpoint),
   },
   {
-    invariant: 'every entry, hold, usage record and write-off belongs to an account that exists',
+    invariant:
+      'every entry, hold, usage record, write-off and uncharged attempt belongs to an account that exists',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked, count(*) filter (where accounts.id is null) as violations
       from (select account_id from entries union all select account_id from open_generations
             union all select account_id from usage_records where id >= '${scope.sinceId}'
-            union all select account_id from write_offs where generation_id >= '${scope.sinceId}') as owned
+            union all select account_id from write_offs where generation_id >= '${scope.sinceId}'
+            union all select account_id from uncharged_attempts where generation_id >= '${scope.sinceId}') as owned
       left join accounts on accounts.id = account_id`,
   },
   {
@@ -209,6 +199,7 @@ export const invariants: readonly Invariant[] = [
       left join api_keys on api_keys.id = key_id and api_keys.account_id = owned.account_id
       left join price_lists on price_lists.id = price_list_id`,
   },
+  ...meterInvariants,
 ];
 
 /** A new audit does not read records that were stored more than a month late, so a sum that differs is computed again. */
@@ -227,44 +218,3 @@ function monthSpentSince({ sinceId, archivedBefore }: AuditScope): string {
     using (key_id, month)
     where month >= ${sinceDay} ${archivedBefore === null ? '' : `and month >= '${archivedBefore}'`}`;
 }
-
-/** The usage of archived entries is in the database; all other entries are counted again. */
-const everyUsageDay = `
-  with counted_rows as (
-    select usage_records.account_id, (billed_at at time zone 'UTC')::date as day, model, key_id, sign::numeric as requests,
-           sign * input_tokens::numeric as input_tokens, sign * output_tokens::numeric as output_tokens,
-           case unit when 'images' then sign * units::numeric else 0 end as images, sign * cost as cost
-    from usage_progress
-    join ledger_entries on ledger_entries.account_id = usage_progress.account_id and number <= entry_number
-    join usage_records on usage_records.id = generation_id
-    cross join lateral (select case kind when 'refund' then -1 else 1 end as sign) as signed
-    union all
-    select account_id, day, model, key_id, requests, input_tokens, output_tokens, images, cost from ledger_archive_usage
-  ), counted as (
-    select account_id, day, model, key_id, sum(requests) as requests, sum(input_tokens) as input_tokens,
-           sum(output_tokens) as output_tokens, sum(images) as images, sum(cost) as cost
-    from counted_rows group by 1, 2, 3, 4
-  )
-  select count(*) as checked,
-         count(*) filter (where (days.requests, days.input_tokens, days.output_tokens, days.images, days.cost)
-           is distinct from (counted.requests, counted.input_tokens, counted.output_tokens, counted.images, counted.cost)) as violations
-  from usage_days as days full join counted using (account_id, day, model, key_id)`;
-
-const usageSums = `
-    select coalesce(sum(requests), 0) as requests, coalesce(sum(input_tokens), 0) as input_tokens,
-           coalesce(sum(output_tokens), 0) as output_tokens, coalesce(sum(images), 0) as images, coalesce(sum(cost), 0) as cost`;
-
-/** The sums of each account at its checkpoint, plus what was added up since, are its sums now. */
-const usageDaysSinceCheckpoint = `
-  select count(*) as checked,
-         count(*) filter (where (current.requests, current.input_tokens, current.output_tokens, current.images, current.cost)
-           is distinct from (
-             coalesce(before.requests, 0) + added.requests, coalesce(before.input_tokens, 0) + added.input_tokens,
-             coalesce(before.output_tokens, 0) + added.output_tokens, coalesce(before.images, 0) + added.images,
-             coalesce(before.cost, 0) + added.cost)) as violations
-  from usage_progress left join ledger_checkpoints as before on before.account_id = usage_progress.account_id
-  cross join lateral (${usageSums} from usage_days where usage_days.account_id = usage_progress.account_id) as current
-  cross join lateral (${usageSums}
-    from usage_of_entries(usage_progress.account_id, coalesce(before.usage_entry_number, 0) + 1, usage_progress.entry_number)
-  ) as added
-  where usage_progress.entry_number > coalesce(before.usage_entry_number, 0)`;

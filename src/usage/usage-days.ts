@@ -75,7 +75,7 @@ export function keepUsageAddedUp(sql: SQL, log: Log): () => Promise<void> {
 export async function addUpUsage(sql: SQL, isStopped: () => boolean = () => false): Promise<void> {
   const accounts = await sql<{ id: string }[]>`
     select id from accounts left join usage_progress on account_id = id
-    where entry_count > coalesce(entry_number, 0)`;
+    where entry_count > coalesce(least(entry_number, margin_entry_number), 0)`;
   for (const { id } of accounts) {
     let count = maxEntriesAtOnce;
     while (count === maxEntriesAtOnce) {

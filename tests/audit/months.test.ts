@@ -93,7 +93,6 @@ describe('an existing ledger', () => {
 
     await settleAt(sql, owner, { monthsAgo: 0 });
     await credit(sql, owner.accountId, 5n, null);
-    expect(await findViolations(sql)).toEqual([]);
     expect(async () => await sql`delete from ledger_entries`).toThrow('append-only');
     expect(async () => await sql.unsafe(`truncate ${entries}`)).toThrow('append-only');
     // Gateways do this again and again.
@@ -144,6 +143,7 @@ describe('an existing ledger', () => {
       '0014_prepare_ledger_months.sql',
       '0015_ledger_months.sql',
     ]);
+    await migrate(sql);
     expect(await findViolations(sql)).toEqual([]);
   });
 });

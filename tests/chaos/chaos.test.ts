@@ -2,24 +2,55 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Evidence, joinCalls } from '../../chaos/judge/evidence.ts';
 import { judge } from '../../chaos/judge/judge.ts';
-import type { RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
+import type { DaySums, RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
 import { type ChaosResult, formatReport, isTrue } from '../../chaos/judge/report.ts';
 import { runChaos } from '../../chaos/run.ts';
 import type { Seen } from '../../chaos/trials/client-call.ts';
 import { isLarge } from '../../chaos/trials/clock-jumps.ts';
 import { shortForm } from '../../chaos/trials/options.ts';
-import { networkProviders, priceOf } from '../../chaos/world/catalog.ts';
+import { readingsOf } from '../../chaos/world/bounds.ts';
+import {
+  costOf,
+  costsOf,
+  fullInputPrice,
+  holdOf,
+  networkProviders,
+  priceOf,
+} from '../../chaos/world/catalog.ts';
 import type { FaultKind } from '../../chaos/world/fault.ts';
 import type { ProviderCall } from '../../chaos/world/upstream.ts';
 import { preparedTemplate } from '../support/embedded.ts';
 
 const deadlineMs = 240_000;
 
+const meters = 'each meter of a charge costs its tokens times its price';
+const records = 'each usage record has the meters of its Generation, and what its provider asks';
+const uncharged =
+  'what nobody was charged for is on record as the provider logged it, and never next to its charge';
+const days = 'usage and margins by day add up to the usage records';
+const truthsOfMeters = [meters, records, uncharged, days];
+
+/** Without those of meters, which most stories about charges do not tell. */
 function brokenTruths(evidence: Evidence): string[] {
+  return allBroken(evidence).filter((says) => !truthsOfMeters.includes(says));
+}
+
+function allBroken(evidence: Evidence): string[] {
   return judge(evidence)
     .filter((truth) => !isTrue(truth))
     .map(({ says }) => says);
 }
+
+const noDays: DaySums = {
+  requests: 0,
+  readTokens: 0,
+  writtenTokens: 0,
+  saved: 0n,
+  marginRequests: 0,
+  revenue: 0n,
+  cost: 0n,
+  unpricedRequests: 0,
+};
 
 describe('a request whose first answer was lost on the network, and whose second was good', () => {
   const lostUsage = { inputTokens: 100, outputTokens: 5 };
@@ -43,7 +74,17 @@ describe('a request whose first answer was lost on the network, and whose second
     errorCode: null,
     streaming: true,
     ...usage,
-    hold: priceOf(bounds),
+    cached: null,
+    costInput: fullInputPrice(usage),
+    record: {
+      readTokens: null,
+      writtenTokens: null,
+      saved: null,
+      provider: 'upstream',
+      providerCost: costOf('upstream', usage),
+    },
+    uncharged: [],
+    hold: holdOf(bounds),
     charges: [priceOf(usage)],
     refunds: [],
     isEstimated: false,
@@ -77,10 +118,15 @@ describe('a request whose first answer was lost on the network, and whose second
     isLost?: boolean;
     seen?: Partial<Seen> | null;
     deadLetters?: number;
+    days?: DaySums;
   }>;
 
   /** What the judge finds wrong when the story differs from the good one in this. */
-  function broken({
+  function broken(story: Story): string[] {
+    return brokenTruths(evidenceOf(story));
+  }
+
+  function evidenceOf({
     generation = {},
     calls = [first, second],
     harm = ['reset'],
@@ -90,10 +136,11 @@ describe('a request whose first answer was lost on the network, and whose second
     isLost = false,
     seen = null,
     deadLetters = 0,
-  }: Story): string[] {
+    days: added = noDays,
+  }: Story): Evidence {
     const books = { accounts: 1, unequalAccounts: 0, openGenerations: 0, holders: 0, strayCharges: [] };
     const moments = { uncoveredHolds: 0, unmatchedHolds: 0, unmatchedBalances: 0, exceededLimits: 0 };
-    return brokenTruths({
+    return {
       seen: seen === null ? [] : [{ ...line, ...seen }],
       asked: new Map([['c1-1', { kind, node: 0, startedAtMs: 1_000, bounds }]]),
       calls: joinCalls(calls),
@@ -103,6 +150,7 @@ describe('a request whose first answer was lost on the network, and whose second
         limitedKeys: 0,
         exceededLimits: 0,
         deadLetters,
+        days: added,
       },
       watched: { ...moments, samples: 1 },
       network: {
@@ -113,7 +161,7 @@ describe('a request whose first answer was lost on the network, and whose second
       },
       kills,
       databaseKills,
-    });
+    };
   }
 
   const wrongCharge =
@@ -282,6 +330,86 @@ describe('a request whose first answer was lost on the network, and whose second
     );
   });
 
+  describe('whose input was cached', () => {
+    const cachedUsage = { inputTokens: 101, outputTokens: 7, readTokens: 60, writtenTokens: 30 };
+    const { fresh, read, written } = costsOf(cachedUsage);
+    const saved = fullInputPrice(cachedUsage) - fresh - read - written;
+    const providerCost = costOf('upstream', cachedUsage);
+    const generation = {
+      charges: [priceOf(cachedUsage)],
+      cached: { readTokens: 60, writtenTokens: 30, costRead: read, costWritten: written },
+      costInput: fresh + read + written,
+      record: { readTokens: 60, writtenTokens: 30, saved, provider: 'upstream', providerCost },
+    };
+    const added = {
+      requests: 1,
+      readTokens: 60,
+      writtenTokens: 30,
+      saved,
+      marginRequests: 1,
+      revenue: priceOf(cachedUsage),
+      cost: providerCost ?? 0n,
+      unpricedRequests: 0,
+    };
+    const calls = [first, { ...second, usage: cachedUsage }];
+    const cachedStory = (changes: Partial<RecordedGeneration>, story: Story = {}) =>
+      allBroken(evidenceOf({ calls, days: added, ...story, generation: { ...generation, ...changes } }));
+
+    test('is charged by meter, with a record and sums that say the same', () => {
+      expect(cachedStory({})).toEqual([]);
+      expect(cachedStory({}, { calls: [first, second] })).toContain(wrongCharge);
+      expect(cachedStory({ cached: null })).toEqual([wrongCharge, records]);
+      const { cached, record } = generation;
+      expect(cachedStory({ cached: { ...cached, readTokens: 61 } })).toEqual([wrongCharge, records]);
+      expect(cachedStory({ cached: { ...cached, costRead: read + 1n } })).toEqual([meters]);
+      expect(cachedStory({ costInput: generation.costInput + 1n })).toEqual([meters, records]);
+      expect(cachedStory({ record: { ...record, writtenTokens: 29 } })).toEqual([records, days]);
+      expect(cachedStory({ record: { ...record, saved: saved + 1n } })).toEqual([records, days]);
+      expect(cachedStory({ record: { ...record, provider: 'network' } })).toEqual([records]);
+      expect(cachedStory({ record: { ...record, providerCost: null } })).toEqual([records, days]);
+      expect(cachedStory({ record: null })).toEqual([records, days]);
+      for (const name of Object.keys(added) as (keyof DaySums)[]) {
+        const wrong = { ...added, [name]: name in added && typeof added[name] === 'bigint' ? -1n : -1 };
+        expect(cachedStory({}, { days: wrong })).toEqual([days]);
+      }
+      const line = { outcome: 'success', usage: cachedUsage } as const;
+      expect(cachedStory({}, { seen: line })).toEqual([]);
+      expect(cachedStory({}, { seen: { ...line, usage: { ...cachedUsage, readTokens: 0 } } })).toEqual([
+        'the usage reported to a client is the usage that was billed',
+      ]);
+    });
+
+    test('has its uncharged calls on record as they were logged', () => {
+      const unpaid = { provider: 'network', usage: lostUsage, cost: costOf('network', lostUsage) };
+      expect(cachedStory({ uncharged: [unpaid] })).toEqual([]);
+      expect(cachedStory({ uncharged: [{ ...unpaid, usage: null, cost: null }] })).toEqual([]);
+      expect(cachedStory({ uncharged: [{ ...unpaid, cost: null }] })).toEqual([uncharged]);
+      expect(cachedStory({ uncharged: [{ ...unpaid, usage: usage }] })).toEqual([uncharged]);
+      expect(cachedStory({ uncharged: [{ ...unpaid, provider: 'upstream' }] })).toEqual([uncharged]);
+    });
+
+    test('is charged by the cheapest reading of a report that contradicts itself', () => {
+      const contradiction = { inputTokens: 100, outputTokens: 7, readTokens: 101, writtenTokens: 0 };
+      const [low, high] = readingsOf(contradiction);
+      expect([low, high]).toEqual([
+        { ...contradiction, readTokens: 100 },
+        { ...contradiction, inputTokens: 201 },
+      ]);
+      const charged = {
+        inputTokens: 100,
+        charges: [priceOf(low)],
+        cached: { readTokens: 100, writtenTokens: 0, costRead: 0n, costWritten: 0n },
+      };
+      const story = { calls: [first, { ...second, usage: contradiction }] };
+      const amount = priceOf(high ?? low) - priceOf(low);
+      const writeOff = { reason: 'implausible_usage', amount };
+      expect(broken({ ...story, generation: { ...charged, writeOff } })).toEqual([]);
+      expect(broken({ ...story, generation: charged })).toEqual([wrongCharge]);
+      const dear = { ...charged, ...high, charges: [priceOf(high ?? low)] };
+      expect(broken({ ...story, generation: dear })).toEqual([wrongCharge]);
+    });
+  });
+
   test('must not be set aside', () => {
     expect(broken({ deadLetters: 1 })).toEqual(['no settlement was refused by the database and set aside']);
   });
@@ -422,6 +550,18 @@ describe('gateways and database killed again and again under load, one provider 
     expect(forge((found) => ({ ...found, charges: [(found.charges[0] ?? 0n) + 1n] }))).toEqual([
       'each charge equals the price of the usage that the provider logged, within what was held for',
     ]);
+  });
+
+  test('there were caches, contradictions and calls that nobody paid for', () => {
+    const generations = [...result.evidence.ledger.generations.values()];
+    const { days: sums, generations: all } = result.evidence.ledger;
+    expect(all.size).toBeGreaterThan(0);
+    expect(sums.readTokens).toBeGreaterThan(0);
+    expect(sums.writtenTokens).toBeGreaterThan(0);
+    expect(sums.cost).toBeGreaterThan(0n);
+    expect(sums.unpricedRequests).toBeGreaterThan(0);
+    expect(generations.some(({ writeOff }) => writeOff?.reason === 'implausible_usage')).toBe(true);
+    expect(generations.some(({ uncharged: calls }) => calls.length > 0)).toBe(true);
   });
 
   test('the judge notices a second charge', () => {

@@ -362,6 +362,65 @@ describe('a settlement', () => {
     });
     expect(decision.charge).toEqual({ input: 80n, output: 0n, total: 80n, cached: null });
   });
+
+  test('that is cut short has parts that add up, and pays for cached input first', () => {
+    const cut = (available: bigint) =>
+      decideSettlement({ ...held, balance: available, held: 60n }, heldMeter, 60n, {
+        cost: {
+          input: 90n,
+          output: 11n,
+          total: 101n,
+          cached: { read: 20n, write: 30n, writeLong: 10n, saved: 5n },
+        },
+        onInsufficientBalance: 'write_off',
+      }).charge;
+    expect(cut(101n)?.cached).toEqual({ read: 20n, write: 30n, writeLong: 10n, saved: 5n });
+    expect(cut(95n)).toMatchObject({
+      input: 90n,
+      output: 5n,
+      cached: { read: 20n, write: 30n, writeLong: 10n },
+    });
+    expect(cut(55n)).toMatchObject({
+      input: 55n,
+      output: 0n,
+      cached: { read: 20n, write: 30n, writeLong: 5n },
+    });
+    expect(cut(15n)).toMatchObject({
+      input: 15n,
+      output: 0n,
+      cached: { read: 15n, write: 0n, writeLong: 0n },
+    });
+    const amount = fc.bigInt({ min: 0n, max: 1_000n });
+    fc.assert(
+      fc.property(
+        amount,
+        amount,
+        amount,
+        amount,
+        amount,
+        amount,
+        (fresh, read, write, writeLong, output, balance) => {
+          const input = fresh + read + write + writeLong;
+          const cost = {
+            input,
+            output,
+            total: input + output,
+            cached: { read, write, writeLong, saved: 0n },
+          };
+          const { charge, shortfall } = decideSettlement({ ...account, balance, held: 0n }, meter, 0n, {
+            cost,
+            onInsufficientBalance: 'write_off',
+          });
+          if (charge?.cached == null) throw new Error('Its parts are lost.');
+          expect(charge.total + shortfall).toBe(cost.total);
+          expect(charge.input + charge.output).toBe(charge.total);
+          const parts = charge.cached.read + charge.cached.write + charge.cached.writeLong;
+          expect(parts <= charge.input).toBe(true);
+          if (fresh === 0n) expect(parts).toBe(charge.input);
+        },
+      ),
+    );
+  });
 });
 
 describe('a settlement of what has ended already', () => {

@@ -12,6 +12,7 @@ import {
   settlementOf,
   withheld,
 } from '../../src/ledger/settlement.ts';
+import { newAttempt } from '../support/ledger-operations.ts';
 
 const id = '0199a1b2-0000-7000-8000-000000000001';
 const settlement: Settlement = {
@@ -31,13 +32,25 @@ const settlement: Settlement = {
   provider: 'p',
   status: 'completed',
   errorCode: null,
-  usage: { inputTokens: 1, outputTokens: 2, cached: null, units: 3, unit: 'tokens', tier: null },
-  cost: { input: 10n, output: 20n, total: 30n, cached: null },
+  usage: {
+    inputTokens: 9,
+    outputTokens: 2,
+    cached: { read: 4, write: 3, writeLong: 1 },
+    units: 11,
+    unit: 'tokens',
+    tier: null,
+  },
+  cost: { input: 10n, output: 20n, total: 30n, cached: { read: 1n, write: 3n, writeLong: 4n, saved: -2n } },
   providerCost: 7n,
   isEstimated: true,
   onInsufficientBalance: 'write_off',
   onAlreadyCharged: 'refund',
-  loss: { reason: 'interrupted', amount: 5n, reported: null, counts: null },
+  loss: {
+    reason: 'implausible_usage',
+    amount: 5n,
+    reported: null,
+    counts: { prompt_tokens: 9, cached_tokens: -1, total_tokens: null },
+  },
   attempts: [],
   stored: { idempotencyHash: 'ab', response: 'cd', insufficientBalanceResponse: 'ef' },
   completedAtMs: 2,
@@ -49,20 +62,68 @@ test('a settlement is read as it was written', () => {
   expect(parseSettlement(serializeSettlement(settlement))).toEqual(settlement);
 });
 
+/** What earlier versions wrote of usage, and how it is read. */
+const withoutMeters = { usage: { inputTokens: 9, outputTokens: 2, units: 11, unit: 'tokens', tier: null } };
+const plain: Settlement = {
+  ...settlement,
+  usage: { inputTokens: 9, outputTokens: 2, cached: null, units: 11, unit: 'tokens', tier: null },
+  cost: { input: 10n, output: 20n, total: 30n, cached: null },
+  providerCost: null,
+  loss: { reason: 'interrupted', amount: 5n, reported: null, counts: null },
+};
+
 test('version 0.1 wrote other names', () => {
   const { onInsufficientBalance, onAlreadyCharged, stored, generation, ...rest } = settlement;
   const { idempotencyHash, ...facts } = generation;
+  const { providerCost, ...known } = rest;
   const former = {
-    ...rest,
+    ...known,
+    ...withoutMeters,
     cost: { input: '10n', output: '20n', total: '30n' },
-    loss: { reason: 'interrupted', amount: '5n', reported: null, counts: null },
+    loss: { reason: 'interrupted', amount: '5n', reported: null },
     generation: { ...facts, claimedName: idempotencyHash },
     whenShort: onInsufficientBalance,
     whenCharged: onAlreadyCharged,
     kept: { name: 'ab', whole: 'cd', whenShort: 'ef' },
   };
-  expect(parseSettlement(JSON.stringify(former))).toEqual(settlement);
-  expect(parseSettlement(JSON.stringify({ ...former, kept: null }))).toEqual({ ...settlement, stored: null });
+  expect(parseSettlement(JSON.stringify(former))).toEqual(plain);
+  expect(parseSettlement(JSON.stringify({ ...former, kept: null }))).toEqual({ ...plain, stored: null });
+});
+
+test('the version before wrote neither meters nor costs', () => {
+  const { providerCost, ...rest } = JSON.parse(serializeSettlement(plain));
+  const { counts, ...loss } = rest.loss;
+  const attempt = {
+    index: 1,
+    provider: 'p',
+    status: 'failed',
+    startedAtMs: 1,
+    completedAtMs: 2,
+    upstreamStatus: null,
+    errorCode: null,
+  };
+  const former = {
+    ...rest,
+    ...withoutMeters,
+    cost: { input: '10n', output: '20n', total: '30n' },
+    loss,
+    attempts: [attempt],
+  };
+  expect(parseSettlement(JSON.stringify(former))).toEqual({
+    ...plain,
+    attempts: [{ ...attempt, status: 'failed', uncharged: null }],
+  });
+});
+
+test('attempts that nobody was charged for are read as they were written', () => {
+  for (const uncharged of [
+    { usage: null, cost: null },
+    { usage: { inputTokens: 5, outputTokens: 0, cached: null }, cost: 3n },
+    { usage: { inputTokens: 5, outputTokens: 1, cached: { read: 5, write: 0, writeLong: 0 } }, cost: null },
+  ]) {
+    const one: Settlement = { ...settlement, attempts: [newAttempt({ uncharged })] };
+    expect(parseSettlement(serializeSettlement(one))).toEqual(one);
+  }
 });
 
 test('a line that was cut short, or that something else wrote, is not a settlement', () => {
@@ -144,7 +205,17 @@ test('amounts are exact, whatever their size, and nothing else passes for one', 
 
 test('a field that is missing or of another type makes it no settlement', () => {
   expect(parsed({})).not.toBeNull();
-  const optional = ['isHeld', 'isEstimated', 'onAlreadyCharged', 'stored', 'idempotencyHash'];
+  const optional = [
+    'isHeld',
+    'isEstimated',
+    'onAlreadyCharged',
+    'stored',
+    'idempotencyHash',
+    'cached',
+    'providerCost',
+    'counts',
+    'uncharged',
+  ];
   const check = (object: Readonly<Record<string, unknown>>, parse: (changed: object) => unknown) => {
     for (const [name, value] of Object.entries(object)) {
       expect(parse({ ...object, [name]: [[value]] })).toBeNull();
@@ -161,6 +232,11 @@ test('a field that is missing or of another type makes it no settlement', () => 
   const usage = wire.usage as object;
   for (const name of ['inputTokens', 'outputTokens', 'units'])
     expect(parsed({ usage: { ...usage, [name]: -1 } })).toBeNull();
+  const cached = { read: 1, write: 0, writeLong: 0 };
+  check(cached, (changed) => parsed({ usage: { ...usage, cached: changed } }));
+  const costs = { read: '1n', write: '0n', writeLong: '0n', saved: '-1n' };
+  check(costs, (changed) => parsed({ cost: { input: '1n', output: '0n', total: '1n', cached: changed } }));
+  expect(parsed({ usage: { ...usage, cached: { ...cached, read: -1 } } })).toBeNull();
 });
 
 describe('a settlement that is made', () => {

@@ -1,6 +1,6 @@
 /**
- * Upgrades under traffic, from the last release and from 0.1, as docs/deployment.md describes them, and a forced one. The
- * earlier versions come from the history of the repository, so a shallow clone is not enough.
+ * Upgrades under traffic, from the last release and from 0.1, as docs/deployment.md describes them, one of a large database,
+ * and a forced one. The earlier versions come from the history of the repository, so a shallow clone is not enough.
  *
  * Needs `git`: it comes with the clone, or apt-get install git.
  * Needs `tar`: apt-get install tar.
@@ -20,15 +20,24 @@ import {
   stopLeftGateways,
   temporaryFolder,
 } from '../support/gateway.ts';
+import { watchLocks } from './support/lock-watch.ts';
+import { insertOldGenerations } from './support/old-generations.ts';
 import { type PostgresServer, startPostgres } from './support/postgres.ts';
 import { installRelease } from './support/release.ts';
-import { costOfRequest, startTraffic, type Traffic } from './support/traffic.ts';
+import {
+  costOfCachedRequest,
+  costOfRequest,
+  startReading,
+  startTraffic,
+  type Traffic,
+} from './support/traffic.ts';
 
 const current = join(import.meta.dir, '../..');
 /**
- * The last release, and a version from before the first one. Each is the last commit before the next migration. The first
- * line changes with each release.
+ * The version before tokens were counted by meter, the last release, and a version from before the first one. Each is the
+ * last commit before the next migration. The second line changes with each release.
  */
+const beforeMeters = { commit: '29669511ca1d03a9d09568451d8e073f060dc96b', newest: 22 };
 const lastRelease = { commit: '24c4ca169012a1a0e40952b14aa5ba7b28a23438', newest: 15 };
 const firstVersion = { commit: '9ed50c84d4854e77427a49aa1669246afe1d4145', newest: 7 };
 const migrationsAfter = (newest: number) =>
@@ -126,19 +135,21 @@ const someTraffic = async (traffic: Traffic) => {
   await eventually('requests are served', () => traffic.completedCount() >= before + 50);
 };
 
-/** Every request that a client saw complete was charged once, and nothing else. */
+/** Every request that a client saw complete was charged once, at the price of the version that served it, and nothing else. */
 async function expectExact(traffic: Traffic): Promise<void> {
   expect(traffic.failures()).toEqual({});
   await eventually('nothing is held', async () => {
     const [{ held }] = await sql`select sum(held)::float8 as held from accounts`;
     return held === 0;
   });
-  const [{ spent, charges }] = await sql`
-    select (${credit}::numeric - sum(balance))::float8 as spent,
-           (select count(*)::int from ledger_entries where kind = 'charge') as charges
-    from accounts`;
+  const [{ spent, charges, cached }] = await sql`
+    select (${credit}::numeric - balance)::float8 as spent,
+           (select count(*)::int from ledger_entries where kind = 'charge' and account_id = accounts.id) as charges,
+           (select count(*)::int from usage_records where cache_read_tokens = 4 and account_id = accounts.id) as cached
+    from accounts where name = 'A'`;
   expect(charges).toBe(traffic.completedCount());
-  expect(spent).toBeCloseTo(traffic.completedCount() * costOfRequest, 9);
+  expect(cached).toBeGreaterThan(0);
+  expect(spent).toBeCloseTo((charges - cached) * costOfRequest + cached * costOfCachedRequest, 9);
   expect(await json<{ holds: boolean }>(current, 'ledger', 'audit', '--full')).toMatchObject({ holds: true });
 }
 
@@ -147,7 +158,9 @@ describe('from the last release', () => {
     const old = installRelease(lastRelease.commit);
     const gateways = [await serve(old), await serve(old)];
     let serving = gateways.map(({ origin }) => origin);
-    const traffic = startTraffic(await createKey(old), clientCount, () => serving);
+    const key = await createKey(old);
+    const traffic = startTraffic(key, clientCount, () => serving);
+    const reading = startReading(key, 2, () => serving);
     await someTraffic(traffic);
     expect(await json<unknown>(current, 'migrate')).toEqual({ applied: migrationsAfter(lastRelease.newest) });
     await someTraffic(traffic);
@@ -157,10 +170,59 @@ describe('from the last release', () => {
       expect(await gateway.stop()).toBe(0);
       await someTraffic(traffic);
     }
+    await reading.stop();
     await traffic.stop();
+    expect(reading.failures()).toEqual({});
     await expectExact(traffic);
     process.stdout.write(`from 0.2.0: ${traffic.completedCount()} requests, none failed\n`);
   });
+});
+
+describe('from the version before, with a million Generations', () => {
+  test('is migrated under traffic, and both versions serve next to each other', async () => {
+    const old = installRelease(beforeMeters.commit);
+    const gateways = [await serve(old), await serve(old)];
+    await insertOldGenerations(sql, 1_000_000);
+    let serving = gateways.map(({ origin }) => origin);
+    const key = await createKey(old);
+    const traffic = startTraffic(key, clientCount, () => serving);
+    const reading = startReading(key, 2, () => serving);
+    await someTraffic(traffic);
+    const slowestBefore = [traffic.slowestMs(), reading.slowestMs()];
+    const locks = watchLocks(environment.DATABASE_URL ?? '');
+    const startedAt = performance.now();
+    expect(await json<unknown>(current, 'migrate')).toEqual({
+      applied: migrationsAfter(beforeMeters.newest),
+    });
+    const seconds = (performance.now() - startedAt) / 1_000;
+    const { held, waited } = await locks.stop();
+    const slowest = [traffic.slowestMs(), reading.slowestMs()];
+    await someTraffic(traffic);
+    const next = await serve(current);
+    serving = [...serving, next.origin];
+    await someTraffic(traffic);
+    const [first] = gateways;
+    serving = serving.filter((origin) => origin !== first?.origin);
+    expect(await first?.stop()).toBe(0);
+    await someTraffic(traffic);
+    await reading.stop();
+    await traffic.stop();
+    expect(reading.failures()).toEqual({});
+    await expectExact(traffic);
+    const [{ plain, cached }] = await sql`
+        select count(*) filter (where cache_read_tokens is null)::int as plain,
+               count(*) filter (where cache_read_tokens = 4)::int as cached
+        from usage_records join accounts on accounts.id = account_id where name = 'A'`;
+    expect(plain + cached).toBe(traffic.completedCount());
+    expect([plain > 0, cached > 0]).toEqual([true, true]);
+    const round = (values: number[]) => values.map((ms) => `${ms.toFixed(0)} ms`).join(' and ');
+    process.stdout.write(
+      `a million Generations: migrated in ${seconds.toFixed(1)} s with the start of the program, ` +
+        `${traffic.completedCount()} requests (${cached} cached) and ${reading.completedCount()} readings, none failed\n` +
+        `longest lock: ${held.name} for ${held.ms.toFixed(0)} ms; longest wait for one: ${waited.name || 'none'} for ${waited.ms.toFixed(0)} ms\n` +
+        `slowest request and reading: ${round(slowestBefore)} before, ${round(slowest)} meanwhile\n`,
+    );
+  }, 900_000);
 });
 
 describe('from 0.1', () => {

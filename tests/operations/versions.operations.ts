@@ -9,14 +9,17 @@ import { type Major, startPostgres } from './support/postgres.ts';
 
 const files = [
   'tests/database/migrate.test.ts',
+  'tests/database/meters-migration.test.ts',
   'tests/ledger/ledger.test.ts',
   'tests/ledger/lane.test.ts',
   'tests/ledger/locked.test.ts',
   'tests/ledger/errors.test.ts',
+  'tests/ledger/meters.test.ts',
   'tests/audit/months.test.ts',
   'tests/audit/archive.test.ts',
   'tests/audit/repair.test.ts',
   'tests/audit/audit.test.ts',
+  'tests/audit/meters.test.ts',
   'tests/nodes/lease.test.ts',
   'tests/database/retention.test.ts',
   'tests/api/generations-list.test.ts',
