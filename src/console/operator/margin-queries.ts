@@ -82,8 +82,8 @@ function partsOf(sql: SQL, from: string, to: string, by: Dimension) {
              fresh.provider_cost as cost, fresh.unpriced_requests,
              fresh.cost * abs(fresh.unpriced_requests) as unpriced_revenue
       from accounts left join usage_progress on account_id = accounts.id
-      cross join lateral usage_by_entry(accounts.id, coalesce(entry_number, 0) + 1, entry_count) as fresh
-      where entry_count > coalesce(entry_number, 0)
+      cross join lateral usage_by_entry(accounts.id, coalesce(margin_entry_number, 0) + 1, entry_count) as fresh
+      where entry_count > coalesce(margin_entry_number, 0)
         and fresh.day between ${from}::text::date and ${to}::text::date
     ) as fresh group by 1
     union all
