@@ -17,6 +17,8 @@ export async function withoutAudits<Result>(
     if (!isMine) throw new OperatorError('An audit is running: try again when it has finished.');
     return await run(connection);
   } finally {
+    // The session, and with it the lock, may outlive its connection for a moment, in which the next command would be refused.
+    await connection`select pg_advisory_unlock_all()`.catch(() => undefined);
     // Closing would wait for a connection that is still reserved.
     await connection.release();
     await dedicated.close({ timeout: 1 });
