@@ -7,9 +7,9 @@ import type {
   Attempt,
   GenerationFacts,
   Hold,
+  ProviderUsage,
   Settlement,
   SettlementResult,
-  UnchargedUsage,
 } from '../ledger/operations.ts';
 import { type Ending, failure, settlementOf, unknownUsage } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
@@ -30,7 +30,7 @@ export class OpenGeneration {
   /** Who is called in the attempt in progress. */
   #current: PermittedCandidate | null;
   #providerPrice: Price | null;
-  #used: UnchargedUsage = unknownUsage;
+  #used: ProviderUsage = unknownUsage;
   #hold: Hold | null = null;
   #firstTokenAtMs: number | null = null;
   /** When the last attempt ended, on the clock of the process. From then on, the client waits for the database alone. */
@@ -106,7 +106,7 @@ export class OpenGeneration {
   }
 
   /** What the provider of the last attempt reported, for the case that no customer is charged for it. */
-  noteUsed(used: UnchargedUsage): void {
+  noteUsed(used: ProviderUsage): void {
     this.#used = used;
     const last = this.#attempts.at(-1);
     // It may have ended already.
