@@ -148,8 +148,7 @@ function explain(status: number): string {
   if (status === 400)
     return 'The provider rejects the query (400). Check the IDs under cost_report in the catalogue, and the days.';
   if (status === 404) return 'The provider has no report at this address (404). Check base_url.';
-  if (status === 429)
-    return 'The provider limits how often its report may be read (429). Try again later.';
+  if (status === 429) return 'The provider limits how often its report may be read (429). Try again later.';
   return `The provider answers with status ${status} instead of its report.`;
 }
 
