@@ -86,7 +86,7 @@ function genAi(summary: GenerationSummary | null): Record<string, string | numbe
     'gen_ai.request.model': summary.model,
     'gen_ai.usage.input_tokens': summary.inputTokens,
     'gen_ai.usage.output_tokens': summary.outputTokens,
-    'gen_ai.usage.cache_read.input_tokens': cached && cached.read,
+    'gen_ai.usage.cache_read.input_tokens': cached?.read ?? null,
     'gen_ai.usage.cache_creation.input_tokens': cached && cached.write + cached.writeLong,
     'gen_ai.server.time_to_first_token': summary.firstTokenMs === null ? null : summary.firstTokenMs / 1000,
   };
