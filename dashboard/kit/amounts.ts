@@ -121,6 +121,14 @@ function withSign(units: bigint, shownSize: bigint): string {
   return `${units < 0n ? '−' : ''}$${dollars}.${fraction.replace(/0+$/, '').padEnd(minDecimals, '0')}`;
 }
 
+/** Prices of tokens are for this many. */
+export const ratedTokens = 1_000_000n;
+
+/** Divides and rounds half up, as the gateway does. Neither number may be negative. */
+export function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
+  return (numerator * 2n + denominator) / (denominator * 2n);
+}
+
 /** The gateway uses the same threshold in its overview. */
 export const nearLimitPercent = 80;
 

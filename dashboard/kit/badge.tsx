@@ -72,7 +72,7 @@ export function FallbackMark() {
 
 /** Marks a charge that the gateway had to estimate. */
 export const aboutEstimates =
-  'The gateway ended this call before the provider reported its usage. Input and delivered output were estimated by counting words, which gives less than any token count.';
+  'The gateway ended this call before the provider reported its usage. Input and delivered output were estimated by counting words, which gives less than any token count. Input is charged as if all of it had been read from a cache.';
 
 export function EstimatedMark() {
   return (

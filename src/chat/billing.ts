@@ -1,6 +1,6 @@
 /** What a chat request is charged: the usage its provider reports, within the hold. Pure. */
 import type { ErrorCode } from '../errors.ts';
-import type { BilledUsage, UnchargedUsage } from '../ledger/operations.ts';
+import type { BilledUsage, ProviderUsage } from '../ledger/operations.ts';
 import { type Charge, completed, type Ending, failure } from '../ledger/settlement.ts';
 import { cachedTokensOf, inputTokensOf, type Meters, plainMeters, withInputUpTo } from '../lib/meters.ts';
 import type { Money } from '../lib/money.ts';
@@ -64,7 +64,7 @@ export function chargeOf(
 }
 
 /** What a provider reported, and what it asks for that. */
-export function usedBy(reading: Meters, providerPrice: Price | null, at: Date): UnchargedUsage {
+export function usedBy(reading: Meters, providerPrice: Price | null, at: Date): ProviderUsage {
   const usage = {
     inputTokens: inputTokensOf(reading),
     outputTokens: reading.output,
@@ -202,8 +202,8 @@ function discrepancy(
 ): Ending['loss'] {
   const isPlausible = meters === reading && (reading.output > 0 || !hasText);
   if (contradiction === null && isPlausible) return null;
-  const costs = readings.map((each) => costOfTokens(price, each, at).total - cost.total);
-  const unpaid = costs.reduce((most, each) => (each > most ? each : most), 0n);
+  const claims = readings.map((each) => costOfTokens(price, each, at).total);
+  const unpaid = claims.reduce((most, claim) => (claim > most ? claim : most), cost.total) - cost.total;
   return {
     reason: 'implausible_usage',
     amount: unpaid > 0n ? unpaid : null,

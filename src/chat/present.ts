@@ -30,7 +30,7 @@ function presentToolCall({ id, name, arguments: text }: ToolCall) {
   return { id, type: 'function', function: { name, arguments: text } };
 }
 
-/** Details are there if the provider reported any. */
+/** Details are there only where a cache or reasoning was involved. */
 function presentUsage(
   { inputTokens, outputTokens, cached }: BilledUsage,
   reasoningTokens: ReportedUsage['reasoningTokens'],

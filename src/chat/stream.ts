@@ -315,9 +315,7 @@ function endAttempt(
   status: number,
   { code, isProvoked, isEndedHere }: Outcome,
 ): void {
-  if (code !== null && !notTheProviders.has(code))
-    generation.attemptFailed(new ProviderError(code, status, null, isProvoked));
-  else if (isEndedHere || code === 'streaming_error')
-    generation.attemptCancelled(status, code ?? 'streaming_error');
-  else generation.attemptSucceeded(status);
+  if (code === null || (code === 'usage_missing' && !isEndedHere)) generation.attemptSucceeded(status);
+  else if (notTheProviders.has(code)) generation.attemptCancelled(status, code);
+  else generation.attemptFailed(new ProviderError(code, status, null, isProvoked));
 }

@@ -34,10 +34,10 @@ export const reconcileCommand: DatabaseCommand = {
     const { from, to } = readDays(words);
     const { catalog, provider } = await findProvider(config, words.text('provider') ?? '');
     const file = words.text('file');
-    const readBill = (): Promise<Bill> =>
+    const readBill = async (): Promise<Bill> =>
       file === null
-        ? fetchBillOf(provider, config.secret, from, to, new AbortController().signal)
-        : Promise.resolve().then(() => readFile(resolve(file), from, to));
+        ? await fetchBillOf(provider, config.secret, from, to, new AbortController().signal)
+        : readFile(resolve(file), from, to);
     const order = { catalog, provider, from, to, requestedBy: shellUserOf(config) };
     const { bill, days } = await reconcile(sql, order, readBill, new Date());
     return present(provider.id, bill, days);

@@ -223,8 +223,11 @@ export type OperatorGeneration = GenerationDetail & {
   reported_usage: {
     input_tokens: number;
     output_tokens: number;
-    /** By the provider's own names, if its counts contradict each other. Then the lowest reading was charged. */
-    counts: { name: string; count: number }[] | null;
+    /**
+     * By the provider's own names, if its counts contradict each other. Then the lowest reading was charged. Null for what is
+     * not a number.
+     */
+    counts: { name: string; count: number | null }[] | null;
   } | null;
 };
 

@@ -1,5 +1,6 @@
-/** Usage as comma-separated values (RFC 4180), for people who open it in a spreadsheet. */
+/** Usage as comma-separated values. */
 import { formatMoney } from '../lib/money.ts';
+import { asText, lineOf, quoted } from './csv.ts';
 import type { DayUsage } from './usage-queries.ts';
 
 export const csvHeader = lineOf([
@@ -33,23 +34,4 @@ export function csvRow(row: DayUsage): string {
     `${row.cacheWriteTokens}`,
     formatMoney(row.cacheSaved),
   ]);
-}
-
-/**
- * Where a cell starts like a formula: at the start of a name, and after any character that separates cells in some
- * locale, because quotes do not protect from a reader with another separator. Full-width forms count as well.
- */
-const formulaStart = /(?<=^|[,;|\t\r\n])(?=[\s"]*[=+\-@＝＋－＠])|^(?=[\t\r\n])/g;
-
-/** A spreadsheet evaluates what starts like a formula, and users choose names freely. An apostrophe makes it text. */
-export function asText(name: string): string {
-  return name.replaceAll(formulaStart, "'");
-}
-
-export function lineOf(cells: readonly string[]): string {
-  return `${cells.join(',')}\r\n`;
-}
-
-export function quoted(text: string): string {
-  return `"${text.replaceAll('"', '""')}"`;
 }

@@ -7,9 +7,9 @@ import type {
   Attempt,
   GenerationFacts,
   Hold,
+  ProviderUsage,
   Settlement,
   SettlementResult,
-  UnchargedUsage,
 } from '../ledger/operations.ts';
 import { type Ending, failure, settlementOf, unknownUsage } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
@@ -29,8 +29,8 @@ export class OpenGeneration {
   readonly #preferred: string;
   /** Who is called in the attempt in progress. */
   #current: PermittedCandidate | null;
-  #providerPrice: Price | null;
-  #used: UnchargedUsage = unknownUsage;
+  /** What its provider reported, for the case that no customer is charged for it. */
+  #used: ProviderUsage = unknownUsage;
   #hold: Hold | null = null;
   #firstTokenAtMs: number | null = null;
   /** When the last attempt ended, on the clock of the process. From then on, the client waits for the database alone. */
@@ -52,7 +52,6 @@ export class OpenGeneration {
     this.#preferred = preferred;
     this.#attempts = first === null ? [] : [openAttempt(1, first, facts.createdAtMs)];
     this.#current = first;
-    this.#providerPrice = first?.candidate.cost ?? null;
     this.#trace = trace;
     this.#ledger = ledger;
     this.#log = log;
@@ -66,9 +65,9 @@ export class OpenGeneration {
     return this.#attempts.at(-1)?.provider ?? this.#preferred;
   }
 
-  /** What the provider of the last attempt asks of the operator; null when the catalogue does not say. */
+  /** What the provider of the attempt in progress asks of the operator; null when the catalogue does not say. */
   get providerPrice(): Price | null {
-    return this.#providerPrice;
+    return this.#current?.candidate.cost ?? null;
   }
 
   get requestId(): string {
@@ -101,16 +100,12 @@ export class OpenGeneration {
   startAttempt(next: PermittedCandidate): void {
     this.#attempts.push(openAttempt(this.#attempts.length + 1, next, Date.now()));
     this.#current = next;
-    this.#providerPrice = next.candidate.cost;
     this.#used = unknownUsage;
   }
 
-  /** What the provider of the last attempt reported, for the case that no customer is charged for it. */
-  noteUsed(used: UnchargedUsage): void {
+  /** Before the attempt ends. */
+  noteUsed(used: ProviderUsage): void {
     this.#used = used;
-    const last = this.#attempts.at(-1);
-    // It may have ended already.
-    if (last?.uncharged) this.#attempts.splice(-1, 1, { ...last, uncharged: used });
   }
 
   attemptSucceeded(upstreamStatus: number): void {

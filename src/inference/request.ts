@@ -137,13 +137,13 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
       (candidate) => workload.call(job, candidate, generation),
     );
     const finishedAt = new Date();
-    generation.attemptSucceeded(status);
     const charge = workload.bill(job, answer, finishedAt, generation.providerPrice);
+    if (charge !== null) generation.noteUsed(charge.reported);
+    generation.attemptSucceeded(status);
     if (charge === null) {
       await generation.settle(failure('billing_consistency_error', 'usage_missing'));
       throw new ApiError('billing_consistency_error');
     }
-    generation.noteUsed(charge.reported);
     const createdSeconds = Math.floor(generation.facts.createdAtMs / 1000);
     const body = JSON.stringify(workload.present(job, answer, charge, requestId, createdSeconds));
     const stored = claim === null ? null : await claim.toStore(body, headers, null);

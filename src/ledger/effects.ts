@@ -8,9 +8,9 @@ import type {
   BilledCost,
   GenerationFacts,
   Hold,
+  ProviderUsage,
   SetAside,
   Settlement,
-  UnchargedUsage,
 } from './operations.ts';
 import {
   accountChanges,
@@ -22,7 +22,7 @@ import {
   openedRows,
   type RowOf,
   settledRows,
-  unchargedRows as unchargedRowType,
+  unchargedRows,
   versions,
   writeOffRows,
 } from './rows.ts';
@@ -89,7 +89,7 @@ export class Effects {
     this.#meter(settlement, charge);
     for (const attempt of attempts) this.#attempts.push(attemptRow(id, attempt));
     if (charge === null || attempts.length > 1)
-      this.#uncharged.push(...unchargedRows(settlement, charge !== null));
+      this.#uncharged.push(...unchargedRowsOf(settlement, charge !== null));
     if (stored !== null)
       this.#storeAnswer(
         generation,
@@ -168,7 +168,7 @@ export class Effects {
 
   /** Whoever closed it knew only that a call was in progress. */
   #noteLateUsage(settlement: Settlement): void {
-    const known = unchargedRows(settlement, false).filter(({ inputTokens }) => inputTokens !== undefined);
+    const known = unchargedRowsOf(settlement, false).filter(({ inputTokens }) => inputTokens !== undefined);
     if (known.length === 0) return;
     this.#rareWrites.push(
       (connection) => connection`
@@ -176,7 +176,7 @@ export class Effects {
         set input_tokens = known.input_tokens, cache_read_tokens = known.cache_read_tokens,
             cache_write_tokens = known.cache_write_tokens, cache_write_long_tokens = known.cache_write_long_tokens,
             output_tokens = known.output_tokens, cost = known.cost
-        from unnest(${unchargedRowType.literal(known)}::text::ledger_uncharged_row[]) as known
+        from unnest(${unchargedRows.literal(known)}::text::ledger_uncharged_row[]) as known
         where attempt.generation_id = known.generation_id and attempt.index = known.index
           and attempt.input_tokens is null`,
     );
@@ -236,7 +236,7 @@ export class Effects {
         ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
         ${isDurable}::boolean,
         ${meteredRows.literal(this.#metered)}::text::ledger_metered_row[],
-        ${unchargedRowType.literal(this.#uncharged)}::text::ledger_uncharged_row[]) as at`;
+        ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[]) as at`;
     // Sent at once, so that batches are sent in the order in which they are decided.
     const [{ at }] = await query.execute();
     return at;
@@ -295,10 +295,10 @@ function attemptRow(generationId: string, attempt: Attempt): RowOf<typeof attemp
   };
 }
 
-type UnchargedRow = RowOf<typeof unchargedRowType>;
+type UnchargedRow = RowOf<typeof unchargedRows>;
 
 /** A charge is for the last attempt: the ones before it failed. */
-function unchargedRows({ generation, attempts }: Settlement, isCharged: boolean): UnchargedRow[] {
+function unchargedRowsOf({ generation, attempts }: Settlement, isCharged: boolean): UnchargedRow[] {
   const rows: UnchargedRow[] = [];
   for (const [place, attempt] of attempts.entries()) {
     const isServed = isCharged && place === attempts.length - 1;
@@ -311,7 +311,7 @@ function unchargedRows({ generation, attempts }: Settlement, isCharged: boolean)
 function unchargedRow(
   { id, accountId, model, priceListId }: GenerationFacts,
   { index, provider, startedAtMs, completedAtMs }: Attempt,
-  { usage, cost }: UnchargedUsage,
+  { usage, cost }: ProviderUsage,
 ): UnchargedRow {
   return {
     generationId: id,

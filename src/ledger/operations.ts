@@ -14,11 +14,13 @@ export type Attempt = Readonly<{
   upstreamStatus: number | null;
   errorCode: ErrorCode | null;
   /** What the provider may bill for this call if no customer is charged for it; null if it cannot bill it. */
-  uncharged: UnchargedUsage | null;
+  uncharged: ProviderUsage | null;
 }>;
 
-/** Null where the provider reported no usage, or where it is unknown what the provider asks for it. */
-export type UnchargedUsage = Readonly<{
+/**
+ * What a provider reported of a call, and what it asks for that. `usage` is null if it reported none, `cost` if that is unknown.
+ */
+export type ProviderUsage = Readonly<{
   usage: Readonly<{ inputTokens: number; outputTokens: number; cached: CachedTokens | null }> | null;
   cost: Money | null;
 }>;

@@ -7,20 +7,20 @@ import type {
   BilledUsage,
   GenerationFacts,
   Loss,
+  ProviderUsage,
   Settlement,
-  UnchargedUsage,
 } from './operations.ts';
 
 export type Charge = Readonly<{
   usage: BilledUsage;
   cost: BilledCost;
   /** What the provider says was used, of which not everything may be charged, and what it asks for that. */
-  reported: UnchargedUsage;
+  reported: ProviderUsage;
   loss: Loss | null;
 }>;
 
 /** The provider reported nothing. */
-export const unknownUsage: UnchargedUsage = { usage: null, cost: null };
+export const unknownUsage: ProviderUsage = { usage: null, cost: null };
 
 /** How a Generation ended, before it is known whether the balance covers it. */
 export type Ending = Pick<

@@ -3,7 +3,7 @@ import { formatMoneyShort } from '../lib/money.ts';
 import { type Loss, type PricedMeter, soldBelowCost } from '../pricing/below-cost.ts';
 import type { Band } from '../pricing/cost.ts';
 import { type CacheField, cacheFields } from '../pricing/present.ts';
-import type { Price, TokenRates } from '../pricing/price.ts';
+import { chargedRates, type Price } from '../pricing/price.ts';
 import { cachePricesOf } from './cache-vendors.ts';
 import type { Catalog, Model } from './model.ts';
 
@@ -42,15 +42,12 @@ function pricedModels({ models }: Catalog): readonly PricedModel[] {
   return [...models.values()].filter((model): model is PricedModel => model.enabled && model.price !== null);
 }
 
-/** A price that one tier lacks is missing: bands have the same ones. */
+/** A price that one tier lacks is missing. */
 function missingCachePrices(price: Price): readonly CacheField[] {
   if (price.billingType !== 'token') return [];
-  const charged: readonly TokenRates[] =
-    price.form === 'tiers'
-      ? price.inputTokenTiers
-      : [price.form === 'bands' ? price.timeBands.peak : price.rates];
+  const rates = chargedRates(price);
   return cacheFields.flatMap(([name, rate]) =>
-    charged.some(({ [rate]: own }) => own === undefined) ? [name] : [],
+    rates.some(({ [rate]: own }) => own === undefined) ? [name] : [],
   );
 }
 

@@ -37,6 +37,18 @@ export type TokenPrice = Remarks &
     | Readonly<{ form: 'bands'; headline: TokenRates | null; timeBands: TimeBands }>
   );
 
+/** Every rate that can be charged: that of each tier, or of each band. */
+export function chargedRates(price: TokenPrice): readonly TokenRates[] {
+  switch (price.form) {
+    case 'flat':
+      return [price.rates];
+    case 'tiers':
+      return price.inputTokenTiers;
+    case 'bands':
+      return [price.timeBands.peak, price.timeBands.offPeak];
+  }
+}
+
 export type NonEmpty<Item> = readonly [Item, ...Item[]];
 
 /** Published next to the unit price to show what it is made of; the gateway does not charge by it. */

@@ -11,7 +11,7 @@ export type Upstream = Readonly<{
   dialect: Dialect;
   /** Whether to mark what the provider should write to its cache. Left out: no. */
   marksCache?: boolean;
-  /** The same for all turns of a conversation; left out unless the dialect has a place for it. */
+  /** The same for all turns of a conversation. It is sent only where the dialect has a place for it. */
   cacheKey?: string | null;
   requestId: string;
   /** Left out unless traces are exported. */

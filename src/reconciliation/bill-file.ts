@@ -4,7 +4,7 @@
  */
 import { parseTime } from '../lib/calendar.ts';
 import { readAmount } from './amount.ts';
-import { type Bill, BillError, type BillLine, cleanName, mergeLines } from './bill.ts';
+import { type Bill, BillError, type BillLine, cleanName, type DatedLine, linesByDay } from './bill.ts';
 
 export const maxFileBytes = 32 * 1024 * 1024;
 const maxLines = 200_000;
@@ -19,21 +19,10 @@ export function readBillFile(text: string, from: string, to: string): Bill {
   if (head === undefined) throw new BillError('The file is empty.');
   if (body.length > maxLines) throw new BillError(`The file has more than ${maxLines} lines.`);
   const places = readHead(head.cells);
-  const days = new Map<string, BillLine[]>();
-  for (const { cells, lineNumber } of body) {
-    const { day, line } = readRow(cells, places, lineNumber);
-    if (day < from || day > to) continue;
-    const lines = days.get(day);
-    if (lines === undefined) days.set(day, [line]);
-    else lines.push(line);
-  }
-  const merged = [...days].toSorted(([one], [other]) => (one < other ? -1 : 1));
-  return {
-    source: 'file',
-    days: new Map(merged.map(([day, lines]) => [day, mergeLines(lines)])),
-    refreshedAt: null,
-    notes: [],
-  };
+  const lines = body
+    .map(({ cells, lineNumber }) => readRow(cells, places, lineNumber))
+    .filter(({ day }) => day >= from && day <= to);
+  return { source: 'file', days: linesByDay(lines), refreshedAt: null, notes: [] };
 }
 
 function readHead(cells: readonly string[]): ReadonlyMap<ColumnName, number> {
@@ -50,7 +39,11 @@ function readHead(cells: readonly string[]): ReadonlyMap<ColumnName, number> {
   return places;
 }
 
-function readRow(cells: readonly string[], places: ReadonlyMap<ColumnName, number>, lineNumber: number) {
+function readRow(
+  cells: readonly string[],
+  places: ReadonlyMap<ColumnName, number>,
+  lineNumber: number,
+): DatedLine {
   const fail = (what: string) => new BillError(`Line ${lineNumber}: ${what}`);
   const cell = (name: ColumnName) => cells[places.get(name) ?? -1]?.trim() ?? '';
   if (cells.length !== places.size) throw fail(`it has ${cells.length} cells instead of ${places.size}.`);

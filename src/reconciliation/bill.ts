@@ -31,10 +31,12 @@ export type Bill = Readonly<{
   notes: readonly string[];
 }>;
 
+export type DatedLine = Readonly<{ day: string; line: BillLine }>;
+
 /** What one page of a report adds. `days` are those that it covers, whether they cost anything or not. */
 export type BillPage = Readonly<{
   days: readonly string[];
-  lines: readonly Readonly<{ day: string; line: BillLine }>[];
+  lines: readonly DatedLine[];
   next: string | null;
   refreshedAt: Date | null;
   notes: readonly string[];
@@ -62,6 +64,12 @@ export function cleanName(text: string): string {
 
 /** No provider has nearly as many models and meters. All of them are stored, and shown on one page. */
 const maxLinesPerDay = 5_000;
+
+/** The days in their order, the lines of each merged. */
+export function linesByDay(lines: readonly DatedLine[]): ReadonlyMap<string, readonly BillLine[]> {
+  const days = [...Map.groupBy(lines, ({ day }) => day)].toSorted(([one], [other]) => (one < other ? -1 : 1));
+  return new Map(days.map(([day, ofDay]) => [day, mergeLines(ofDay.map(({ line }) => line))]));
+}
 
 /** Lines of the same name and meter, such as those of several projects, as one, in the order of their names. */
 export function mergeLines(lines: readonly BillLine[]): BillLine[] {

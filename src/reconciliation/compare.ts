@@ -3,7 +3,7 @@ import { divideHalfUp, type Money, sizeOf } from '../lib/money.ts';
 import type { ReportTolerance } from '../models/model.ts';
 import { addDays } from '../usage/days.ts';
 import { type BillLine, listAmountOf, sumOf } from './bill.ts';
-import type { ComparedDay, ComparedModel } from './compared.ts';
+import { type ComparedDay, type ComparedModel, preliminaryHours } from './compared.ts';
 import { explanationsFor } from './explanations.ts';
 import type { Metered, MeteredModel, UnchargedModel } from './metered.ts';
 import { matchModel } from './model-names.ts';
@@ -30,8 +30,7 @@ export type Comparison = Readonly<{
   now: Date;
 }>;
 
-/** Providers still correct a day for this long. */
-const preliminaryMs = 72 * 60 * 60 * 1000;
+const preliminaryMs = preliminaryHours * 60 * 60 * 1000;
 const percentUnits = 100n * 10n ** 12n;
 
 export function compareDays(comparison: Comparison): ComparedDay[] {

@@ -1,6 +1,9 @@
 /** What a comparison of a bill with the metered cost found. */
 import type { Money } from '../lib/money.ts';
 
+/** For so long after its end, providers still correct a day. */
+export const preliminaryHours = 72;
+
 export type ExplanationKind =
   | 'attempts_without_usage'
   | 'without_cost'

@@ -58,7 +58,8 @@ export async function reconcileDue(services: Services, stop: AbortSignal): Promi
     if (!isAdminKeySet(provider, secret) || !(await claim(sql, provider.id))) continue;
     let isRead = false;
     try {
-      isRead = await reconcileOne(services, provider, stop);
+      await reconcileOne(services, provider, stop);
+      isRead = true;
     } catch (error) {
       if (!stop.aborted) log.warn('bill not reconciled', { provider: provider.id, ...describe(error) });
     } finally {
@@ -76,7 +77,7 @@ async function reconcileOne(
   { sql, catalog, secret, log }: Services,
   provider: Provider,
   stop: AbortSignal,
-): Promise<boolean> {
+): Promise<void> {
   const { from, to } = daysToRead(await newestBilledDay(sql, provider.id), new Date());
   const order = { catalog: catalog(), provider, from, to, requestedBy: null };
   const { days } = await reconcile(
@@ -88,7 +89,6 @@ async function reconcileOne(
   const count = days.filter(({ isWithin, isPreliminary }) => isWithin === false && !isPreliminary).length;
   if (count > 0) log.warn('the bill differs from the metered cost', { provider: provider.id, count });
   else log.info('bill reconciled', { provider: provider.id });
-  return true;
 }
 
 /** Up to yesterday: the figures of a day that is not over say nothing. */

@@ -1,7 +1,7 @@
 /** The bill of a provider, from the report that its vendor serves. */
 import { addDays, everyDay } from '../usage/days.ts';
 import { anthropicAnalytics, anthropicCostReport } from './anthropic-costs.ts';
-import { type Bill, BillError, type BillLine, type BillPage, mergeLines } from './bill.ts';
+import { type Bill, BillError, type BillPage, linesByDay } from './bill.ts';
 import { openaiCosts } from './openai-costs.ts';
 import type { Report, ReportQuery } from './report.ts';
 import { defaultLimits, type ReportLimits, readPages } from './report-client.ts';
@@ -56,19 +56,14 @@ export function billOf(
 ): Bill {
   const refreshedAt = earliest(pages.map((page) => page.refreshedAt));
   const covered = new Set(pages.flatMap(({ days }) => days));
-  const lines = new Map<string, BillLine[]>();
-  for (const { day, line } of pages.flatMap((page) => page.lines)) {
-    const ofDay = lines.get(day);
-    if (ofDay === undefined) lines.set(day, [line]);
-    else ofDay.push(line);
-  }
+  const lines = linesByDay(pages.flatMap((page) => page.lines));
   // Rows say nothing about days without cost. Those are known only from how fresh the figures are.
   const isRead = (day: string) =>
     covered.has(day) || lines.has(day) || (source === 'analytics' && isComplete(day, refreshedAt));
   const days = everyDay(from, to).filter(isRead);
   return {
     source,
-    days: new Map(days.map((day) => [day, mergeLines(lines.get(day) ?? [])])),
+    days: new Map(days.map((day) => [day, lines.get(day) ?? []])),
     refreshedAt,
     notes: pages.flatMap((page) => page.notes).slice(0, maxNotes),
   };

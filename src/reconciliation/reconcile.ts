@@ -33,6 +33,7 @@ export async function reconcile(
   const { provider, from, to } = order;
   const run = await startRun(sql, provider.id, from, to, order.requestedBy);
   try {
+    requireOwnName(order);
     await requireRecords(sql, from);
     const bill = await readBill();
     await storeBill(sql, provider.id, bill);
@@ -49,6 +50,15 @@ export async function reconcile(
   }
 }
 
+/** Records carry only the name of a provider: the bill of one would be compared with the cost of all that share it. */
+function requireOwnName({ catalog, provider: { id, name } }: ReconcileOrder): void {
+  const namesake = [...catalog.providers.values()].find((other) => other.id !== id && other.name === name);
+  if (namesake !== undefined)
+    throw new OperatorError(
+      `The providers ${id} and ${namesake.id} have the same name, so what was recorded of them cannot be told apart. Give each its own name in the catalogue.`,
+    );
+}
+
 /** Without the records of a day, its whole bill would look like a difference. */
 async function requireRecords(sql: SQL, from: string): Promise<void> {
   const [{ day }] = await sql<
@@ -62,7 +72,7 @@ async function requireRecords(sql: SQL, from: string): Promise<void> {
 async function compare(sql: SQL, { catalog, provider, from, to }: ReconcileOrder, now: Date) {
   const [first, last] = [addDays(from, -1), addDays(to, 1)];
   const bills = await readBills(sql, provider.id, first, last);
-  // Records carry the name of the provider, which customers see.
+  // Customers see the name of a provider, so records carry it instead of the ID.
   const metered = await readMetered(sql, provider.name, first, last);
   const compared = compareDays({
     days: everyDay(first, last),

@@ -146,10 +146,9 @@ function explain(status: number): string {
   if (status === 403)
     return 'The provider does not show its report to this key (403). It has to be an admin key of the organisation.';
   if (status === 400)
-    return 'The provider rejects the question (400). Check the IDs under cost_report in the catalogue, and the days.';
+    return 'The provider rejects the query (400). Check the IDs under cost_report in the catalogue, and the days.';
   if (status === 404) return 'The provider has no report at this address (404). Check base_url.';
-  if (status === 429)
-    return 'The provider limits how often its report may be read (429). It will be asked again later.';
+  if (status === 429) return 'The provider limits how often its report may be read (429). Try again later.';
   return `The provider answers with status ${status} instead of its report.`;
 }
 

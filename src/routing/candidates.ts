@@ -1,6 +1,6 @@
 /** Which providers can serve a model, and in which order they are tried. */
 import type { Catalog } from '../models/model.ts';
-import type { Price } from '../pricing/price.ts';
+import { chargedRates, type Price } from '../pricing/price.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Conversation } from './conversations.ts';
@@ -62,17 +62,9 @@ export function candidatesByModel(
 
 /** Without a price of their own, writes would be charged as other input, and most providers ask more for them. */
 function hasWritePrice(price: Price | null): boolean {
-  if (price?.billingType !== 'token') return false;
-  switch (price.form) {
-    case 'flat':
-      return price.rates.cacheWrite !== undefined;
-    case 'tiers':
-      return price.inputTokenTiers.every(({ cacheWrite }) => cacheWrite !== undefined);
-    case 'bands':
-      return (
-        price.timeBands.peak.cacheWrite !== undefined && price.timeBands.offPeak.cacheWrite !== undefined
-      );
-  }
+  return (
+    price?.billingType === 'token' && chargedRates(price).every(({ cacheWrite }) => cacheWrite !== undefined)
+  );
 }
 
 /**

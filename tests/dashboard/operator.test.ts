@@ -7,7 +7,10 @@ import {
   uuidFrom,
 } from '../../dashboard/pages/operator/accounts/account-dialogs.tsx';
 import { type CatalogModel, filterModels } from '../../dashboard/pages/operator/catalog/catalog-page.tsx';
-import { describeReported } from '../../dashboard/pages/operator/generations/generation-page.tsx';
+import {
+  describeCount,
+  describeReported,
+} from '../../dashboard/pages/operator/generations/generation-page.tsx';
 import {
   formatMarginShare,
   knownAmounts,
@@ -52,6 +55,7 @@ test('what a provider reported beyond all bounds is shown next to what was charg
   ]);
   // All counts were believed, but not what they were for.
   expect(told(10, 5)).toEqual([expect.stringContaining('written to a cache')]);
+  expect([describeCount(0), describeCount(null)]).toEqual(['0', 'not a number']);
   expect(describeReported({ usage: null, reported_usage: null })).toEqual([]);
 });
 

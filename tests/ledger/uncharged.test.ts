@@ -1,7 +1,7 @@
 /** What providers bill without a charge to a customer: recorded once, with what is known, and never beside a charge. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Attempt, Hold, Settlement, UnchargedUsage } from '../../src/ledger/operations.ts';
+import type { Attempt, Hold, ProviderUsage, Settlement } from '../../src/ledger/operations.ts';
 import { serializeAttempts, unknownUsage, withheld } from '../../src/ledger/settlement.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { findOrphans } from '../../src/nodes/dead-nodes.ts';
@@ -22,7 +22,7 @@ afterAll(async () => {
   await fixture.close();
 });
 
-const used: UnchargedUsage = {
+const used: ProviderUsage = {
   usage: { inputTokens: 900, outputTokens: 20, cached: { read: 700, write: 50, writeLong: 0 } },
   cost: 7n,
 };

@@ -201,10 +201,20 @@ describe('a difference', () => {
       ),
     );
     expect(sentences.slice(0, 3)).toEqual([
-      '1 call ended without a usage report (cancelled, timed out or failed). The provider may bill them: m.',
+      '1 call ended without a usage report (cancelled, timed out or failed) and may be billed all the same: m.',
       'The cost of 1 call is unknown: the charge is an estimate, or the catalogue did not say what the provider asks: m.',
       '1 request ran across midnight (metered cost $0.25). Together with 2026-11-02 the difference is within the tolerance.',
     ]);
+    const even = presentExplanation({
+      kind: 'across_midnight',
+      count: 0,
+      amount: 0n,
+      day: second,
+      names: [],
+    });
+    expect(describeExplanation(even)).toBe(
+      'Together with 2026-11-02 the difference is within the tolerance.',
+    );
     for (const sentence of sentences) expect(sentence).toMatch(/^[A-Z0-9$].*\.$/);
   });
 });

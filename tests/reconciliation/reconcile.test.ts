@@ -9,6 +9,7 @@ import { parseCatalog } from '../../src/models/catalog.ts';
 import type { Catalog } from '../../src/models/model.ts';
 import { reconcileDue } from '../../src/reconciliation/daily.ts';
 import { servedQuery, unchargedQuery } from '../../src/reconciliation/metered.ts';
+import { reconcile as reconcileOrder } from '../../src/reconciliation/reconcile.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { bill } from '../support/billed-usage.ts';
 import { dumpOf } from '../support/chat-fixture.ts';
@@ -296,6 +297,31 @@ test('days whose records were archived cannot be compared, and do not look like 
   await sql`delete from ledger_archives`;
   expect(refused).toContain(`before ${older} were archived`);
   expect(days).toHaveLength(2);
+});
+
+test('providers of one name are not compared, because their records cannot be told apart', async () => {
+  const acme = catalog.providers.get('acme');
+  if (acme === undefined) throw new Error('acme is missing.');
+  const providers = new Map([...catalog.providers, ['acme-2', { ...acme, id: 'acme-2' }]]);
+  const order = {
+    catalog: { ...catalog, providers },
+    provider: acme,
+    from: old,
+    to: old,
+    requestedBy: 'test',
+  };
+  let isRead = false;
+  const refused = await reconcileOrder(
+    database.sql,
+    order,
+    async () => {
+      isRead = true;
+      return { source: 'file', days: new Map(), refreshedAt: null, notes: [] };
+    },
+    new Date(),
+  ).then(String, String);
+  expect(refused).toContain('acme and acme-2 have the same name');
+  expect(isRead).toBe(false);
 });
 
 describe('by itself', () => {

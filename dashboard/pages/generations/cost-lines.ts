@@ -1,6 +1,6 @@
 /** What a request cost, line by line: a count × its price = a cost. The lines add up to the input, the output and the total. */
 import type { GenerationDetail, MeteredCost } from '../../../src/console/contract.ts';
-import { amountOf, scaleDigits, unitsOf } from '../../kit/amounts.ts';
+import { amountOf, divideHalfUp, ratedTokens, scaleDigits, unitsOf } from '../../kit/amounts.ts';
 import { formatCount } from '../../kit/format-figures.ts';
 
 export type CostLine = Readonly<{
@@ -72,8 +72,6 @@ function imageLine({ units }: NonNullable<Billed['usage']>, cost: Billed['cost']
   };
 }
 
-const ratedTokens = 1_000_000n;
-
 /**
  * The shortest price per 1M tokens at which this many cost exactly this much, rounded half up as the gateway does. A price
  * with up to six decimals is always found again, because a single token at another such price would cost something else.
@@ -90,8 +88,4 @@ export function priceBehind(tokens: number, cost: string): string | null {
     if (divideHalfUp(count * price, ratedTokens) === units) return amountOf(price);
   }
   return null;
-}
-
-function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
-  return (numerator * 2n + denominator) / (denominator * 2n);
 }

@@ -1,5 +1,5 @@
 /** Prices as the model list shows them, and the exact cost of a use. Amounts are bigints in units of 1e-12 USD. */
-import { amountOf, scaleDigits, unitsOf } from '../../kit/amounts.ts';
+import { amountOf, divideHalfUp, ratedTokens, scaleDigits, unitsOf } from '../../kit/amounts.ts';
 import { formatCountShort } from '../../kit/format-figures.ts';
 import type { Pricing } from './models.ts';
 
@@ -19,8 +19,6 @@ export type CachedTokens = Readonly<Record<CacheMeter, number>>;
 
 type CacheRates = Readonly<{ [Meter in CacheMeter]?: number }>;
 type Rates = Readonly<{ input: number; output: number }> & CacheRates;
-
-const ratedTokens = 1_000_000n;
 
 /** Catalogue prices have at most 12 decimals. Up to 15 significant digits, a number prints as it was written. */
 export function priceUnitsOf(price: number): bigint {
@@ -96,10 +94,6 @@ export function bandAt(bands: TimeBands, band: Band, now: Date): 'peak' | 'off_p
   // `HH:MM` strings sort like the times they name. The off-peak hours may span midnight.
   const isOffPeak = start < end ? start <= time && time < end : start <= time || time < end;
   return isOffPeak ? 'off_peak' : 'peak';
-}
-
-function divideHalfUp(numerator: bigint, denominator: bigint): bigint {
-  return (numerator * 2n + denominator) / (denominator * 2n);
 }
 
 /** Amounts are decimal strings. If there is only one price, it is `input`. */

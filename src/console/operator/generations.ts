@@ -31,7 +31,7 @@ type AnyGeneration = DetailedGeneration &
     account_name: string;
     reported_input_tokens: bigint | null;
     reported_output_tokens: bigint | null;
-    reported: Readonly<Record<string, number>> | null;
+    reported: Readonly<Record<string, number | null>> | null;
   }>;
 
 function presentAny(generation: AnyGeneration): OperatorGeneration {

@@ -4,10 +4,10 @@ import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, readQuery } from '../../http/query.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { dayOf } from '../../usage/days.ts';
+import { asText, lineOf, quoted } from '../csv.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { MarginFigures, Margins } from '../operator-contract.ts';
 import { type DayRange, parseRange } from '../usage.ts';
-import { asText, lineOf, quoted } from '../usage-csv.ts';
 import {
   type Dimension,
   dimensions,

@@ -4,6 +4,7 @@ import { invalidQuery, readQuery } from '../../http/query.ts';
 import { parseTime } from '../../lib/calendar.ts';
 import type { Provider } from '../../models/model.ts';
 import type { Secret } from '../../models/provider-key.ts';
+import { preliminaryHours } from '../../reconciliation/compared.ts';
 import { isAdminKeySet } from '../../reconciliation/reconcile.ts';
 import type { PresentedExplanation, PresentedModel } from '../../reconciliation/store.ts';
 import { describeExplanation } from '../../reconciliation/words.ts';
@@ -21,8 +22,6 @@ import type {
 type ReconciliationServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog; secret: Secret }>;
 
 const shownDays = 31;
-/** How long providers still correct a day: the 72 hours of the comparison. */
-const preliminaryDays = 3;
 const maxRows = 2_000;
 const maxVersions = 50;
 
@@ -66,7 +65,8 @@ export async function findDays(sql: SQL, operatorId: string): Promise<DayRow[]> 
     select reconciled.* from users left join lateral (
       select days.provider, days.day::text as day, days.charged, days.metered, days.uncharged, days.billed,
              days.difference, days.tolerance, days.is_within, days.compared_at,
-             days.is_preliminary and (now() < (days.day + 1 + ${preliminaryDays}::int)::timestamp at time zone 'UTC'
+             days.is_preliminary and (
+               now() < (days.day + 1)::timestamp at time zone 'UTC' + make_interval(hours => ${preliminaryHours}::int)
                or coalesce(newest.refreshed_at < (days.day + 1)::timestamp at time zone 'UTC', false)) as is_preliminary,
              case when newest.version > 1 then newest.first_read_at end as changed_at, earlier.billed as before
       from reconciled_days as days

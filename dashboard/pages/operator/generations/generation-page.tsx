@@ -62,11 +62,16 @@ function ReportedCounts({ counts }: Readonly<{ counts: readonly ReportedCount[] 
     <ul className="my-1.5 flex flex-wrap gap-x-4 gap-y-1">
       {counts.map(({ name, count }) => (
         <li key={name} className="figures">
-          <code className="font-mono text-[0.8125rem]">{name}</code>: {formatCount(count)}
+          <code className="font-mono text-[0.8125rem]">{name}</code>: {describeCount(count)}
         </li>
       ))}
     </ul>
   );
+}
+
+/** Zero would claim that the provider had counted. */
+export function describeCount(count: number | null): string {
+  return count === null ? 'not a number' : formatCount(count);
 }
 
 type ReportedCount = NonNullable<NonNullable<OperatorGeneration['reported_usage']>['counts']>[number];
@@ -96,7 +101,7 @@ export function describeReported({
   if (output === 0) sentences.push('The provider reported no output tokens, but it delivered text.');
   if (sentences.length === 0)
     sentences.push(
-      'The provider reported input written to a cache, which this request cannot have caused. It was charged like other input.',
+      'The provider reported input written to a cache in a way that this request cannot have caused. It was charged as what the request can cause.',
     );
   return sentences;
 }
