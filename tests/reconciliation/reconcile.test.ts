@@ -175,6 +175,39 @@ describe('a bill from the report of costs', () => {
     expect(text).not.toContain(adminKey);
   });
 
+  test('may name anything: what the database cannot store is left out, and nothing is stored at full length', async () => {
+    const at = addDays(today, -60);
+    const whole = `${'x'.repeat(199)}\u{1F600}`;
+    const odd = ['\u0000', '\ud800', 'nul\u0000 and half\udc00', whole, '"quoted", {and} \\backslash'];
+    const results = odd.map((text) => ({
+      amount: { value: '1', currency: 'usd' },
+      line_item: `${text}, ${text}`,
+      quantity: text.repeat(1_000),
+    }));
+    const nothing = odd.map((text) => ({ amount: null, line_item: text }));
+    const openaiPage = { data: [{ start_time: Date.parse(at) / 1000, results: [...results, ...nothing] }] };
+    server.behave({ first: [() => Response.json({ ...openaiPage, has_more: false })] });
+    const { days } = await reconcile('acme', at, at);
+    expect(days[0]).toMatchObject({ billed: '5.000000000000' });
+    const rows = odd.map((text) => ({
+      starting_at: `${at}T00:00:00Z`,
+      group: { model: text, cost_type: 'tokens', token_type: text.repeat(1_000) },
+      cost: { amount: '100', currency: 'USD' },
+    }));
+    server.behave({ first: [() => Response.json({ data: rows, has_more: false })] });
+    expect((await reconcile('ant', at, at)).days[0]).toMatchObject({ billed: '5.000000000000' });
+    server.behave({});
+    const file = join(temporaryFolder(), 'bill.csv');
+    writeFileSync(file, `day,model,amount\n${at},${whole},1\n`);
+    expect((await reconcile('plain', at, at, '--file', file)).days[0]).toMatchObject({
+      billed: '1.000000000000',
+    });
+    const [{ longest }] = await database.sql`
+      select max(length(line::text)) as longest from bill_versions cross join jsonb_array_elements(lines) as line
+      where day = ${at}::text::date`;
+    expect(longest).toBeLessThan(1_000);
+  });
+
   test('that changes later is kept in both versions, and one that does not is not stored again', async () => {
     await reconcile('acme', old, old);
     expect(await versionsOf('acme', old)).toHaveLength(1);
