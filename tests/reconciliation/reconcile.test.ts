@@ -314,6 +314,8 @@ test.each([
   [['--provider', 'acme', '--from', old, '--to', older], 'must not be after'],
   [['--provider', 'acme', '--from', old, '--to', addDays(today, 2)], 'in the future'],
   [['--provider', 'acme', '--from', '2020-01-01', '--to', old], 'At most 366 days'],
+  [['--provider', 'acme', '--from', '0000-01-01', '--to', '0000-01-02'], '--from must be a day'],
+  [['--provider', 'acme', '--from', '0001-01-01', '--to', '0001-01-02'], '--from must be a day'],
   [['--provider', 'acme', '--from', old, '--to', old, '--file', '/nowhere.csv'], '/nowhere.csv'],
 ])('reconcile %p says what is wrong', async (words, message) => {
   expect(await runCommand(['reconcile', ...words], environment).then(String, String)).toContain(message);

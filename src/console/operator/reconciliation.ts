@@ -46,8 +46,10 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
       GET: async (request, { params, signedIn }) => {
         readQuery(request.url, []);
         const { provider = '', day = '' } = params;
-        if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || parseTime(day) === null)
+        // There is no year 0, and the database takes no NUL.
+        if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || day < '0001' || parseTime(day) === null)
           throw invalidQuery('day', 'a day such as 2027-01-31');
+        if (provider.includes('\0')) return Response.json({ data: null });
         const data = await findDetail(sql, signedIn.userId, provider, day);
         return Response.json({ data } satisfies { data: Unsent<ReconciledDetail> | null });
       },
