@@ -517,6 +517,21 @@ describe('a report that cannot be true is read in every way it can be', () => {
     expect(reading(readOpenaiUsage(cached))).toEqual([[0, 1, 0, 0, 1]]);
   });
 
+  test.each([
+    ['openai', { prompt_tokens: 9, completion_tokens: 1 }, 'prompt_tokens_details'],
+    ['openai', { prompt_tokens: 9, completion_tokens: 1 }, 'completion_tokens_details'],
+    ['anthropic', { input_tokens: 9, output_tokens: 1 }, 'cache_creation'],
+    ['anthropic', { input_tokens: 9, output_tokens: 1 }, 'output_tokens_details'],
+  ] as const)('details that are none are a contradiction: %s, %o, %s', (format, plain, name) => {
+    for (const value of [5, 'many', true, [5]]) {
+      const report = readers[format]({ ...plain, [name]: value });
+      expect(reading(report)).toEqual([[9, 0, 0, 0, 1]]);
+      expect(report?.contradiction).toMatchObject({ [name]: value === 5 ? 5 : null });
+    }
+    for (const value of [null, {}])
+      expect(readers[format]({ ...plain, [name]: value })?.contradiction).toBeNull();
+  });
+
   test('what can be worked out is no contradiction', () => {
     const plain = { prompt_tokens: 100, completion_tokens: 5 };
     expect(readOpenaiUsage({ ...plain, prompt_cache_miss_tokens: 40 })).toMatchObject({
