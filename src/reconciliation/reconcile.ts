@@ -34,7 +34,8 @@ export async function reconcile(
   const run = await startRun(sql, provider.id, from, to, order.requestedBy);
   try {
     await requireRecords(sql, from);
-    const bill = await readBill();
+    const read = await readBill();
+    const bill = { ...read, notes: [...namesakeNotes(order), ...read.notes] };
     await storeBill(sql, provider.id, bill);
     const days = await compare(sql, order, now);
     await storeComparison(sql, provider.id, days);
@@ -47,6 +48,16 @@ export async function reconcile(
     await finishRun(sql, run, { error: message }).catch(() => undefined);
     throw error;
   }
+}
+
+/** They may share one bill, or not: only the operator knows. */
+function namesakeNotes({ catalog, provider: { id, name } }: ReconcileOrder): string[] {
+  return [...catalog.providers.values()]
+    .filter((other) => other.name === name && other.id !== id)
+    .map(
+      (other) =>
+        `${other.id} is named ${name} as well, and records have only the name: what it costs is part of the metered cost.`,
+    );
 }
 
 /** Without the records of a day, its whole bill would look like a difference. */

@@ -321,6 +321,26 @@ test.each([
   expect(await runCommand(['reconcile', ...words], environment).then(String, String)).toContain(message);
 });
 
+test('a comparison with the cost of two providers, because they have one name, says so', async () => {
+  const twins = writeCatalog(`
+price_version: "1"
+providers:
+  east: { name: Twin, adapter: openai, base_url: ${server.url}/v1, admin_key_env: ACME_ADMIN }
+  west: { name: Twin, adapter: openai, base_url: ${server.url}/v1 }
+  other: { adapter: openai, base_url: ${server.url}/v1, admin_key_env: ACME_ADMIN }
+models: {}
+`);
+  const words = ['--from', old, '--to', old];
+  const run = (provider: string) =>
+    outcomeOf(['reconcile', '--provider', provider, ...words], { ...environment, TOLLGATE_CATALOG: twins });
+  expect((await run('east')).warnings).toEqual([
+    'west is named Twin as well, and records have only the name: what it costs is part of the metered cost.',
+  ]);
+  expect((await run('other')).warnings).toEqual([]);
+  const runs = await database.sql`select notes from reconciliation_runs where provider = 'east'`;
+  expect(runs[0].notes).toHaveLength(1);
+});
+
 test('days whose records were archived cannot be compared, and do not look like a difference', async () => {
   const { sql } = database;
   await sql`
