@@ -134,6 +134,20 @@ describe('in a stream that reports it more than once', () => {
     expect(last(format, [...growing, ...growing])).toEqual(expected);
     expect(last(format, [...grown(7, 900)[format], ...grown(2, 900)[format]])).toEqual(expected);
   });
+
+  test('one that repeats the totals without their details does not take these back', () => {
+    const [first] = grown(3, 900).openai;
+    const bare = { prompt_tokens: 1_000, completion_tokens: 7, total_tokens: 1_007 };
+    const expected = reported(0, 0, { readings: [metersOf([100, 900, 0, 0, 7])] });
+    // Groq has two places for it.
+    for (const again of [
+      { choices: [], usage: bare },
+      { choices: [], x_groq: { usage: bare } },
+    ])
+      expect(last('openai', [first as Fields, again])).toEqual(expected);
+    const more = { choices: [], usage: { ...bare, prompt_tokens: 1_001, total_tokens: 1_008 } };
+    expect(last('openai', [first as Fields, more])).toEqual(reported(1_001, 7));
+  });
 });
 
 const count = fc.integer({ min: 0, max: 2 ** 45 });
