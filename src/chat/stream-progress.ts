@@ -87,7 +87,7 @@ export class StreamProgress {
         this.isFinished = true;
         return this.#chunks.finish(event.reason);
       case 'usage':
-        this.usage = latest(this.usage, event.usage);
+        this.usage = latestUsage(this.usage, event.usage);
         return '';
       case 'failure':
         // A complete answer stays complete, whatever comes after it.
@@ -131,7 +131,7 @@ export class StreamProgress {
  * Counts cover the whole answer so far, so a later, smaller one cannot be right. The input of a report is taken as a
  * whole: its counts belong together. One that repeats their sum but says nothing of a cache takes nothing back.
  */
-function latest(known: ReportedUsage | null, reported: ReportedUsage): ReportedUsage {
+export function latestUsage(known: ReportedUsage | null, reported: ReportedUsage): ReportedUsage {
   if (known === null) return reported;
   const [before] = known.readings;
   const [now] = reported.readings;
