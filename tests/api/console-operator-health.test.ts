@@ -580,6 +580,13 @@ test.each([
   expect([response.status, body.data ?? null]).toEqual([status, null]);
 });
 
+test('a reconciled day that cannot exist is nothing for others either', async () => {
+  for (const path of ['main/2026-11-01', '%00/2026-11-01']) {
+    const response = await fixture.people.owner.send('GET', `${root}/reconciliation/${path}`);
+    expect([path, response.status]).toEqual([path, 403]);
+  }
+});
+
 test.each([
   'from=0000-01-01&to=0000-01-02',
   'from=0001-01-01&to=9999-12-31',
