@@ -1,6 +1,6 @@
 /** Follows a stream from the provider and decides what the client gets of it. It has state, but does no I/O. */
 import type { ErrorCode } from '../errors.ts';
-import { inputTokensOf, type Meters } from '../lib/meters.ts';
+import { cachedTokensOf, inputTokensOf, type Meters } from '../lib/meters.ts';
 import type { ChatEvent, ReportedUsage } from '../providers/chat.ts';
 import { DepthMeter } from '../providers/tool-arguments.ts';
 import { beyondLimit, ProviderError } from '../providers/upstream.ts';
@@ -87,7 +87,7 @@ export class StreamProgress {
         this.isFinished = true;
         return this.#chunks.finish(event.reason);
       case 'usage':
-        this.usage = latest(this.usage, event.usage);
+        this.usage = latestUsage(this.usage, event.usage);
         return '';
       case 'failure':
         // A complete answer stays complete, whatever comes after it.
@@ -129,13 +129,14 @@ export class StreamProgress {
 
 /**
  * Counts cover the whole answer so far, so a later, smaller one cannot be right. The input of a report is taken as a
- * whole: its counts belong together.
+ * whole: its counts belong together. One that repeats their sum but says nothing of a cache takes nothing back.
  */
-function latest(known: ReportedUsage | null, reported: ReportedUsage): ReportedUsage {
+export function latestUsage(known: ReportedUsage | null, reported: ReportedUsage): ReportedUsage {
   if (known === null) return reported;
   const [before] = known.readings;
   const [now] = reported.readings;
-  const hasMoreInput = inputTokensOf(now) >= inputTokensOf(before);
+  const isBare = cachedTokensOf(now) === null && cachedTokensOf(before) !== null;
+  const hasMoreInput = inputTokensOf(now) >= inputTokensOf(before) + (isBare ? 1 : 0);
   const hasMoreOutput = now.output >= before.output;
   if (hasMoreInput === hasMoreOutput) return hasMoreInput ? reported : known;
   return hasMoreInput ? combined(reported, known) : combined(known, reported);

@@ -11,7 +11,7 @@ import type { ReadOn, ReadOnStreams } from '../inference/read-on-streams.ts';
 import type { Run, StreamServices } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
 import { Deadlines } from '../lib/deadlines.ts';
-import type { ChatEvent } from '../providers/chat.ts';
+import type { ChatEvent, ReportedUsage } from '../providers/chat.ts';
 import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
 import { EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
@@ -25,7 +25,7 @@ import {
 } from './billing.ts';
 import type { ChatRequest } from './parse.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
-import { isUsable, StreamProgress } from './stream-progress.ts';
+import { isUsable, latestUsage, StreamProgress } from './stream-progress.ts';
 
 /** An accepted chat request: what to ask a provider for, and how to bill it. */
 export type ChatJob = Readonly<{ chat: ChatRequest; bill: ChatBill }>;
@@ -146,11 +146,12 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
     job.chat.call,
     upstreamOf(candidate, generation, job.bill.bounds.outputTokens),
   );
-  // Events before the first usable one, such as early usage, still count.
-  const first: ChatEvent[] = [];
+  // Usage before the first usable event still counts. Only what it comes to is kept: there may be any amount of it.
+  let early: ReportedUsage | null = null;
   try {
     for (;;) {
       const next = await stream.next();
+      const first: ChatEvent[] = early === null ? [] : [{ type: 'usage', usage: early }];
       first.push(...(next ?? []));
       const decisive = next?.find((event) => event.type !== 'usage');
       if (next === null || decisive?.type === 'end' || decisive?.type === 'failure') {
@@ -163,6 +164,7 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
         generation.noteFirstToken();
         return { stream, first };
       }
+      for (const event of first) if (event.type === 'usage') early = latestUsage(early, event.usage);
     }
   } catch (error) {
     stream.close();

@@ -19,6 +19,8 @@ import { type DatabaseCommand, formatTable, type Outcome } from './command.ts';
 import { shellUserOf } from './shell-user.ts';
 
 const maxDays = 366;
+/** No record is older, and the database knows no year 0. */
+const firstDay = '2000-01-01';
 
 export const reconcileCommand: DatabaseCommand = {
   name: 'reconcile',
@@ -47,7 +49,7 @@ export const reconcileCommand: DatabaseCommand = {
 function readDays(words: Arguments): Readonly<{ from: string; to: string }> {
   const read = (name: string) => {
     const text = words.text(name) ?? '';
-    if (!/^\d{4}-\d{2}-\d{2}$/.test(text))
+    if (!/^\d{4}-\d{2}-\d{2}$/.test(text) || text < firstDay)
       throw new UsageError(`--${name} must be a day such as 2027-01-31, but is "${text}".`);
     return dayOf(readTime(text, `--${name}`));
   };

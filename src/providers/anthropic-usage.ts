@@ -1,7 +1,7 @@
 /** Usage in Anthropic's format. */
 import type { ReportedUsage } from './chat.ts';
 import { UsageReport } from './usage-report.ts';
-import { type Fields, isCount, isObject, objectAt } from './wire.ts';
+import { type Fields, isCount, isObject } from './wire.ts';
 
 /** Tokens read from or written to a cache are not part of input_tokens; thinking is part of output_tokens. */
 export function readAnthropicUsage(usage: Fields | null): ReportedUsage | null {
@@ -10,11 +10,11 @@ export function readAnthropicUsage(usage: Fields | null): ReportedUsage | null {
   const freshInput = report.optional(usage, 'input_tokens') ?? 0;
   const output = report.optional(usage, 'output_tokens') ?? 0;
   const read = report.optional(usage, 'cache_read_input_tokens');
-  const details = objectAt(usage, 'output_tokens_details');
+  const details = report.details(usage, 'output_tokens_details');
   const thinking = report.optional(details, 'output_tokens_details.thinking_tokens');
   if (thinking !== null && thinking > output) report.contradict();
   const written = report.optional(usage, 'cache_creation_input_tokens');
-  const byTime = objectAt(usage, 'cache_creation');
+  const byTime = report.details(usage, 'cache_creation');
   const short = report.optional(byTime, 'cache_creation.ephemeral_5m_input_tokens');
   const long = report.optional(byTime, 'cache_creation.ephemeral_1h_input_tokens');
   const inputs = report.writes(written, short, long).map(({ write, writeLong }) => ({

@@ -2,7 +2,7 @@
 import type { CachedTokens, Meters } from '../lib/meters.ts';
 import type { ReportedUsage } from './chat.ts';
 import { UsageReport } from './usage-report.ts';
-import { type Fields, isCount, objectAt } from './wire.ts';
+import { type Fields, isCount } from './wire.ts';
 
 /** All of the prompt's tokens are in prompt_tokens, whether a cache was involved or not. */
 export function readOpenaiUsage(usage: Fields | null): ReportedUsage | null {
@@ -10,7 +10,7 @@ export function readOpenaiUsage(usage: Fields | null): ReportedUsage | null {
   const report = new UsageReport();
   const input = report.optional(usage, 'prompt_tokens') ?? 0;
   const output = report.optional(usage, 'completion_tokens') ?? 0;
-  const details = objectAt(usage, 'completion_tokens_details');
+  const details = report.details(usage, 'completion_tokens_details');
   const reasoning = report.optional(details, 'completion_tokens_details.reasoning_tokens');
   const total = report.optional(usage, 'total_tokens');
   // Reasoning is part of completion_tokens, except with xAI. The total tells which it is, so that each token counts once.
@@ -21,7 +21,7 @@ export function readOpenaiUsage(usage: Fields | null): ReportedUsage | null {
 }
 
 function readInputs(report: UsageReport, usage: Fields, input: number): readonly Meters[] {
-  const details = objectAt(usage, 'prompt_tokens_details');
+  const details = report.details(usage, 'prompt_tokens_details');
   const reads = report.anyOf(
     [details, 'prompt_tokens_details.cached_tokens'],
     // DeepSeek.
@@ -46,7 +46,7 @@ function readInputs(report: UsageReport, usage: Fields, input: number): readonly
 
 function readWrites(report: UsageReport, details: Fields | null): readonly Omit<CachedTokens, 'read'>[] {
   const path = 'prompt_tokens_details';
-  const byTime = objectAt(details, 'cache_write_tokens_details');
+  const byTime = report.details(details, `${path}.cache_write_tokens_details`);
   const short = report.optional(byTime, `${path}.cache_write_tokens_details.ttl_30m_tokens`);
   const long = report.optional(byTime, `${path}.cache_write_tokens_details.ttl_12h_tokens`);
   const totals = report.anyOf(

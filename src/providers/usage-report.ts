@@ -4,7 +4,7 @@
  */
 import { type CachedTokens, inputTokensOf, type Meters, withInputUpTo } from '../lib/meters.ts';
 import type { ReportedCounts, ReportedUsage } from './chat.ts';
-import { type Fields, isCount } from './wire.ts';
+import { type Fields, isCount, isObject } from './wire.ts';
 
 export class UsageReport {
   readonly #counts: Record<string, number | null> = {};
@@ -15,12 +15,25 @@ export class UsageReport {
    * there and is no count, such as -1, is a contradiction in itself, and is taken for missing.
    */
   optional(fields: Fields | null, path: string): number | null {
-    const value = fields?.[path.slice(path.lastIndexOf('.') + 1)] ?? null;
+    const value = fields?.[nameIn(path)] ?? null;
     if (value === null) return null;
-    this.#counts[path] = Number.isFinite(value) ? (value as number) : null;
+    this.#keep(path, value);
     if (isCount(value)) return value;
     this.#isContradictory = true;
     return null;
+  }
+
+  /** An object with more counts, which may be missing. What is there and is no object may have been any of them. */
+  details(fields: Fields | null, path: string): Fields | null {
+    const value = fields?.[nameIn(path)] ?? null;
+    if (value === null || isObject(value)) return value;
+    this.#keep(path, value);
+    this.#isContradictory = true;
+    return null;
+  }
+
+  #keep(path: string, value: unknown): void {
+    this.#counts[path] = Number.isFinite(value) ? (value as number) : null;
   }
 
   /** One count under several names, of which each vendor has its own: usually one value, or none. */
@@ -77,6 +90,10 @@ export class UsageReport {
     const contradiction: ReportedCounts | null = this.#isContradictory ? this.#counts : null;
     return { readings: [first, ...others], contradiction, reasoningTokens };
   }
+}
+
+function nameIn(path: string): string {
+  return path.slice(path.lastIndexOf('.') + 1);
 }
 
 type Written = Omit<CachedTokens, 'read'>;

@@ -5,7 +5,7 @@
 import { parseTime } from '../lib/calendar.ts';
 import { type Fields, isObject, objectAt } from '../providers/wire.ts';
 import { addDays } from '../usage/days.ts';
-import { type BillLine, type BillPage, cleanName } from './bill.ts';
+import { type BillLine, type BillPage, cleanName, cleanText } from './bill.ts';
 import type { Report } from './report.ts';
 import { amountAt, dayAt, listAt, nextPage, requireDollars, textAt, unreadable } from './report-fields.ts';
 
@@ -116,7 +116,7 @@ function nameOf(fields: Fields, description: string | null): Pick<BillLine, 'nam
   const model = textAt(fields, 'model');
   const costType = textAt(fields, 'cost_type') ?? 'tokens';
   if (model !== null && costType === 'tokens')
-    return { name: cleanName(model), isModel: true, meter: textAt(fields, 'token_type') };
+    return { name: cleanName(model), isModel: true, meter: cleanText(textAt(fields, 'token_type')) };
   const name = costType === 'tokens' ? (description ?? costType) : costType;
   return { name: cleanName(name), isModel: false, meter: null };
 }

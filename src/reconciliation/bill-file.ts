@@ -4,7 +4,15 @@
  */
 import { parseTime } from '../lib/calendar.ts';
 import { readAmount } from './amount.ts';
-import { type Bill, BillError, type BillLine, cleanName, type DatedLine, linesByDay } from './bill.ts';
+import {
+  type Bill,
+  BillError,
+  type BillLine,
+  cleanName,
+  cleanText,
+  type DatedLine,
+  linesByDay,
+} from './bill.ts';
 
 export const maxFileBytes = 32 * 1024 * 1024;
 const maxLines = 200_000;
@@ -59,10 +67,10 @@ function readRow(
   const line: BillLine = {
     name: model === '' ? 'not by model' : cleanName(model),
     isModel: model !== '',
-    meter: cell('meter') === '' ? null : cleanName(cell('meter')),
+    meter: cleanText(cell('meter')),
     amount,
     listAmount: null,
-    quantity: cell('quantity') === '' ? null : cleanName(cell('quantity')),
+    quantity: cleanText(cell('quantity')),
   };
   return { day, line };
 }

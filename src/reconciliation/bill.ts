@@ -55,11 +55,22 @@ export class BillError extends OperatorError {
 }
 
 const maxNameLength = 200;
+/** Of a text that may have megabytes. */
+const maxReadLength = 1_000;
 
-/** A name from a bill, short enough to store and without what would move a cursor. */
+/** A name from a bill, short enough to store, without what would move a cursor, and without halves of characters. */
 export function cleanName(text: string): string {
-  const name = text.replace(/[\p{Cc}\p{Cf}]/gu, ' ').trim();
-  return name.slice(0, maxNameLength) || 'unnamed';
+  return cleanText(text) ?? 'unnamed';
+}
+
+/** The same for what may be left out. */
+export function cleanText(text: string | null): string | null {
+  const clean = (text ?? '')
+    .slice(0, maxReadLength)
+    .replace(/[\p{Cc}\p{Cf}]/gu, ' ')
+    .trim();
+  // The database takes no half of a character, and this may cut one in two.
+  return clean.slice(0, maxNameLength).toWellFormed() || null;
 }
 
 /** No provider has nearly as many models and meters. All of them are stored, and shown on one page. */

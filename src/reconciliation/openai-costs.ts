@@ -1,7 +1,7 @@
 /** OpenAI's report of costs: buckets of one day, amounts in dollars, and models only within the text of a line item. */
 import { isObject, objectAt } from '../providers/wire.ts';
 import { addDays } from '../usage/days.ts';
-import { type BillLine, type BillPage, cleanName } from './bill.ts';
+import { type BillLine, type BillPage, cleanName, cleanText } from './bill.ts';
 import type { Report, ReportQuery } from './report.ts';
 import { amountAt, dayAt, listAt, nextPage, requireDollars, textAt, unreadable } from './report-fields.ts';
 
@@ -55,13 +55,14 @@ function readResult(result: unknown, day: string, notes: string[]): BillLine {
   if (!isObject(result)) throw unreadable('a result is not an object');
   const name = cleanName(textAt(result, 'line_item') ?? '');
   const amount = objectAt(result, 'amount');
+  if (amount === null && (result.amount ?? null) !== null) throw unreadable('"amount" is not an amount');
   if (amount === null) notes.push(`${day}: "${name}" has no amount, which counts as zero.`);
   else requireDollars(amount.currency);
   return {
     ...readLineItem(name),
     amount: amount === null ? 0n : amountAt(amount, 'value', 'dollars'),
     listAmount: null,
-    quantity: textAt(result, 'quantity'),
+    quantity: cleanText(textAt(result, 'quantity')),
   };
 }
 

@@ -33,9 +33,9 @@ export async function reconcile(
   const { provider, from, to } = order;
   const run = await startRun(sql, provider.id, from, to, order.requestedBy);
   try {
-    requireOwnName(order);
     await requireRecords(sql, from);
-    const bill = await readBill();
+    const read = await readBill();
+    const bill = { ...read, notes: [...namesakeNotes(order), ...read.notes] };
     await storeBill(sql, provider.id, bill);
     const days = await compare(sql, order, now);
     await storeComparison(sql, provider.id, days);
@@ -50,12 +50,13 @@ export async function reconcile(
   }
 }
 
-/** Records carry only the name of a provider: the bill of one would be compared with the cost of all that share it. */
-function requireOwnName({ catalog, provider: { id, name } }: ReconcileOrder): void {
-  const namesake = [...catalog.providers.values()].find((other) => other.id !== id && other.name === name);
-  if (namesake !== undefined)
-    throw new OperatorError(
-      `The providers ${id} and ${namesake.id} have the same name, so what was recorded of them cannot be told apart. Give each its own name in the catalogue.`,
+/** They may share one bill, or not: only the operator knows. */
+function namesakeNotes({ catalog, provider: { id, name } }: ReconcileOrder): string[] {
+  return [...catalog.providers.values()]
+    .filter((other) => other.name === name && other.id !== id)
+    .map(
+      (other) =>
+        `${other.id} is named ${name} as well, and records have only the name: what it costs is part of the metered cost.`,
     );
 }
 

@@ -43,10 +43,14 @@ export function dayAt(text: string | null): string {
   return dayOf(time);
 }
 
+/** It becomes part of an address, and all of them are remembered. */
+const maxCursorLength = 4_096;
+
 /** Null at the end. */
 export function nextPage(page: unknown): string | null {
   if (!isObject(page) || page.has_more !== true) return null;
   const next = textAt(page, 'next_page');
-  if (next === null || next === '') throw unreadable('there is more, but not where');
+  if (next === null || next === '' || next.length > maxCursorLength)
+    throw unreadable('there is more, but not where');
   return next;
 }

@@ -566,3 +566,39 @@ test.each([
   const { error } = (await response.json()) as ErrorBody;
   expect([response.status, error.code, error.param]).toEqual([400, 'unsupported_parameter', 'from']);
 });
+
+test.each([
+  ['%00/2026-11-01', 200],
+  ['%ED%A0%80/2026-11-01', 200],
+  ["';--/2026-11-01", 200],
+  [`${'x'.repeat(5_000)}/2026-11-01`, 200],
+  ['main/0001-01-01', 200],
+  ['main/9999-12-31', 200],
+  ['main/0000-01-01', 400],
+  ['main/2026-02-30', 400],
+  ['main/2026-11-01%00', 400],
+])('a reconciled day %s is none, whatever it is', async (path, status) => {
+  const response = await operator.send('GET', `${root}/reconciliation/${path}`);
+  const body = (await response.json()) as { data?: unknown } & Partial<ErrorBody>;
+  expect([response.status, body.data ?? null]).toEqual([status, null]);
+});
+
+test('a reconciled day that cannot exist is nothing for others either', async () => {
+  for (const path of ['main/2026-11-01', '%00/2026-11-01']) {
+    const response = await fixture.people.owner.send('GET', `${root}/reconciliation/${path}`);
+    expect([path, response.status]).toEqual([path, 403]);
+  }
+});
+
+test.each([
+  'from=0000-01-01&to=0000-01-02',
+  'from=0001-01-01&to=9999-12-31',
+  'from=9999-12-31',
+  'to=2026-11-01%00',
+  'by=%00',
+])('margins of absurd days are refused: %s', async (query) => {
+  for (const path of ['margins', 'margins.csv']) {
+    const response = await operator.send('GET', `${root}/${path}?${query}`);
+    expect(response.status).toBe(400);
+  }
+});

@@ -134,6 +134,20 @@ describe('in a stream that reports it more than once', () => {
     expect(last(format, [...growing, ...growing])).toEqual(expected);
     expect(last(format, [...grown(7, 900)[format], ...grown(2, 900)[format]])).toEqual(expected);
   });
+
+  test('one that repeats the totals without their details does not take these back', () => {
+    const [first] = grown(3, 900).openai;
+    const bare = { prompt_tokens: 1_000, completion_tokens: 7, total_tokens: 1_007 };
+    const expected = reported(0, 0, { readings: [metersOf([100, 900, 0, 0, 7])] });
+    // Groq has two places for it.
+    for (const again of [
+      { choices: [], usage: bare },
+      { choices: [], x_groq: { usage: bare } },
+    ])
+      expect(last('openai', [first as Fields, again])).toEqual(expected);
+    const more = { choices: [], usage: { ...bare, prompt_tokens: 1_001, total_tokens: 1_008 } };
+    expect(last('openai', [first as Fields, more])).toEqual(reported(1_001, 7));
+  });
 });
 
 const count = fc.integer({ min: 0, max: 2 ** 45 });
@@ -515,6 +529,21 @@ describe('a report that cannot be true is read in every way it can be', () => {
     expect(readOpenaiUsage({ prompt_tokens: most, completion_tokens: 1 })).toBeNull();
     const cached = { prompt_tokens: 1, completion_tokens: 1, cached_tokens: most };
     expect(reading(readOpenaiUsage(cached))).toEqual([[0, 1, 0, 0, 1]]);
+  });
+
+  test.each([
+    ['openai', { prompt_tokens: 9, completion_tokens: 1 }, 'prompt_tokens_details'],
+    ['openai', { prompt_tokens: 9, completion_tokens: 1 }, 'completion_tokens_details'],
+    ['anthropic', { input_tokens: 9, output_tokens: 1 }, 'cache_creation'],
+    ['anthropic', { input_tokens: 9, output_tokens: 1 }, 'output_tokens_details'],
+  ] as const)('details that are none are a contradiction: %s, %o, %s', (format, plain, name) => {
+    for (const value of [5, 'many', true, [5]]) {
+      const report = readers[format]({ ...plain, [name]: value });
+      expect(reading(report)).toEqual([[9, 0, 0, 0, 1]]);
+      expect(report?.contradiction).toMatchObject({ [name]: value === 5 ? 5 : null });
+    }
+    for (const value of [null, {}])
+      expect(readers[format]({ ...plain, [name]: value })?.contradiction).toBeNull();
   });
 
   test('what can be worked out is no contradiction', () => {

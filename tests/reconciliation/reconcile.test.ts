@@ -9,7 +9,6 @@ import { parseCatalog } from '../../src/models/catalog.ts';
 import type { Catalog } from '../../src/models/model.ts';
 import { reconcileDue } from '../../src/reconciliation/daily.ts';
 import { servedQuery, unchargedQuery } from '../../src/reconciliation/metered.ts';
-import { reconcile as reconcileOrder } from '../../src/reconciliation/reconcile.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { bill } from '../support/billed-usage.ts';
 import { dumpOf } from '../support/chat-fixture.ts';
@@ -176,6 +175,39 @@ describe('a bill from the report of costs', () => {
     expect(text).not.toContain(adminKey);
   });
 
+  test('may name anything: what the database cannot store is left out, and nothing is stored at full length', async () => {
+    const at = addDays(today, -60);
+    const whole = `${'x'.repeat(199)}\u{1F600}`;
+    const odd = ['\u0000', '\ud800', 'nul\u0000 and half\udc00', whole, '"quoted", {and} \\backslash'];
+    const results = odd.map((text) => ({
+      amount: { value: '1', currency: 'usd' },
+      line_item: `${text}, ${text}`,
+      quantity: text.repeat(1_000),
+    }));
+    const nothing = odd.map((text) => ({ amount: null, line_item: text }));
+    const openaiPage = { data: [{ start_time: Date.parse(at) / 1000, results: [...results, ...nothing] }] };
+    server.behave({ first: [() => Response.json({ ...openaiPage, has_more: false })] });
+    const { days } = await reconcile('acme', at, at);
+    expect(days[0]).toMatchObject({ billed: '5.000000000000' });
+    const rows = odd.map((text) => ({
+      starting_at: `${at}T00:00:00Z`,
+      group: { model: text, cost_type: 'tokens', token_type: text.repeat(1_000) },
+      cost: { amount: '100', currency: 'USD' },
+    }));
+    server.behave({ first: [() => Response.json({ data: rows, has_more: false })] });
+    expect((await reconcile('ant', at, at)).days[0]).toMatchObject({ billed: '5.000000000000' });
+    server.behave({});
+    const file = join(temporaryFolder(), 'bill.csv');
+    writeFileSync(file, `day,model,amount\n${at},${whole},1\n`);
+    expect((await reconcile('plain', at, at, '--file', file)).days[0]).toMatchObject({
+      billed: '1.000000000000',
+    });
+    const [{ longest }] = await database.sql`
+      select max(length(line::text)) as longest from bill_versions cross join jsonb_array_elements(lines) as line
+      where day = ${at}::text::date`;
+    expect(longest).toBeLessThan(1_000);
+  });
+
   test('that changes later is kept in both versions, and one that does not is not stored again', async () => {
     await reconcile('acme', old, old);
     expect(await versionsOf('acme', old)).toHaveLength(1);
@@ -282,9 +314,31 @@ test.each([
   [['--provider', 'acme', '--from', old, '--to', older], 'must not be after'],
   [['--provider', 'acme', '--from', old, '--to', addDays(today, 2)], 'in the future'],
   [['--provider', 'acme', '--from', '2020-01-01', '--to', old], 'At most 366 days'],
+  [['--provider', 'acme', '--from', '0000-01-01', '--to', '0000-01-02'], '--from must be a day'],
+  [['--provider', 'acme', '--from', '0001-01-01', '--to', '0001-01-02'], '--from must be a day'],
   [['--provider', 'acme', '--from', old, '--to', old, '--file', '/nowhere.csv'], '/nowhere.csv'],
 ])('reconcile %p says what is wrong', async (words, message) => {
   expect(await runCommand(['reconcile', ...words], environment).then(String, String)).toContain(message);
+});
+
+test('a comparison with the cost of two providers, because they have one name, says so', async () => {
+  const twins = writeCatalog(`
+price_version: "1"
+providers:
+  east: { name: Twin, adapter: openai, base_url: ${server.url}/v1, admin_key_env: ACME_ADMIN }
+  west: { name: Twin, adapter: openai, base_url: ${server.url}/v1 }
+  other: { adapter: openai, base_url: ${server.url}/v1, admin_key_env: ACME_ADMIN }
+models: {}
+`);
+  const words = ['--from', old, '--to', old];
+  const run = (provider: string) =>
+    outcomeOf(['reconcile', '--provider', provider, ...words], { ...environment, TOLLGATE_CATALOG: twins });
+  expect((await run('east')).warnings).toEqual([
+    'west is named Twin as well, and records have only the name: what it costs is part of the metered cost.',
+  ]);
+  expect((await run('other')).warnings).toEqual([]);
+  const runs = await database.sql`select notes from reconciliation_runs where provider = 'east'`;
+  expect(runs[0].notes).toHaveLength(1);
 });
 
 test('days whose records were archived cannot be compared, and do not look like a difference', async () => {
@@ -297,31 +351,6 @@ test('days whose records were archived cannot be compared, and do not look like 
   await sql`delete from ledger_archives`;
   expect(refused).toContain(`before ${older} were archived`);
   expect(days).toHaveLength(2);
-});
-
-test('providers of one name are not compared, because their records cannot be told apart', async () => {
-  const acme = catalog.providers.get('acme');
-  if (acme === undefined) throw new Error('acme is missing.');
-  const providers = new Map([...catalog.providers, ['acme-2', { ...acme, id: 'acme-2' }]]);
-  const order = {
-    catalog: { ...catalog, providers },
-    provider: acme,
-    from: old,
-    to: old,
-    requestedBy: 'test',
-  };
-  let isRead = false;
-  const refused = await reconcileOrder(
-    database.sql,
-    order,
-    async () => {
-      isRead = true;
-      return { source: 'file', days: new Map(), refreshedAt: null, notes: [] };
-    },
-    new Date(),
-  ).then(String, String);
-  expect(refused).toContain('acme and acme-2 have the same name');
-  expect(isRead).toBe(false);
 });
 
 describe('by itself', () => {

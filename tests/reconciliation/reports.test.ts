@@ -118,6 +118,12 @@ describe('a report', () => {
     ['a result of nothing', text(bucket('null')), 'not an object'],
     ['days of another zone', text('{"data": [{"start_time": 1793836801, "results": []}]}'), 'midnight UTC'],
     ['more, but not where', text('{"data": [], "has_more": true, "next_page": null}'), 'not where'],
+    ['an amount of another form', text(bucket('{"amount": "5"}')), 'not an amount'],
+    [
+      'an endless place',
+      text(`{"data": [], "has_more": true, "next_page": "${'x'.repeat(5_000)}"}`),
+      'not where',
+    ],
     ['elsewhere', () => Response.redirect('http://127.0.0.1:1/'), 'status 302'],
     ['a long pause', () => new Response(null, { status: 429, headers: { 'retry-after': '3600' } }), '429'],
   ])('with %s is refused in plain words', async (_, first, words) => {

@@ -45,9 +45,11 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
       GET: async (request, { params, signedIn }) => {
         readQuery(request.url, []);
         const { provider = '', day = '' } = params;
-        if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || parseTime(day) === null)
+        // The database has no year 0.
+        if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || day < '0001' || parseTime(day) === null)
           throw invalidQuery('day', 'a day such as 2027-01-31');
-        const data = await findDetail(sql, signedIn.userId, provider, day);
+        // Nor does it take a NUL. The query has to be run all the same, because it checks who is asking.
+        const data = await findDetail(sql, signedIn.userId, provider.replaceAll('\0', '\ufffd'), day);
         return Response.json({ data } satisfies { data: Unsent<ReconciledDetail> | null });
       },
     },
