@@ -28,7 +28,16 @@ export function startTraffic(key: string, clientCount: number, origins: () => re
 
 /** Reads the newest Generations, one of them and the usage, again and again. */
 export function startReading(key: string, clientCount: number, origins: () => readonly string[]): Traffic {
-  return startClients(clientCount, origins, (origin) => ({ isMeasured: true, answer: read(origin, key) }));
+  let place = 0;
+  const next = (origin: string) => {
+    const targets = origins();
+    place += 1;
+    return targets[place % targets.length] ?? origin;
+  };
+  return startClients(clientCount, origins, (origin) => ({
+    isMeasured: true,
+    answer: read(() => next(origin), key),
+  }));
 }
 
 type Asked = Readonly<{ isMeasured: boolean; answer: Promise<string | null> }>;
@@ -96,10 +105,11 @@ async function ask(origin: string, key: string, isStreamed: boolean): Promise<st
   return text.trimEnd().endsWith('[DONE]') ? null : 'cut stream';
 }
 
-async function read(origin: string, key: string): Promise<string | null> {
+/** Asks for the origin of each of its requests: a gateway may leave between two of them. */
+async function read(origin: () => string, key: string): Promise<string | null> {
   const headers = { authorization: `Bearer ${key}` };
   const get = async (path: string) => {
-    const response = await fetch(`${origin}${path}`, { headers });
+    const response = await fetch(`${origin()}${path}`, { headers });
     return { status: response.status, body: (await response.json()) as { data?: { id: string }[] } };
   };
   const list = await get('/v1/generations?limit=20');
