@@ -5,7 +5,7 @@
  * The time is that of the whole process, with its garbage collection.
  */
 import { inputBound } from '../src/chat/bounds.ts';
-import { parseChat } from '../src/chat/parse.ts';
+import { parseChat } from '../src/chat/completions/parse.ts';
 import { ApiError } from '../src/errors.ts';
 import { errorResponse } from '../src/http/response.ts';
 import { parseJsonBody } from '../src/json/body.ts';

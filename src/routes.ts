@@ -1,4 +1,5 @@
 /** Every route on one screen, and the one place where errors become responses. */
+import { completions } from './chat/completions/dialect.ts';
 import { chatWorkload } from './chat/workload.ts';
 import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
@@ -60,7 +61,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
   const handlers: Record<string, Record<string, Handler>> = {
-    '/v1/chat/completions': { POST: new Inference(chatWorkload, services).handle },
+    '/v1/chat/completions': { POST: new Inference(chatWorkload(completions), services).handle },
     '/v1/images/generations': { POST: new Inference(imageWorkload, services).handle },
     '/v1/generations': { GET: listGenerations(services) },
     '/v1/generations/:id': { GET: getGeneration(services) },

@@ -4,7 +4,15 @@
  * figures here.
  */
 import type { Model } from '../models/model.ts';
-import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, Tool } from '../providers/chat.ts';
+import type {
+  AnswerItem,
+  ChatCall,
+  ChatMessage,
+  ImagePart,
+  ResponseFormat,
+  TextPart,
+  Tool,
+} from '../providers/chat.ts';
 import { type InputBound, InputTally } from './input-tally.ts';
 
 /** What providers put before every conversation: start tokens, the date, a system prompt of their own. */
@@ -43,35 +51,57 @@ function addMessage(tally: InputTally, message: ChatMessage, model: Model): void
       return;
     case 'user':
       if (typeof message.content === 'string') addPlain(tally, message.content);
-      else
-        for (const part of message.content) {
-          tally.allow(partAllowance);
-          if (part.type === 'text') addPlain(tally, part.text);
-          else tally.allow(imageTokens(part, model));
-        }
+      else for (const part of message.content) addPart(tally, part, model, addPlain);
       return;
     case 'assistant':
-      if (message.content !== null) {
-        tally.addText(message.content);
-        if (isKept(message)) tally.countLeast(message.content);
-      }
-      for (const call of message.toolCalls) {
-        tally.allow(toolCallAllowance);
-        tally.addId(call.id);
-        tally.addQuoted(call.name);
-        // Some formats repeat it with the result.
-        tally.repeatQuoted(call.name);
-        tally.addArguments(call.arguments);
-        tally.countLeast(call.arguments);
-      }
+      for (const item of message.items) addItem(tally, item, message.items);
       return;
     case 'tool':
       tally.allow(toolCallAllowance);
       tally.addId(message.toolCallId);
-      tally.addQuoted(message.content);
-      tally.countLeast(message.content);
+      if (typeof message.content === 'string') addQuoted(tally, message.content);
+      else for (const part of message.content) addPart(tally, part, model, addQuoted);
       if (message.name !== null) tally.addQuoted(message.name);
   }
+}
+
+function addPart(
+  tally: InputTally,
+  part: TextPart | ImagePart,
+  model: Model,
+  addText: (tally: InputTally, text: string) => void,
+): void {
+  tally.allow(partAllowance);
+  if (part.type === 'text') addText(tally, part.text);
+  else tally.allow(imageTokens(part, model));
+}
+
+function addItem(tally: InputTally, item: AnswerItem, items: readonly AnswerItem[]): void {
+  switch (item.type) {
+    case 'text':
+      tally.addText(item.text);
+      if (isKept(item.text, items)) tally.countLeast(item.text);
+      return;
+    case 'reasoning':
+      tally.allow(partAllowance);
+      tally.addText(item.text);
+      // What it stands for may be longer than what is shown of it, but not than its encrypted form.
+      if (item.signature !== null) tally.addText(item.signature.value);
+      return;
+    case 'tool_call':
+      tally.allow(toolCallAllowance);
+      tally.addId(item.id);
+      tally.addQuoted(item.name);
+      // Some formats repeat it with the result.
+      tally.repeatQuoted(item.name);
+      tally.addArguments(item.arguments);
+      tally.countLeast(item.arguments);
+  }
+}
+
+function addQuoted(tally: InputTally, text: string): void {
+  tally.addQuoted(text);
+  tally.countLeast(text);
 }
 
 function addPlain(tally: InputTally, text: string): void {
@@ -80,11 +110,8 @@ function addPlain(tally: InputTally, text: string): void {
 }
 
 /** Some chat templates leave out text beside tool calls, and earlier thinking. */
-function isKept({
-  content,
-  toolCalls,
-}: Readonly<{ content: string | null; toolCalls: readonly unknown[] }>): boolean {
-  return toolCalls.length === 0 && content !== null && !content.includes('</think>');
+function isKept(text: string, items: readonly AnswerItem[]): boolean {
+  return items.every(({ type }) => type !== 'tool_call') && !text.includes('</think>');
 }
 
 function imageTokens({ detail }: ImagePart, model: Model): number {

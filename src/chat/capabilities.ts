@@ -2,15 +2,16 @@
 import { ApiError } from '../errors.ts';
 import type { Model, OptionalParameter } from '../models/model.ts';
 import type { ChatCall, ChatMessage } from '../providers/chat.ts';
+import { type ChatOrder, isPassedOn } from '../providers/chat-call.ts';
 import type { Unsupported } from '../providers/upstream.ts';
 import type { Candidate } from '../routing/candidates.ts';
-import type { ChatRequest } from './parse.ts';
+import type { ChatRequest } from './request.ts';
 
 /**
  * Rejects what the model cannot do, whoever serves it. json_object needs no capability: it asks for JSON of any shape,
  * which nearly every chat model can write; json_schema promises a shape.
  */
-export function checkCapabilities({ stream, call }: ChatRequest, model: Model): void {
+export function checkCapabilities({ stream, call }: ChatRequest<unknown>, model: Model): void {
   const { capabilities, maxOutputTokens } = model;
   if (stream && !capabilities.streaming) throw unsupported('stream', 'This model cannot stream its answer.');
   if (!capabilities.imageInput && call.messages.some(hasImage))
@@ -29,10 +30,13 @@ export function checkCapabilities({ stream, call }: ChatRequest, model: Model): 
 }
 
 /** The candidates that can honour the whole request. When none can, the error names what the first one lacks. */
-export function ableToServe(candidates: readonly Candidate[], call: ChatCall): readonly Candidate[] {
+export function ableToServe(candidates: readonly Candidate[], order: ChatOrder): readonly Candidate[] {
+  const { call, original } = order;
   const lacking = candidates.map(({ connection: { provider, chat } }) => {
     const { unsupportedParameters, dialect } = provider;
-    return unsupportedParameter(call, unsupportedParameters) ?? chat.unsupported(call, dialect);
+    const unsupportedHere = unsupportedParameter(call, unsupportedParameters);
+    if (unsupportedHere !== null || isPassedOn(order, chat)) return unsupportedHere;
+    return original?.untranslatable ?? chat.unsupported(call, dialect);
   });
   if (lacking.every((found) => found === null)) return candidates;
   const able = candidates.filter((_, index) => lacking[index] === null);
@@ -62,7 +66,7 @@ function unsupportedParameter(call: ChatCall, names: ReadonlySet<OptionalParamet
 
 function hasImage(message: ChatMessage): boolean {
   return (
-    message.role === 'user' &&
+    (message.role === 'user' || message.role === 'tool') &&
     typeof message.content !== 'string' &&
     message.content.some((part) => part.type === 'image')
   );

@@ -17,7 +17,7 @@ const minOutputTokens = 1_024;
 /** For a model whose maximum is not published: every known one can write this much, and some reject a higher limit. */
 const unpublishedOutputTokens = 4_096;
 
-/** What a request can cost: its input, and between min and max output tokens. Both are `max_tokens` where it is given. */
+/** What a request can cost: its input, and between min and max output tokens. Both are the length that it asks for, if any. */
 export type ChatTerms = Readonly<{
   input: InputBound;
   writes: CacheWrites;
@@ -27,13 +27,18 @@ export type ChatTerms = Readonly<{
   maxOutputTokens: number;
 }>;
 
-export function chatTerms(call: ChatCall, model: Model, price: TokenPrice, writes: CacheWrites): ChatTerms {
+export function chatTerms(
+  { call, outputLimit }: Readonly<{ call: ChatCall; outputLimit: number | null }>,
+  model: Model,
+  price: TokenPrice,
+  writes: CacheWrites,
+): ChatTerms {
   const input = inputBound(call, model);
   const rates = highestTokenRates(price, input.tokens, writes);
   if (call.maxTokens !== null)
     return { input, writes, rates, minOutputTokens: call.maxTokens, maxOutputTokens: call.maxTokens };
   const { contextWindow, maxOutputTokens } = model;
-  const max = maxOutputTokens ?? unpublishedOutputTokens;
+  const max = Math.min(maxOutputTokens ?? unpublishedOutputTokens, outputLimit ?? Number.POSITIVE_INFINITY);
   const min = Math.min(minOutputTokens, max);
   // Many servers reject a limit that does not fit into the context window next to the input.
   const room = contextWindow === null ? max : contextWindow - input.likelyTokens;

@@ -4,14 +4,14 @@ import { cachedTokensOf, inputTokensOf, type Meters } from '../lib/meters.ts';
 import type { ChatEvent, ReportedUsage } from '../providers/chat.ts';
 import { DepthMeter } from '../providers/tool-arguments.ts';
 import { beyondLimit, ProviderError } from '../providers/upstream.ts';
+import type { ChatWriter } from './dialect.ts';
 import { LeastTokens } from './least-tokens.ts';
-import type { ChunkWriter } from './present.ts';
 
 /** The same piece of text this many times in a row is a provider caught in a loop. */
 const maxRepetitions = 100;
 
 export class StreamProgress {
-  readonly #chunks: ChunkWriter;
+  readonly #writer: ChatWriter;
   usage: ReportedUsage | null = null;
   /** The provider has sent the reason why the answer ends, whether it is complete or failed. */
   isFinished = false;
@@ -28,17 +28,16 @@ export class StreamProgress {
   /** The answer was complete when something went wrong. Nothing more is passed on, but the last counts may follow. */
   #isOver = false;
   readonly #delivered = new LeastTokens();
-  #hasToolCalls = false;
   /** By the index of the call. Null until the first one: most streams have none. */
   #depths: Map<number, DepthMeter> | null = null;
   #lastText = '';
   #repetitions = 0;
 
-  constructor(chunks: ChunkWriter) {
-    this.#chunks = chunks;
+  constructor(writer: ChatWriter) {
+    this.#writer = writer;
   }
 
-  /** The chunks that these events become, as text; none once the stream has failed or ended. */
+  /** What these events become for the client; nothing once the stream has failed or ended. */
   take(events: readonly ChatEvent[]): string {
     let text = '';
     for (const event of events) {
@@ -48,8 +47,8 @@ export class StreamProgress {
         this.failure ??= new ProviderError('repeated_streaming_chunk_limit', null, null, true);
       if (event.type === 'tool_arguments' && this.#isTooDeep(event.index, event.text))
         this.failure ??= beyondLimit();
-      const chunk = this.#chunk(event);
-      if (this.failure === null) text += chunk;
+      const written = this.#write(event);
+      if (this.failure === null) text += written;
     }
     return text;
   }
@@ -69,23 +68,24 @@ export class StreamProgress {
     return this.usage === null ? 'usage_missing' : null;
   }
 
-  #chunk(event: ChatEvent): string {
+  #write(event: ChatEvent): string {
     switch (event.type) {
       case 'text':
-        // A message that calls tools has no text. Text before the call has been sent already.
-        if (this.#hasToolCalls) return '';
-        this.#countDelivered(event.text);
-        return this.#chunks.text(event.text);
+        return this.#counted(this.#writer.text(event), event.text);
+      case 'reasoning':
+        return this.#writer.reasoning(event);
+      case 'reasoning_end':
+        return this.#writer.reasoningEnd(event);
       case 'tool_call':
-        this.#hasToolCalls = true;
-        return this.#chunks.toolCall(event.index, event.id, event.name);
+        return this.#writer.toolCall(event);
       case 'tool_arguments':
-        this.#countDelivered(event.text);
-        return this.#chunks.toolArguments(event.index, event.text);
+        return this.#counted(this.#writer.toolArguments(event), event.text);
+      case 'wire':
+        return this.#writer.wire(event);
       case 'finish':
         if (this.isFinished) return '';
         this.isFinished = true;
-        return this.#chunks.finish(event.reason);
+        return this.#writer.finish(event);
       case 'usage':
         this.usage = latestUsage(this.usage, event.usage);
         return '';
@@ -106,11 +106,13 @@ export class StreamProgress {
     }
   }
 
-  #countDelivered(text: string): void {
-    if (!this.isDelivering || this.failure !== null) return;
+  /** What is sent for a piece of the answer. Nothing is, for a piece that the client's format has no place for. */
+  #counted(sent: string, text: string): string {
+    if (sent === '' || !this.isDelivering || this.failure !== null) return sent;
     this.hasText ||= text !== '';
     this.#delivered.add(text);
     this.deliveredTokens = this.#delivered.tokens;
+    return sent;
   }
 
   #isTooDeep(index: number, text: string): boolean {
@@ -161,5 +163,5 @@ function combined(input: ReportedUsage, output: ReportedUsage): ReportedUsage {
 
 /** Whether the client would see this event: until then another provider can still take over. */
 export function isUsable({ type }: ChatEvent): boolean {
-  return type !== 'usage' && type !== 'end' && type !== 'failure';
+  return type !== 'usage' && type !== 'wire' && type !== 'end' && type !== 'failure';
 }

@@ -12,8 +12,8 @@ import type { Run, StreamServices } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { ChatEvent, ReportedUsage } from '../providers/chat.ts';
-import { type ChatEventStream, streamChat } from '../providers/chat-call.ts';
-import { EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
+import { type ChatEventStream, isPassedOn, streamChat } from '../providers/chat-call.ts';
+import { beyondLimit, EndedByGateway, ProviderError, withStatus } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
 import {
   type ChatBill,
@@ -23,17 +23,25 @@ import {
   streamEnding,
   usedBy,
 } from './billing.ts';
-import type { ChatRequest } from './parse.ts';
-import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
+import type { ChatDialect, ChatWriter } from './dialect.ts';
+import type { ChatRequest } from './request.ts';
 import { isUsable, latestUsage, StreamProgress } from './stream-progress.ts';
 
-/** An accepted chat request: what to ask a provider for, and how to bill it. */
-export type ChatJob = Readonly<{ chat: ChatRequest; bill: ChatBill }>;
-type ChatRun = Run<ChatJob>;
+/** An accepted chat request: what to ask a provider for, how to bill it, and how to write its answer. */
+export type ChatJob<Asked> = Readonly<{
+  chat: ChatRequest<Asked>;
+  bill: ChatBill;
+  dialect: ChatDialect<Asked>;
+}>;
+type ChatRun<Asked> = Run<ChatJob<Asked>>;
 
-type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[] }>;
+/** `first` is what has arrived up to the first event that the client sees. */
+type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[]; isPassedOn: boolean }>;
 
-export async function streamChatResponse(run: ChatRun, services: StreamServices): Promise<Response> {
+export async function streamChatResponse<Asked>(
+  run: ChatRun<Asked>,
+  services: StreamServices,
+): Promise<Response> {
   const { generation, candidates, claim, client: signal } = run;
   const opening = attemptInTurn(generation, candidates, signal, services.recordAttempts, (candidate) =>
     open(run, candidate),
@@ -48,19 +56,28 @@ export async function streamChatResponse(run: ChatRun, services: StreamServices)
   } catch (error) {
     // Some errors have no status: they are sent inside a stream even when it is otherwise empty.
     if (!(error instanceof ApiError) || errorTable[error.code].status !== null) throw error;
+    const { openWriter } = deliveryOf(run);
     return streamResponse(new Headers(eventStreamHeaders), signal, async (client) => {
-      await client.write(errorEvent(error) + endOfStream);
+      await client.write(failedStream(openWriter(false), error));
     });
   }
 }
 
-/** What is still needed of a run once its stream is open. The conversation is not, and may be many megabytes. */
-type Delivery = Omit<ChatRun, 'job' | 'candidates'> &
-  Readonly<{ model: string; includeUsage: boolean; bill: ChatBill }>;
+function failedStream(writer: ChatWriter, error: ApiError): string {
+  return writer.failure(error) + writer.close;
+}
 
-function deliveryOf({ requestId, job, generation, claim, client }: ChatRun): Delivery {
-  const { model, includeUsage } = job.chat;
-  return { requestId, model, includeUsage, bill: job.bill, generation, claim, client };
+/** What is still needed of a run once its stream is open. The conversation is not, and may be many megabytes. */
+type Delivery = Omit<Run<unknown>, 'job' | 'candidates'> &
+  Readonly<{ bill: ChatBill; openWriter: (isPassedOn: boolean) => ChatWriter }>;
+
+function deliveryOf<Asked>({ requestId, job, generation, claim, client }: ChatRun<Asked>): Delivery {
+  const { bill, dialect } = job;
+  const { model, asked } = job.chat;
+  const createdSeconds = Math.floor(generation.facts.createdAtMs / 1000);
+  const facts = { requestId, createdSeconds, model, asked };
+  const openWriter = (isPassedOn: boolean) => dialect.openWriter(facts, isPassedOn);
+  return { requestId, bill, openWriter, generation, claim, client };
 }
 
 /** A separate function, because everything in its scope stays in memory for as long as the stream lasts. */
@@ -79,7 +96,7 @@ function respondEarly(
   const produce = async (client: ClientStream) => {
     const opened = await whileWaiting(opening, client).catch(async (error: unknown) => {
       await delivery.claim?.release();
-      await client.write(errorEvent(inBandError(error, delivery, services)) + endOfStream);
+      await client.write(failedStream(delivery.openWriter(false), inBandError(error, delivery, services)));
       return null;
     });
     if (opened !== null) await deliver(delivery, opened, client, services);
@@ -140,20 +157,23 @@ const eventStreamHeaders = {
   'cache-control': 'no-cache',
 };
 
-async function open({ job, generation }: ChatRun, candidate: Candidate): Promise<OpenedStream> {
-  const stream = await streamChat(
-    candidate.connection,
-    job.chat.call,
-    upstreamOf(candidate, generation, job.bill.bounds.outputTokens),
+async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candidate): Promise<OpenedStream> {
+  const upstream = upstreamOf(
+    candidate,
+    generation,
+    job.bill.bounds.outputTokens,
+    job.dialect.showsReasoning,
   );
+  const stream = await streamChat(candidate.connection, job.chat, upstream);
   // Usage before the first usable event still counts. Only what it comes to is kept: there may be any amount of it.
   let early: ReportedUsage | null = null;
+  const wires: ChatEvent[] = [];
   try {
     for (;;) {
       const next = await stream.next();
-      const first: ChatEvent[] = early === null ? [] : [{ type: 'usage', usage: early }];
+      const first: ChatEvent[] = early === null ? [...wires] : [...wires, { type: 'usage', usage: early }];
       first.push(...(next ?? []));
-      const decisive = next?.find((event) => event.type !== 'usage');
+      const decisive = next?.find(({ type }) => type !== 'usage' && type !== 'wire');
       if (next === null || decisive?.type === 'end' || decisive?.type === 'failure') {
         noteUnusable(first, candidate, generation);
         throw decisive?.type === 'failure'
@@ -162,9 +182,12 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
       }
       if (decisive !== undefined) {
         generation.noteFirstToken();
-        return { stream, first };
+        return { stream, first, isPassedOn: isPassedOn(job.chat, candidate.connection.chat) };
       }
-      for (const event of first) if (event.type === 'usage') early = latestUsage(early, event.usage);
+      for (const event of next) {
+        if (event.type === 'usage') early = latestUsage(early, event.usage);
+        if (event.type === 'wire' && wires.push(event) > maxEarlyWires) throw beyondLimit();
+      }
     }
   } catch (error) {
     stream.close();
@@ -172,11 +195,14 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
   }
 }
 
+/** A format has one event or two before the answer begins. */
+const maxEarlyWires = 100;
+
 /** Nothing of this stream can be delivered, but its provider may bill what it reports. */
 function noteUnusable(
   events: readonly ChatEvent[],
   { cost }: Candidate,
-  generation: ChatRun['generation'],
+  generation: Run<unknown>['generation'],
 ): void {
   const report = events.findLast((event) => event.type === 'usage');
   if (report !== undefined) generation.noteUsed(usedBy(report.usage.readings[0], cost, new Date()));
@@ -188,20 +214,16 @@ type Outcome = StreamOutcome & Readonly<{ isProvoked: boolean }>;
 /** Never throws: by now errors can only be sent in the stream. */
 async function deliver(
   run: Delivery,
-  { stream, first }: OpenedStream,
+  { stream, first, isPassedOn: isSameFormat }: OpenedStream,
   client: ClientStream,
   services: StreamServices,
 ): Promise<void> {
-  const chunks = new ChunkWriter(
-    run.requestId,
-    Math.floor(run.generation.facts.createdAtMs / 1000),
-    run.model,
-  );
-  const progress = new StreamProgress(chunks);
+  const writer = run.openWriter(isSameFormat);
+  const progress = new StreamProgress(writer);
   if (run.claim?.mayBeStored === true) client.record();
   let outcome: Outcome;
   try {
-    outcome = await relay(run, stream, first, progress, chunks, client, services.readOn);
+    outcome = await relay(run, stream, first, progress, writer, client, services.readOn);
   } catch (error) {
     services.log.error('stream failed', { requestId: run.requestId, error });
     outcome = { code: 'streaming_error', isProvoked: true, isEndedHere: false, finishedAt: new Date() };
@@ -213,21 +235,21 @@ async function deliver(
   const charge = usage === null ? null : chargeOf(run.bill, { usage, finishedAt, hasText }, providerPrice);
   if (charge !== null && coversAnswer(progress, code)) run.generation.noteUsed(charge.reported);
   endAttempt(run, stream.status, outcome);
-  const last = run.includeUsage && usage !== null && charge !== null ? chunks.usage(charge.usage, usage) : '';
+  const last = usage !== null && charge !== null ? writer.complete(charge, usage) : '';
   // A failure of the stream itself was sent when it happened.
   const isSent = outcome.code === progress.failure?.code;
   const unsent =
-    outcome.code === null || isSent ? '' : errorEvent(failedAttempts(outcome.code, run.generation));
-  const stored = await storedStream(run, client.transcript, outcome.code === null ? last : unsent);
+    outcome.code === null || isSent ? '' : writer.failure(failedAttempts(outcome.code, run.generation));
+  const stored = await storedStream(run, client.transcript, outcome.code === null ? last : unsent, writer);
   const ending = streamEnding(run.bill, charge, progress, outcome, client.isGone, stored);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
   // A response that is stored with the charge, now or once the ledger can be reached, is replayed. Others run again.
   const isStored = ending.stored !== null && problem !== 'billing_consistency_error';
   if (!isStored) await run.claim?.release();
   if (problem !== null && problem !== progress.failure?.code)
-    await client.write(problem === outcome.code ? unsent : errorEvent(new ApiError(problem)));
+    await client.write(problem === outcome.code ? unsent : writer.failure(new ApiError(problem)));
   if (problem === null && last !== '') await client.write(last);
-  await client.write(endOfStream);
+  if (writer.close !== '') await client.write(writer.close);
 }
 
 /** Passes on what the provider sends, and reads on for the usage once the client no longer gets anything. */
@@ -236,13 +258,14 @@ async function relay(
   stream: ChatEventStream,
   first: readonly ChatEvent[],
   progress: StreamProgress,
-  chunks: ChunkWriter,
+  writer: ChatWriter,
   client: ClientStream,
   readOn: ReadOnStreams,
 ): Promise<Outcome> {
   let reading: ReadOn | null = null;
   let events: readonly ChatEvent[] | null = first;
-  let text = chunks.role(first.find(isUsable)?.type !== 'tool_call');
+  const beginning = first.find(isUsable);
+  let text = beginning === undefined ? '' : writer.begin(beginning);
   let isFailureSent = false;
   let finishedAtMs = Date.now();
   try {
@@ -260,7 +283,7 @@ async function relay(
       }
       if (progress.failure !== null && !isFailureSent) {
         isFailureSent = true;
-        await client.write(errorEvent(failedAttempts(progress.failure.code, run.generation)));
+        await client.write(writer.failure(failedAttempts(progress.failure.code, run.generation)));
       }
       if (progress.isEnded) break;
       if (client.isGone || progress.failure !== null) {
@@ -302,11 +325,12 @@ async function storedStream(
   { claim }: Delivery,
   transcript: string | null,
   last: string,
+  writer: ChatWriter,
 ): Promise<Ending['stored']> {
   if (claim === null) return null;
   if (transcript === null) return await claim.toStore(null, eventStreamHeaders, null);
-  const unpaid = transcript + errorEvent(new ApiError('insufficient_balance')) + endOfStream;
-  return await claim.toStore(transcript + last + endOfStream, eventStreamHeaders, unpaid);
+  const unpaid = transcript + failedStream(writer, new ApiError('insufficient_balance'));
+  return await claim.toStore(transcript + last + writer.close, eventStreamHeaders, unpaid);
 }
 
 /** These are not failures of the provider. */

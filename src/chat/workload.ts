@@ -1,4 +1,4 @@
-/** POST /v1/chat/completions as a workload of inference/request.ts. How it streams is in stream.ts. */
+/** Chat as a workload of inference/request.ts, in any dialect. How it streams is in stream.ts. */
 import { ApiError } from '../errors.ts';
 import { checkDirectives, expectsTools, lastUserText } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
@@ -8,58 +8,71 @@ import type { TokenPrice } from '../pricing/price.ts';
 import type { ChatAnswer } from '../providers/chat.ts';
 import { completeChat } from '../providers/chat-call.ts';
 import { beginningOf, wantsCache } from '../providers/prompt-cache.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { upstreamOf } from '../routing/candidates.ts';
 import { chargeOf, usedBy } from './billing.ts';
 import { cacheWrites } from './cache-writes.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
+import type { ChatDialect } from './dialect.ts';
 import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound } from './hold.ts';
-import { type ChatRequest, parseChat } from './parse.ts';
-import { presentCompletion } from './present.ts';
+import type { ChatRequest } from './request.ts';
 import { type ChatJob, streamChatResponse } from './stream.ts';
 
-type ChatPlan = Plan & Readonly<{ chat: ChatRequest; price: TokenPrice; terms: ChatTerms }>;
+type ChatPlan<Asked> = Plan & Readonly<{ chat: ChatRequest<Asked>; price: TokenPrice; terms: ChatTerms }>;
 
-export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> = {
-  name: 'chat',
-  route: 'chat',
-  parse: parseChat,
-  isStreamed: ({ stream }) => stream,
-  plan: (chat, active, allowedModels) => {
-    const isProviderConfigured = ({ id }: Provider) => active.connections.has(id);
-    const access = { allowedModels, isProviderConfigured };
-    const model = resolveModel(active.catalog, chat.model, 'chat', access, active.keyProblems);
-    checkCapabilities(chat, model);
-    const { price } = model;
-    if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
-    const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat.call);
-    checkDirectives(candidates, () => lastUserText(chat.call), 'messages', expectsTools(chat.call));
-    const terms = chatTerms(chat.call, model, price, cacheWrites(chat.call, candidates));
-    const conversation = wantsCache(chat.call) ? () => beginningOf(chat.call) : null;
-    return { model: model.id, candidates, hold: holdRange(terms), conversation, chat, price, terms };
-  },
-  advice: ({ terms }, available) => adviceFor(terms, available),
-  accept: ({ chat, price, terms }, held) => ({
-    chat,
-    bill: {
-      price,
-      bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, held) },
-      writes: terms.writes,
-      held,
-      leastInputTokens: terms.input.leastTokens,
+export function chatWorkload<Asked>(
+  dialect: ChatDialect<Asked>,
+): Workload<ChatRequest<Asked>, ChatPlan<Asked>, ChatJob<Asked>, ChatAnswer> {
+  return {
+    name: 'chat',
+    route: dialect.route,
+    parse: dialect.parse,
+    isStreamed: ({ stream }) => stream,
+    plan: planChat,
+    advice: ({ terms }, available) => adviceFor(terms, available),
+    accept: ({ chat, price, terms }, held) => ({
+      chat,
+      bill: {
+        price,
+        bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, held) },
+        writes: terms.writes,
+        held,
+        leastInputTokens: terms.input.leastTokens,
+      },
+      dialect,
+    }),
+    call: ({ chat, bill }, candidate, generation) =>
+      completeChat(
+        candidate.connection,
+        chat,
+        upstreamOf(candidate, generation, bill.bounds.outputTokens, dialect.showsReasoning),
+        ({ readings: [reading] }) => generation.noteUsed(usedBy(reading, candidate.cost, new Date())),
+      ),
+    bill: ({ bill }, { usage, items }, finishedAt, providerPrice) => {
+      const hasText = items.some((item) => item.type === 'tool_call' || item.text !== '');
+      return usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText }, providerPrice);
     },
-  }),
-  call: ({ chat, bill }, candidate, generation) =>
-    completeChat(
-      candidate.connection,
-      chat.call,
-      upstreamOf(candidate, generation, bill.bounds.outputTokens),
-      ({ readings: [reading] }) => generation.noteUsed(usedBy(reading, candidate.cost, new Date())),
-    ),
-  bill: ({ bill }, { usage, content, toolCalls }, finishedAt, providerPrice) => {
-    const hasText = (content ?? '') !== '' || toolCalls.length > 0;
-    return usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText }, providerPrice);
-  },
-  present: ({ chat }, answer, { usage }, requestId, createdSeconds) =>
-    presentCompletion(requestId, createdSeconds, chat.model, answer, usage),
-  stream: streamChatResponse,
-};
+    present: ({ chat: { model, asked } }, answer, charge, requestId, createdSeconds) =>
+      dialect.present({ requestId, createdSeconds, model, asked }, answer, charge),
+    stream: streamChatResponse,
+  };
+}
+
+function planChat<Asked>(
+  chat: ChatRequest<Asked>,
+  active: ActiveCatalog,
+  allowedModels: ReadonlySet<string> | null,
+): ChatPlan<Asked> {
+  const { call } = chat;
+  const isProviderConfigured = ({ id }: Provider) => active.connections.has(id);
+  const access = { allowedModels, isProviderConfigured };
+  const model = resolveModel(active.catalog, chat.model, 'chat', access, active.keyProblems);
+  checkCapabilities(chat, model);
+  const { price } = model;
+  if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
+  const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat);
+  checkDirectives(candidates, () => lastUserText(call), 'messages', expectsTools(call));
+  const terms = chatTerms(chat, model, price, cacheWrites(call, candidates));
+  const conversation = wantsCache(call) ? () => beginningOf(call) : null;
+  return { model: model.id, candidates, hold: holdRange(terms), conversation, chat, price, terms };
+}

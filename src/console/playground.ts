@@ -4,6 +4,7 @@
  */
 import type { SQL } from 'bun';
 import { z } from 'zod';
+import { completions } from '../chat/completions/dialect.ts';
 import { chatWorkload } from '../chat/workload.ts';
 import { ApiError } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
@@ -57,7 +58,7 @@ export function playgroundPage(services: PlaygroundServices): Routes<AccountHand
   }
 
   return {
-    '/playground/chat': { POST: serve(chatWorkload) },
+    '/playground/chat': { POST: serve(chatWorkload(completions)) },
     '/playground/images': { POST: serve(imageWorkload) },
   };
 }

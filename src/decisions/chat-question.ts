@@ -45,6 +45,8 @@ export function chatCallOf(request: DecisionRequest): ChatCall {
       strict: true,
     },
     seed: null,
+    effort: null,
+    verbosity: null,
   };
 }
 

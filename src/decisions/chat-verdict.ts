@@ -1,6 +1,6 @@
 /** Turns a chat model's answer into probabilities: checked, and divided by their sum, which is rarely exactly one. */
 import { inputTokensOf } from '../lib/meters.ts';
-import type { ChatAnswer } from '../providers/chat.ts';
+import { type ChatAnswer, textOf } from '../providers/chat.ts';
 import { type Fields, isObject, parseObject } from '../providers/wire.ts';
 import { isShare } from './answers.ts';
 import { levelId, optionId, questionId } from './chat-question.ts';
@@ -8,11 +8,11 @@ import type { Answer, Question, Questions, Verdict } from './decider.ts';
 
 /** Null when it does not answer these questions. `model` is the ID in the catalogue. */
 export function readChatVerdict(
-  { content, usage }: ChatAnswer,
+  { items, usage }: ChatAnswer,
   questions: Questions,
   model: string,
 ): Verdict | null {
-  const given = parseObject(content ?? '');
+  const given = parseObject(textOf(items));
   if (given === null || usage === null || Object.keys(given).length !== questions.size) return null;
   const answers = new Map<string, Answer>();
   for (const [index, [name, question]] of [...questions].entries()) {

@@ -62,7 +62,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
     const { admission, catalog, conversations, ledger, log } = this.#services;
     const client = request.signal;
     context.caller = key;
-    const wanted = workload.parse(body);
+    const wanted = workload.parse(body, { headers: request.headers, accountId: key.accountId });
     admission.checkWait(key);
     context.waitPatiently();
     return await this.#once(key, body, request, context, async (claim) => {

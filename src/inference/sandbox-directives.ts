@@ -55,7 +55,7 @@ export function expectsTools({ messages, tools }: ChatCall): boolean {
 
 /** Where the sandbox looks for directives in a conversation. */
 export function lastUserText({ messages }: ChatCall): string {
-  const content = messages.findLast(({ role }) => role === 'user')?.content ?? '';
+  const content = messages.findLast((message) => message.role === 'user')?.content ?? '';
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
 }

@@ -12,6 +12,9 @@ import type { RecordAttempts } from './attempts.ts';
 import type { OpenGeneration } from './generation.ts';
 import type { ReadOnStreams } from './read-on-streams.ts';
 
+/** What is known of a request besides its body. */
+export type Incoming = Readonly<{ headers: Headers; accountId: string }>;
+
 /** What a request may cost, and which candidates can serve it. */
 export type Plan = Readonly<{
   model: string;
@@ -46,7 +49,7 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   /** The scope of an idempotency key: the same key on another route is another request. */
   route: string;
   /** Throws a 400 that names the parameter. */
-  parse: (body: unknown) => Wanted;
+  parse: (body: unknown, incoming: Incoming) => Wanted;
   isStreamed: (wanted: Wanted) => boolean;
   /** Throws when the key may not use the model, or neither the model nor any of its providers can serve the request. */
   plan: (wanted: Wanted, active: ActiveCatalog, allowedModels: ReadonlySet<string> | null) => Planned;

@@ -3,7 +3,7 @@
  * that readers and client generators can name them too.
  */
 import type { z } from 'zod';
-import { chatRequestSchema } from '../chat/schema.ts';
+import { chatRequestSchema } from '../chat/completions/schema.ts';
 import { imageRequestSchema } from '../images/schema.ts';
 import { componentsOf, type JsonSchema, nameSchema } from './json-schema.ts';
 import { requestNotes } from './request-notes.ts';

@@ -3,6 +3,7 @@
  * anthropic-unsupported.ts has already rejected whatever the format does not support.
  */
 import type {
+  AnswerItem,
   ChatCall,
   ChatMessage,
   ImagePart,
@@ -11,6 +12,7 @@ import type {
   TextPart,
   Tool,
   ToolCall,
+  ToolResult,
 } from './chat.ts';
 import { breakpoint, wantsCache } from './prompt-cache.ts';
 import { readArguments } from './tool-arguments.ts';
@@ -112,20 +114,29 @@ function wireBlocks(
       return typeof message.content === 'string'
         ? [textBlock(message.content)]
         : message.content.map(wirePart);
-    case 'assistant': {
-      // The format rejects empty text blocks, and next to calls an empty text means nothing.
-      const text = message.content === null || isBlank(message.content) ? [] : [textBlock(message.content)];
-      return [...text, ...message.toolCalls.map((call) => wireToolUse(call, uses))];
-    }
+    case 'assistant':
+      return message.items.flatMap((item) => wireItem(item, uses));
     case 'tool':
       return [
         {
           type: 'tool_result',
           tool_use_id: wireId(message.toolCallId, uses.get(message.toolCallId) ?? 1),
-          content: isBlank(message.content) ? undefined : message.content,
+          content: wireResult(message.content),
+          is_error: message.isError || undefined,
         },
       ];
   }
+}
+
+/** The format rejects empty text blocks, and next to calls an empty text means nothing. */
+function wireItem(item: AnswerItem, uses: Map<string, number>): readonly Block[] {
+  if (item.type === 'tool_call') return [wireToolUse(item, uses)];
+  return item.type === 'reasoning' || isBlank(item.text) ? [] : [textBlock(item.text)];
+}
+
+function wireResult(content: ToolResult['content']): string | readonly Block[] | undefined {
+  if (typeof content !== 'string') return content.map(wirePart);
+  return isBlank(content) ? undefined : content;
 }
 
 function wireToolUse({ id, name, arguments: text }: ToolCall, uses: Map<string, number>): Block {
@@ -189,6 +200,7 @@ function wireToolChoice({ tools, toolChoice, parallelToolCalls }: ChatCall): obj
   const single = parallelToolCalls === false ? { disable_parallel_tool_use: true } : {};
   if (typeof toolChoice === 'object' && toolChoice !== null)
     return { type: 'tool', name: toolChoice.functionName, ...single };
+  if (toolChoice === 'required') return { type: 'any', ...single };
   return toolChoice === 'auto' || parallelToolCalls === false ? { type: 'auto', ...single } : undefined;
 }
 

@@ -3,7 +3,18 @@
  * the order of the contract's parameters. Whatever only some of its models reject belongs in the catalogue.
  */
 import { inputSchema, isBlank, sentMediaType } from './anthropic-request.ts';
-import type { ChatCall, ChatMessage, ImagePart, ResponseFormat, TextPart, Tool, ToolCall } from './chat.ts';
+import {
+  type AnswerItem,
+  type ChatCall,
+  type ChatMessage,
+  type ImagePart,
+  type ResponseFormat,
+  type TextPart,
+  type Tool,
+  type ToolCall,
+  textOf,
+  toolCallsOf,
+} from './chat.ts';
 import { areReadable, deepestArguments, readArguments, tooMuchToRead } from './tool-arguments.ts';
 import type { Unsupported } from './upstream.ts';
 import { arrayAt, type Fields, isObject } from './wire.ts';
@@ -50,11 +61,16 @@ function messageProblem(message: ChatMessage): string | null {
       if (typeof message.content === 'string') return isBlank(message.content) ? blankText : null;
       return firstProblem(message.content, partProblem);
     case 'assistant':
-      if (message.toolCalls.length === 0) return isBlank(message.content ?? '') ? blankText : null;
-      return firstProblem(message.toolCalls, toolCallProblem);
+      return answerProblem(message.items);
     case 'tool':
       return null;
   }
+}
+
+function answerProblem(items: readonly AnswerItem[]): string | null {
+  const calls = toolCallsOf(items);
+  if (calls.length === 0) return isBlank(textOf(items)) ? blankText : null;
+  return firstProblem(calls, toolCallProblem);
 }
 
 const mediaTypes: ReadonlySet<string> = new Set(['image/jpeg', 'image/png', 'image/gif', 'image/webp']);
@@ -83,7 +99,7 @@ function answersProblem(turns: readonly ChatMessage[]): string | null {
   const isInOrder = turns.every((message) => {
     if (message.role === 'tool') return open.delete(message.toolCallId);
     if (open.size > 0) return false;
-    if (message.role === 'assistant') for (const { id } of message.toolCalls) open.add(id);
+    if (message.role === 'assistant') for (const { id } of toolCallsOf(message.items)) open.add(id);
     return true;
   });
   return isInOrder && open.size === 0
@@ -123,7 +139,7 @@ function presencePenaltyProblem({ presencePenalty }: ChatCall): string | null {
 
 function toolsProblem({ tools, messages }: ChatCall): string | null {
   if (tools !== null) return firstProblem(tools, toolProblem);
-  return messages.some((message) => message.role === 'assistant' && message.toolCalls.length > 0)
+  return messages.some((message) => message.role === 'assistant' && toolCallsOf(message.items).length > 0)
     ? 'This conversation holds tool calls: declare its tools, with "tool_choice": "none" if none may be called.'
     : null;
 }

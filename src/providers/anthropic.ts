@@ -7,6 +7,7 @@ import { chatRequest } from './anthropic-request.ts';
 import { unsupported } from './anthropic-unsupported.ts';
 import { type AnthropicInput, noInput, noteInput, readAnthropicUsage } from './anthropic-usage.ts';
 import {
+  type AnswerItem,
   type ChatAdapter,
   type ChatAnswer,
   type ChatEvent,
@@ -20,6 +21,8 @@ import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
 export const anthropic: ChatAdapter = {
+  format: 'messages',
+  passOn: null,
   unsupported,
   chatRequest,
   readAnswer,
@@ -32,19 +35,21 @@ export const anthropic: ChatAdapter = {
 function readAnswer(body: unknown): ChatAnswer {
   if (!isObject(body) || body.type === 'error' || !Array.isArray(body.content))
     throw new ProviderError('provider_unknown_error');
-  let text = '';
-  const toolCalls: ToolCall[] = [];
+  const items: AnswerItem[] = [];
+  let callCount = 0;
   for (const block of body.content as readonly unknown[]) {
     if (!isObject(block)) throw new ProviderError('provider_unknown_error');
-    if (block.type === 'text') text += textOf(block.text, 'provider_unknown_error');
-    if (block.type === 'tool_use') toolCalls.push(readToolUse(block));
-    if (toolCalls.length > maxToolCalls) throw unreadableArguments();
+    if (block.type === 'text')
+      items.push({ type: 'text', text: textOf(block.text, 'provider_unknown_error') });
+    if (block.type !== 'tool_use') continue;
+    items.push(readToolUse(block));
+    callCount += 1;
+    if (callCount > maxToolCalls) throw unreadableArguments();
   }
   const finishReason = readStopReason(body.stop_reason);
   if (finishReason === null) throw new ProviderError('provider_unknown_error');
   return {
-    content: text === '' && toolCalls.length > 0 ? null : text,
-    toolCalls,
+    items,
     finishReason,
     usage: readAnthropicUsage(objectAt(body, 'usage')),
   };
@@ -54,7 +59,7 @@ function readToolUse({ id, name, input }: Fields): ToolCall {
   const code = 'provider_unknown_error';
   const written = writeArguments(input);
   if (written === null) throw unreadableArguments();
-  return { id: textOf(id, code), name: textOf(name, code), arguments: written };
+  return { type: 'tool_call', id: textOf(id, code), name: textOf(name, code), arguments: written };
 }
 
 type ReadingError = 'provider_unknown_error' | 'malformed_stream_chunk';

@@ -7,6 +7,7 @@ import {
   type ChatCall,
   type ChatEvent,
   failed,
+  type Original,
   type ReportedUsage,
 } from './chat.ts';
 import type { EventReader } from './event-decoder.ts';
@@ -15,7 +16,7 @@ import { google } from './google.ts';
 import { openai } from './openai.ts';
 import { LearnedTemplate } from './text-template.ts';
 import { postForAnswer, postForStream } from './transport.ts';
-import { beyondLimit, type ProviderError, type Upstream } from './upstream.ts';
+import { beyondLimit, type ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
 
 /** One entry per wire format, by its name in the catalogue. */
 export const chatAdapters = { openai, anthropic, google, sandbox: openai } satisfies Record<
@@ -26,17 +27,49 @@ export const chatAdapters = { openai, anthropic, google, sandbox: openai } satis
 /** How a chat provider is reached, and which format it speaks. */
 type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
 
+/** What to ask for: translated, or passed on to a provider that speaks the client's format. */
+export type ChatOrder = Readonly<{ call: ChatCall; original: Original | null }>;
+
+export function isPassedOn(
+  { original }: Pick<ChatOrder, 'original'>,
+  { format, passOn }: ChatAdapter,
+): boolean {
+  return original !== null && passOn !== null && original.format === format;
+}
+
+/** One way of using an adapter for one order. */
+type Exchange = Readonly<{
+  request: (stream: boolean) => UpstreamRequest;
+  readAnswer: (body: unknown) => ChatAnswer;
+  openReader: () => (data: string) => readonly ChatEvent[];
+}>;
+
+function exchangeOf(adapter: ChatAdapter, { call, original }: ChatOrder, upstream: Upstream): Exchange {
+  const { passOn } = adapter;
+  if (original !== null && passOn !== null && original.format === adapter.format)
+    return {
+      request: (stream) => passOn.request(original, upstream, stream),
+      readAnswer: (body) => passOn.readAnswer(body, original, upstream),
+      openReader: () => passOn.openReader(original, upstream),
+    };
+  return {
+    request: (stream) => adapter.chatRequest(call, upstream, stream),
+    readAnswer: (body) => adapter.readAnswer(body, upstream),
+    openReader: () => adapter.openReader(upstream),
+  };
+}
+
 /** `onUnusable` gets the usage of an answer that cannot be used, if the answer has one. */
 export function completeChat(
   { chat: adapter, link }: ChatProvider,
-  call: ChatCall,
+  order: ChatOrder,
   upstream: Upstream,
   onUnusable: (usage: ReportedUsage) => void,
 ): Promise<{ status: number; answer: ChatAnswer }> {
-  const request = adapter.chatRequest(call, upstream, false);
-  return postForAnswer(request, link, (body) => {
+  const exchange = exchangeOf(adapter, order, upstream);
+  return postForAnswer(exchange.request(false), link, (body) => {
     try {
-      return adapter.readAnswer(body, upstream);
+      return exchange.readAnswer(body);
     } catch (error) {
       const usage = adapter.readUsage(body);
       if (usage !== null) onUnusable(usage);
@@ -49,30 +82,31 @@ export type ChatEventStream = EventStream<ChatEvent>;
 
 export function streamChat(
   { chat: adapter, link }: ChatProvider,
-  call: ChatCall,
+  order: ChatOrder,
   upstream: Upstream,
 ): Promise<ChatEventStream> {
-  return postForStream(adapter.chatRequest(call, upstream, true), link, new ChatReader(adapter, upstream));
+  const { request, openReader } = exchangeOf(adapter, order, upstream);
+  const isUniform = adapter.hasUniformText && !isPassedOn(order, adapter);
+  return postForStream(request(true), link, new ChatReader(openReader, isUniform));
 }
 
 /** Reads one stream. The common chunks need no parsing where the adapter allows it. */
 export class ChatReader implements EventReader<ChatEvent> {
-  readonly #adapter: ChatAdapter;
-  readonly #upstream: Upstream;
+  readonly #openReader: Exchange['openReader'];
   readonly #read: (data: string) => readonly ChatEvent[];
   readonly #template: LearnedTemplate | null;
 
-  constructor(adapter: ChatAdapter, upstream: Upstream) {
-    this.#adapter = adapter;
-    this.#upstream = upstream;
-    this.#read = adapter.openReader(upstream);
-    this.#template = adapter.hasUniformText ? new LearnedTemplate() : null;
+  /** `isUniform` is whether chunks of text mean the same wherever they are, as text-template.ts requires. */
+  constructor(openReader: Exchange['openReader'], isUniform: boolean) {
+    this.#openReader = openReader;
+    this.#read = openReader();
+    this.#template = isUniform ? new LearnedTemplate() : null;
   }
 
   read(data: string): readonly ChatEvent[] {
     const events = this.#read(data);
     // Samples are not part of the stream, so they get their own reader.
-    this.#template?.learn(data, events, () => this.#adapter.openReader(this.#upstream));
+    this.#template?.learn(data, events, this.#openReader);
     return events;
   }
 

@@ -7,13 +7,34 @@ import type { Dialect, ProviderError, Unsupported, Upstream, UpstreamRequest } f
 
 export type TextPart = Readonly<{ type: 'text'; text: string }>;
 export type ImagePart = Readonly<{ type: 'image'; url: string; detail: 'auto' | 'low' | 'high' | null }>;
-export type ToolCall = Readonly<{ id: string; name: string; arguments: string }>;
+export type ToolCall = Readonly<{ type: 'tool_call'; id: string; name: string; arguments: string }>;
+
+/**
+ * What a model thought before it went on. `signature` proves to the model that made it that nobody changed it; no other
+ * model accepts it. `text` may be empty: not every provider shows it.
+ */
+export type Reasoning = Readonly<{ type: 'reasoning'; text: string; signature: Signature | null }>;
+/** `madeBy` is the provider and the upstream model, as in `Upstream`. */
+export type Signature = Readonly<{ value: string; madeBy: string }>;
+
+/** What the model wrote, in its order. */
+export type AnswerItem = TextPart | ToolCall | Reasoning;
 
 export type ChatMessage =
   | Readonly<{ role: 'system'; content: string }>
   | Readonly<{ role: 'user'; content: string | readonly (TextPart | ImagePart)[] }>
-  | Readonly<{ role: 'assistant'; content: string | null; toolCalls: readonly ToolCall[] }>
-  | Readonly<{ role: 'tool'; toolCallId: string; content: string; name: string | null }>;
+  | Readonly<{ role: 'assistant'; items: readonly AnswerItem[] }>
+  | ToolResult;
+
+/** `name` is that of the function, where the client repeats it. */
+export type ToolResult = Readonly<{
+  role: 'tool';
+  toolCallId: string;
+  content: string | readonly (TextPart | ImagePart)[];
+  name: string | null;
+  /** Whether the tool failed. */
+  isError: boolean;
+}>;
 
 /** `parameters` is a JSON Schema from the client, passed on as data. With `strict`, calls must match it. */
 export type Tool = Readonly<{
@@ -24,7 +45,11 @@ export type Tool = Readonly<{
 }>;
 export type JsonObject = Readonly<Record<string, unknown>>;
 
-export type ToolChoice = 'auto' | 'none' | Readonly<{ functionName: string }>;
+export type ToolChoice = 'auto' | 'none' | 'required' | Readonly<{ functionName: string }>;
+
+/** How much a model should think before it answers, from least to most. */
+export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
+export type Effort = (typeof efforts)[number];
 
 export type ResponseFormat =
   | Readonly<{ type: 'text' }>
@@ -50,6 +75,8 @@ export type ChatCall = Readonly<{
   parallelToolCalls: boolean | null;
   responseFormat: ResponseFormat | null;
   seed: number | null;
+  effort: Effort | null;
+  verbosity: 'low' | 'medium' | 'high' | null;
 }>;
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
@@ -70,25 +97,69 @@ export type ReportedCounts = Readonly<Record<string, number | null>>;
 
 /** A non-streamed answer. Usage is null when the provider reported none, or none that makes sense. */
 export type ChatAnswer = Readonly<{
-  content: string | null;
-  toolCalls: readonly ToolCall[];
+  items: readonly AnswerItem[];
   finishReason: FinishReason;
   usage: ReportedUsage | null;
+  /** The body for a client that speaks the provider's format. */
+  wire?: JsonObject;
 }>;
 
-/** A piece of a streamed answer. Tool calls are distinguished by their index. */
-export type ChatEvent =
+/**
+ * A piece of a streamed answer. Tool calls are distinguished by their index. Where the client speaks the provider's
+ * format, `wire` is the event as the client gets it; of several events that were one on the wire, the first has it.
+ */
+export type ChatEvent = (
   | Readonly<{ type: 'text'; text: string }>
+  /** Only where `Upstream` asks for it. What follows `reasoning_end` is another item. */
+  | Readonly<{ type: 'reasoning'; text: string }>
+  | Readonly<{ type: 'reasoning_end'; signature: Signature | null }>
   | Readonly<{ type: 'tool_call'; index: number; id: string; name: string }>
   | Readonly<{ type: 'tool_arguments'; index: number; text: string }>
   | Readonly<{ type: 'finish'; reason: FinishReason }>
   | Readonly<{ type: 'usage'; usage: ReportedUsage }>
   /** Nothing that follows is part of the answer, but its usage may still come, unless it was lost already. */
   | Readonly<{ type: 'failure'; error: ProviderError; isUsageLost: boolean }>
-  | Readonly<{ type: 'end' }>;
+  /** Means nothing to the gateway. */
+  | Readonly<{ type: 'wire' }>
+  | Readonly<{ type: 'end' }>
+) &
+  Readonly<{ wire?: string }>;
+
+/** The names of the wire formats. */
+export type WireFormat = 'chat_completions' | 'messages' | 'responses' | 'generate_content';
+
+/**
+ * A request as its client sent it, for providers that speak the same format: clients add fields with every release, and
+ * whatever has no price of its own is passed on.
+ */
+export type Original = Readonly<{
+  format: WireFormat;
+  body: JsonObject;
+  /** Headers that belong to the format. */
+  headers: Readonly<Record<string, string>>;
+  /** How the client named the model, which it also finds in the response. */
+  model: string;
+  /** The first thing in it that no other format can express, or null. */
+  untranslatable: Unsupported | null;
+  /** By their sealed form, the signatures in it; null for those that are not ours. */
+  signatures: ReadonlyMap<string, Signature | null>;
+  /** The sealed form of a signature in the answer. */
+  seal: (signature: Signature) => string;
+}>;
+
+/** How requests and answers are passed on between a client and a provider that speak the same format. */
+export type PassOn = Readonly<{
+  request: (original: Original, upstream: Upstream, stream: boolean) => UpstreamRequest;
+  /** Also has the body for the client, in `wire`. */
+  readAnswer: (body: unknown, original: Original, upstream: Upstream) => ChatAnswer;
+  openReader: (original: Original, upstream: Upstream) => (data: string) => readonly ChatEvent[];
+}>;
 
 /** A wire format, both ways. */
 export type ChatAdapter = Readonly<{
+  format: WireFormat;
+  /** Null for a format that no client speaks here, or whose requests are always read and written anew. */
+  passOn: PassOn | null;
   /** The first thing in this call that the format does not support, or null. Nothing is ever dropped silently. */
   unsupported: (call: ChatCall, dialect: Dialect) => Unsupported | null;
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
@@ -107,6 +178,21 @@ export type ChatAdapter = Readonly<{
 
 export function hasStrictTool({ tools }: ChatCall): boolean {
   return tools?.some(({ strict }) => strict === true) === true;
+}
+
+/** Text as the contract's chat format has it: null when there is none. */
+export function textOrNull(items: readonly AnswerItem[]): string | null {
+  return items.some(({ type }) => type === 'text') ? textOf(items) : null;
+}
+
+export function textOf(items: readonly AnswerItem[]): string {
+  let text = '';
+  for (const item of items) if (item.type === 'text') text += item.text;
+  return text;
+}
+
+export function toolCallsOf(items: readonly AnswerItem[]): readonly ToolCall[] {
+  return items.filter((item) => item.type === 'tool_call');
 }
 
 export const maxToolCalls = 1_000;

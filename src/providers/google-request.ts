@@ -12,6 +12,8 @@ import {
   type TextPart,
   type Tool,
   type ToolCall,
+  type ToolResult,
+  toolCallsOf,
 } from './chat.ts';
 import { ResultReader, readArguments } from './tool-arguments.ts';
 import { type ErrorDetails, requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
@@ -89,10 +91,10 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
     if (message.role === 'user') turns.push({ kind: 'user', message });
     if (message.role === 'assistant') {
       if (last?.kind !== 'model')
-        turns.push({ kind: 'model', messages: [message], calls: [...message.toolCalls] });
+        turns.push({ kind: 'model', messages: [message], calls: [...toolCallsOf(message.items)] });
       else {
         last.messages.push(message);
-        last.calls.push(...message.toolCalls);
+        last.calls.push(...toolCallsOf(message.items));
       }
     }
     if (message.role === 'tool') {
@@ -134,18 +136,17 @@ const needsSignatures = (model: string) => /^gemini-(?![12][.-])/.test(model);
 
 function modelParts(messages: readonly MessageOf<'assistant'>[], model: string): object[] {
   let missing = needsSignatures(model) ? signatureThatSkipsTheCheck : undefined;
-  return messages.flatMap(({ content, toolCalls }) => {
-    const text = content ?? '';
-    const calls = toolCalls.map(({ id, name, arguments: written }) => {
-      const { signature, upstreamId } = readCallId(id);
-      const part = {
-        functionCall: { id: upstreamId ?? undefined, name, args: readArguments(written) ?? {} },
-        thoughtSignature: signature ?? missing,
-      };
+  return messages.flatMap(({ items }) => {
+    const parts = items.flatMap((item): object[] => {
+      if (item.type === 'text') return item.text === '' ? [] : [{ text: item.text }];
+      if (item.type === 'reasoning') return [];
+      const { signature, upstreamId } = readCallId(item.id);
+      const thoughtSignature = signature ?? missing;
       missing = undefined;
-      return part;
+      const args = readArguments(item.arguments) ?? {};
+      return [{ functionCall: { id: upstreamId ?? undefined, name: item.name, args }, thoughtSignature }];
     });
-    return text !== '' || calls.length === 0 ? [{ text }, ...calls] : calls;
+    return parts.length === 0 ? [{ text: '' }] : parts;
   });
 }
 
@@ -165,9 +166,17 @@ function resultParts(
         id: readCallId(toolCallId).upstreamId ?? undefined,
         name: calls[position]?.name ?? name ?? '',
         // A result that is a JSON object is passed on as one; anything else is wrapped.
-        response: reader.read(content) ?? { result: content },
+        response: wireResult(content, reader),
       },
     }));
+}
+
+function wireResult(content: ToolResult['content'], reader: ResultReader): object {
+  const text =
+    typeof content === 'string'
+      ? content
+      : content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
+  return reader.read(text) ?? { result: text };
 }
 
 /** `parametersJsonSchema` takes JSON Schema as it is; `parameters` would be another dialect of it. */
@@ -184,6 +193,7 @@ function wireToolConfig(call: ChatCall): object | undefined {
   const isStrict = hasStrictTool(call);
   if (toolChoice === null && !isStrict) return undefined;
   if (toolChoice === 'none') return { functionCallingConfig: { mode: 'NONE' } };
+  if (toolChoice === 'required') return { functionCallingConfig: { mode: 'ANY' } };
   if (toolChoice === 'auto' || toolChoice === null)
     return { functionCallingConfig: { mode: isStrict ? 'VALIDATED' : 'AUTO' } };
   return { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: [toolChoice.functionName] } };

@@ -2,7 +2,7 @@
  * What Google's Gemini API does not support, or rejects with an error that would not help the client. Whatever only some of
  * its models reject belongs in the catalogue.
  */
-import type { ChatCall, ChatMessage, ImagePart, ToolCall } from './chat.ts';
+import { type ChatCall, type ChatMessage, type ImagePart, type ToolCall, toolCallsOf } from './chat.ts';
 import { dataUrlHead, type MessageOf, type Turn, turnsOf } from './google-request.ts';
 import { areReadable, deepestArguments, readArguments, tooMuchToRead } from './tool-arguments.ts';
 import type { Unsupported } from './upstream.ts';
@@ -38,7 +38,7 @@ function messageProblem(message: ChatMessage): string | null {
     }
   }
   if (message.role !== 'assistant') return null;
-  if (message.toolCalls.every((call) => readArguments(call.arguments) !== null)) return null;
+  if (toolCallsOf(message.items).every((call) => readArguments(call.arguments) !== null)) return null;
   return `This model takes the arguments of a tool call only as a JSON object of at most ${deepestArguments} levels.`;
 }
 

@@ -3,6 +3,7 @@
  * Documented at ai.google.dev/api/generate-content.
  */
 import {
+  type AnswerItem,
   type ChatAdapter,
   type ChatAnswer,
   type ChatEvent,
@@ -18,6 +19,8 @@ import { beyondLimit, ProviderError, type Upstream, unreadableArguments } from '
 import { arrayAt, type Fields, isObject, objectAt, parseJson, parseObject } from './wire.ts';
 
 export const google: ChatAdapter = {
+  format: 'generate_content',
+  passOn: null,
   unsupported,
   chatRequest,
   readAnswer,
@@ -30,23 +33,24 @@ function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   if (!isObject(body) || isError(body)) throw new ProviderError('provider_unknown_error');
   const usage = readGoogleUsage(objectAt(body, 'usageMetadata'));
   const candidate = firstCandidate(body);
-  if (candidate === null && isBlocked(body))
-    return { content: '', toolCalls: [], finishReason: 'content_filter', usage };
+  if (candidate === null && isBlocked(body)) return { items: [], finishReason: 'content_filter', usage };
   if (candidate === null) throw new ProviderError('provider_unknown_error');
   const pieces = readPieces(candidate);
   if (pieces.some(({ type }) => type === 'unreadable')) throw unreadableArguments();
-  const text = pieces.map((piece) => (piece.type === 'text' ? piece.text : '')).join('');
-  const calls = pieces.filter((piece) => piece.type === 'call');
-  if (calls.length > maxToolCalls) throw unreadableArguments();
-  const toolCalls = calls.map(({ name, arguments: written, carried }, index) => ({
-    id: callId(requestId, index, carried),
-    name,
-    arguments: written,
-  }));
-  const finishReason = readFinishReason(candidate.finishReason, toolCalls.length > 0);
+  const items: AnswerItem[] = [];
+  let callCount = 0;
+  for (const piece of pieces) {
+    if (piece.type === 'text') items.push(piece);
+    if (piece.type !== 'call') continue;
+    if (callCount >= maxToolCalls) throw unreadableArguments();
+    const { name, arguments: written, carried } = piece;
+    items.push({ type: 'tool_call', id: callId(requestId, callCount, carried), name, arguments: written });
+    callCount += 1;
+  }
+  const finishReason = readFinishReason(candidate.finishReason, callCount > 0);
   if (finishReason === null) throw new ProviderError('provider_unknown_error');
   if (finishReason === 'failure') throw new ProviderError('provider_unknown_error', null, null, true);
-  return { content: text === '' && toolCalls.length > 0 ? null : text, toolCalls, finishReason, usage };
+  return { items, finishReason, usage };
 }
 
 /** Each event is a complete object that holds what is new. Only the end of the connection marks the end. */

@@ -3,6 +3,7 @@
  * is in the provider's dialect.
  */
 import {
+  type AnswerItem,
   type ChatCall,
   type ChatMessage,
   hasStrictTool,
@@ -12,6 +13,8 @@ import {
   type Tool,
   type ToolCall,
   type ToolChoice,
+  textOrNull,
+  toolCallsOf,
 } from './chat.ts';
 import { breakpoint, endOfLastCall, wantsCache } from './prompt-cache.ts';
 import {
@@ -135,14 +138,14 @@ function wireMessage(message: ChatMessage): WireMessage {
     case 'assistant':
       return {
         role: 'assistant',
-        content: message.content,
-        tool_calls: message.toolCalls.length === 0 ? undefined : message.toolCalls.map(wireToolCall),
+        content: textOrNull(message.items),
+        tool_calls: wireToolCalls(message.items),
       };
     case 'tool':
       return {
         role: 'tool',
         tool_call_id: message.toolCallId,
-        content: message.content,
+        content: typeof message.content === 'string' ? message.content : message.content.map(wirePart),
         name: message.name ?? undefined,
       };
   }
@@ -151,6 +154,11 @@ function wireMessage(message: ChatMessage): WireMessage {
 function wirePart(part: TextPart | ImagePart): object {
   if (part.type === 'text') return part;
   return { type: 'image_url', image_url: { url: part.url, detail: part.detail ?? undefined } };
+}
+
+function wireToolCalls(items: readonly AnswerItem[]): readonly object[] | undefined {
+  const calls = toolCallsOf(items);
+  return calls.length === 0 ? undefined : calls.map(wireToolCall);
 }
 
 function wireToolCall({ id, name, arguments: text }: ToolCall): object {

@@ -16,7 +16,7 @@ function readToolCall(item: unknown, index: number, requestId: string): ToolCall
   const text = argumentsText(call?.arguments);
   if (!isObject(item) || name === null) throw new ProviderError('provider_unknown_error');
   if (text === null || isTooDeep(text)) throw unreadableArguments();
-  return { id: textAt(item, 'id') ?? madeId(requestId, index), name, arguments: text };
+  return { type: 'tool_call', id: textAt(item, 'id') ?? madeId(requestId, index), name, arguments: text };
 }
 
 /** Assigns the pieces of a stream to calls: which call each belongs to, and when a new one begins. */

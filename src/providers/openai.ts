@@ -18,6 +18,8 @@ import { ProviderError, type Upstream } from './upstream.ts';
 import { arrayAt, type Fields, isObject, objectAt, parseObject } from './wire.ts';
 
 export const openai: ChatAdapter = {
+  format: 'chat_completions',
+  passOn: null,
   unsupported,
   chatRequest,
   readAnswer,
@@ -39,9 +41,9 @@ function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   const reason = readFinishReason(choice.finish_reason, toolCalls.length > 0);
   if (reason === null) throw new ProviderError('provider_unknown_error');
   if (reason === 'failure') throw new ProviderError('provider_unavailable');
+  const text = Array.isArray(content) ? textOfParts(content) : content;
   return {
-    content: Array.isArray(content) ? textOfParts(content) : content,
-    toolCalls,
+    items: text === null ? toolCalls : [{ type: 'text', text }, ...toolCalls],
     finishReason: reason,
     usage: readOpenaiUsage(objectAt(body, 'usage')),
   };

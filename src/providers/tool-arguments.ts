@@ -1,6 +1,6 @@
 /** The arguments of a tool call: JSON as text for clients and for OpenAI, an object in other formats. */
 import { measureJson } from '../json/scan.ts';
-import type { ChatMessage, JsonObject } from './chat.ts';
+import { type ChatMessage, type JsonObject, toolCallsOf } from './chat.ts';
 import { isObject, parseJson, parseObject } from './wire.ts';
 
 /** Deeper than any real argument; serializing must not overflow the stack. */
@@ -20,12 +20,12 @@ export function areReadable(messages: readonly ChatMessage[]): boolean {
   for (const message of messages) {
     if (message.role === 'tool') characters += message.toolCallId.length;
     if (message.role !== 'assistant') continue;
-    for (const call of message.toolCalls) characters += call.id.length + call.arguments.length;
+    for (const call of toolCallsOf(message.items)) characters += call.id.length + call.arguments.length;
   }
   if (characters > maxCharacters) return false;
   for (const message of messages) {
     if (message.role !== 'assistant') continue;
-    for (const call of message.toolCalls) values += countValues(call.arguments, maxValues);
+    for (const call of toolCallsOf(message.items)) values += countValues(call.arguments, maxValues);
   }
   return values <= maxValues;
 }

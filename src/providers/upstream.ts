@@ -13,6 +13,10 @@ export type Upstream = Readonly<{
   marksCache?: boolean;
   /** The same for all turns of a conversation. It is sent only where the dialect has a place for it. */
   cacheKey?: string | null;
+  /** Whether the client sees what the model shows of its reasoning. Left out: no. */
+  showsReasoning?: boolean;
+  /** Tells apart who made a signature: the provider and its model. */
+  maker?: string;
   requestId: string;
   /** Left out unless traces are exported. */
   traceparent?: string | null;

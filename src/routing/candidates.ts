@@ -24,6 +24,7 @@ export function upstreamOf(
   { connection, upstreamModel, marksCache }: Candidate,
   { requestId, traceparent, cacheKey }: CallOrigin,
   maxOutputTokens: number | null,
+  showsReasoning = false,
 ): Upstream {
   const { baseUrl, apiKey, provider } = connection;
   return {
@@ -34,6 +35,8 @@ export function upstreamOf(
     dialect: provider.dialect,
     marksCache,
     cacheKey,
+    showsReasoning,
+    maker: `${provider.id}/${upstreamModel}`,
     requestId,
     traceparent,
   };

@@ -6,7 +6,7 @@ import fc from 'fast-check';
 import { countPromptTokens } from '../../sandbox/usage.ts';
 import { inputBound } from '../../src/chat/bounds.ts';
 import type { InputBound } from '../../src/chat/input-tally.ts';
-import { parseChat } from '../../src/chat/parse.ts';
+import { parseChat } from '../../src/chat/completions/parse.ts';
 import { plainWeights, weigh } from '../../src/chat/text-weights.ts';
 import { parseCatalog } from '../../src/models/catalog.ts';
 import type { Model } from '../../src/models/model.ts';

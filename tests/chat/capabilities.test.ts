@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { ableToServe, checkCapabilities } from '../../src/chat/capabilities.ts';
 import { chatTerms } from '../../src/chat/hold.ts';
-import { parseChat } from '../../src/chat/parse.ts';
+import { parseChat } from '../../src/chat/completions/parse.ts';
 import {
   type Capabilities,
   type Model,

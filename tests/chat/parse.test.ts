@@ -2,8 +2,8 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { inputBound } from '../../src/chat/bounds.ts';
-import { type ChatRequest, parseChat } from '../../src/chat/parse.ts';
-import { chatRequestSchema } from '../../src/chat/schema.ts';
+import { type ChatRequest, parseChat } from '../../src/chat/completions/parse.ts';
+import { chatRequestSchema } from '../../src/chat/completions/schema.ts';
 import { ApiError, errorTable } from '../../src/errors.ts';
 import type { ChatCall, ChatMessage } from '../../src/providers/chat.ts';
 import {

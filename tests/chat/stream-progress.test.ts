@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { LeastTokens } from '../../src/chat/least-tokens.ts';
-import { ChunkWriter } from '../../src/chat/present.ts';
+import { ChunkWriter } from '../../src/chat/completions/present.ts';
 import { isUsable, StreamProgress } from '../../src/chat/stream-progress.ts';
 import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { type ChatEvent, failed, type ReportedUsage } from '../../src/providers/chat.ts';

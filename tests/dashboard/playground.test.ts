@@ -41,7 +41,7 @@ import {
   parseTools,
 } from '../../dashboard/pages/playground/settings.ts';
 import { restore, textOf } from '../../dashboard/pages/playground/use-playground-work.ts';
-import { parseChat } from '../../src/chat/parse.ts';
+import { parseChat } from '../../src/chat/completions/parse.ts';
 import { ApiError } from '../../src/errors.ts';
 
 const user = (text: string): Turn => ({ kind: 'user', text, images: [] });

@@ -1,7 +1,7 @@
 /** What usage reports mean in each vendor's form: as the vendors write them, at random, and when they cannot be true. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { ChunkWriter } from '../../src/chat/present.ts';
+import { ChunkWriter } from '../../src/chat/completions/present.ts';
 import { StreamProgress } from '../../src/chat/stream-progress.ts';
 import { inputTokensOf, type Meters } from '../../src/lib/meters.ts';
 import { readAnthropicUsage } from '../../src/providers/anthropic-usage.ts';

@@ -3,8 +3,8 @@
  * about several fields are checked in parse.ts.
  */
 import { z } from 'zod';
-import { listOf } from '../json/list.ts';
-import type { JsonObject } from '../providers/chat.ts';
+import { listOf } from '../../json/list.ts';
+import type { JsonObject } from '../../providers/chat.ts';
 
 const functionName = 'a name of 1 to 64 letters, digits, underscores or dashes';
 

@@ -1,30 +1,27 @@
 /** Turns unknown JSON into a ChatRequest, or an error that names the parameter. Nothing is clamped, nothing ignored. */
 import { z } from 'zod';
-import { formatPath, type JsonPath, valueAt } from '../json/path.ts';
-import { firstProblem, type Problem, toApiError } from '../json/problem.ts';
+import { formatPath, type JsonPath, valueAt } from '../../json/path.ts';
+import { firstProblem, type Problem, toApiError } from '../../json/problem.ts';
 import type {
-  ChatCall,
+  AnswerItem,
   ChatMessage,
   ImagePart,
   ResponseFormat,
   TextPart,
   Tool,
   ToolChoice,
-} from '../providers/chat.ts';
+} from '../../providers/chat.ts';
+import type { ChatRequest } from '../request.ts';
 import { chatRequestSchema, type WireChatRequest, type WireContentPart, type WireMessage } from './schema.ts';
 
-export type ChatRequest = Readonly<{
-  model: string;
-  stream: boolean;
-  includeUsage: boolean;
-  call: ChatCall;
-}>;
+/** `includeUsage` is whether a stream ends with the usage. */
+export type AskedOfCompletions = Readonly<{ includeUsage: boolean }>;
 
 /** Compiled, a valid body is checked in a sixth of the time; an invalid one is checked again to find what is wrong. */
 const schema = z.compile(chatRequestSchema, { strict: true });
 
 /** Checks the shape first, then the relations between fields, in the order of the contract whatever the body's order. */
-export function parseChat(body: unknown): ChatRequest {
+export function parseChat(body: unknown): ChatRequest<AskedOfCompletions> {
   const result = schema.safeParse(body);
   if (!result.success) throw toApiError(asContracted(firstProblem(result.error.issues, body), body));
   const wire = result.data;
@@ -139,12 +136,11 @@ function invalid(path: Problem['path'], message: string): Problem {
   return { code: 'invalid_parameter', path, message, docs };
 }
 
-function toRequest(wire: WireChatRequest): ChatRequest {
+function toRequest(wire: WireChatRequest): ChatRequest<AskedOfCompletions> {
   const tools = wire.tools === undefined || wire.tools.length === 0 ? null : wire.tools.map(toTool);
   return {
     model: wire.model,
     stream: wire.stream === true,
-    includeUsage: wire.stream_options?.include_usage === true,
     call: {
       messages: wire.messages.map(toMessage),
       temperature: wire.temperature ?? null,
@@ -158,7 +154,12 @@ function toRequest(wire: WireChatRequest): ChatRequest {
       parallelToolCalls: tools === null ? null : (wire.parallel_tool_calls ?? null),
       responseFormat: wire.response_format === undefined ? null : toResponseFormat(wire.response_format),
       seed: wire.seed ?? null,
+      effort: null,
+      verbosity: null,
     },
+    outputLimit: null,
+    original: null,
+    asked: { includeUsage: wire.stream_options?.include_usage === true },
   };
 }
 
@@ -174,17 +175,28 @@ function toMessage(wire: WireMessage): ChatMessage {
     case 'assistant':
       return {
         role: 'assistant',
-        content: wire.content ?? null,
-        toolCalls:
-          wire.tool_calls?.map((call) => ({
-            id: call.id,
-            name: call.function.name,
-            arguments: call.function.arguments,
-          })) ?? [],
+        items: toItems(wire),
       };
     case 'tool':
-      return { role: 'tool', toolCallId: wire.tool_call_id, content: wire.content, name: wire.name ?? null };
+      return {
+        role: 'tool',
+        toolCallId: wire.tool_call_id,
+        content: wire.content,
+        name: wire.name ?? null,
+        isError: false,
+      };
   }
+}
+
+function toItems({ content, tool_calls: calls }: Extract<WireMessage, { role: 'assistant' }>): AnswerItem[] {
+  const text: AnswerItem[] = content == null ? [] : [{ type: 'text', text: content }];
+  const called = calls?.map(({ id, function: { name, arguments: written } }) => ({
+    type: 'tool_call' as const,
+    id,
+    name,
+    arguments: written,
+  }));
+  return called == null ? text : [...text, ...called];
 }
 
 function toPart(wire: WireContentPart): TextPart | ImagePart {

@@ -1,14 +1,23 @@
 /** Chat responses in the contract's format: its fields and no others. */
-import { type ApiError, presentError } from '../errors.ts';
-import type { BilledUsage } from '../ledger/operations.ts';
-import type { ChatAnswer, FinishReason, ReportedUsage, ToolCall } from '../providers/chat.ts';
+import { type ApiError, presentError } from '../../errors.ts';
+import type { BilledUsage } from '../../ledger/operations.ts';
+import type { Charge } from '../../ledger/settlement.ts';
+import {
+  type ChatAnswer,
+  type ChatEvent,
+  type FinishReason,
+  type ReportedUsage,
+  type ToolCall,
+  textOf,
+  toolCallsOf,
+} from '../../providers/chat.ts';
+import type { ChatWriter, ResponseFacts } from '../dialect.ts';
+import type { AskedOfCompletions } from './parse.ts';
 
 export function presentCompletion(
-  requestId: string,
-  createdSeconds: number,
-  model: string,
+  { requestId, createdSeconds, model }: ResponseFacts<unknown>,
   answer: ChatAnswer,
-  billed: BilledUsage,
+  { usage: billed }: Charge,
 ) {
   return {
     id: requestId,
@@ -21,8 +30,9 @@ export function presentCompletion(
 }
 
 /** A message that calls tools has no content. */
-function presentMessage({ content, toolCalls }: ChatAnswer) {
-  if (toolCalls.length === 0) return { role: 'assistant', content: content ?? '' };
+function presentMessage({ items }: ChatAnswer) {
+  const toolCalls = toolCallsOf(items);
+  if (toolCalls.length === 0) return { role: 'assistant', content: textOf(items) };
   return { role: 'assistant', content: null, tool_calls: toolCalls.map(presentToolCall) };
 }
 
@@ -53,13 +63,20 @@ function presentUsage(
 }
 
 const beforeDelta = '{"index":0,"delta":';
+const endOfStream = 'data: [DONE]\n\n';
 
-/** Writes the events of one stream. What all its chunks have in common is serialized once. */
-export class ChunkWriter {
+type EventOf<Type extends ChatEvent['type']> = Extract<ChatEvent, { type: Type }>;
+
+/** Writes the chunks of one stream. What all of them have in common is serialized once. */
+export class ChunkWriter implements ChatWriter {
+  readonly close = endOfStream;
   /** Everything up to the delta. */
   readonly #head: string;
+  readonly #includesUsage: boolean;
+  #hasToolCalls = false;
 
-  constructor(requestId: string, createdSeconds: number, model: string) {
+  constructor({ requestId, createdSeconds, model, asked }: ResponseFacts<AskedOfCompletions>) {
+    this.#includesUsage = asked.includeUsage;
     const shared = JSON.stringify({
       id: requestId,
       object: 'chat.completion.chunk',
@@ -70,39 +87,53 @@ export class ChunkWriter {
   }
 
   /** The first chunk. An answer that begins with a tool call has no content. */
-  role(hasContent: boolean): string {
-    return this.#chunk(`{"role":"assistant","content":${hasContent ? '""' : 'null'}}`, null);
+  begin({ type }: ChatEvent): string {
+    return this.#chunk(`{"role":"assistant","content":${type === 'tool_call' ? 'null' : '""'}}`, null);
   }
 
-  text(text: string): string {
+  /** A message that calls tools has no text. Text before the call has been sent already. */
+  text({ text }: EventOf<'text'>): string {
+    if (this.#hasToolCalls) return '';
     return `${this.#head}{"content":${JSON.stringify(text)}},"finish_reason":null}]}\n\n`;
   }
 
-  toolCall(index: number, id: string, name: string): string {
+  reasoning(): string {
+    return '';
+  }
+
+  reasoningEnd(): string {
+    return '';
+  }
+
+  wire(): string {
+    return '';
+  }
+
+  toolCall({ index, id, name }: EventOf<'tool_call'>): string {
+    this.#hasToolCalls = true;
     const call = { index, id, type: 'function', function: { name, arguments: '' } };
     return this.#chunk(JSON.stringify({ tool_calls: [call] }), null);
   }
 
-  toolArguments(index: number, text: string): string {
+  toolArguments({ index, text }: EventOf<'tool_arguments'>): string {
     return this.#chunk(JSON.stringify({ tool_calls: [{ index, function: { arguments: text } }] }), null);
   }
 
-  finish(reason: FinishReason): string {
+  finish({ reason }: EventOf<'finish'>): string {
     return this.#chunk('{}', reason);
   }
 
-  usage(billed: BilledUsage, reported: ReportedUsage): string {
+  complete({ usage: billed }: Charge, reported: ReportedUsage): string {
+    if (!this.#includesUsage) return '';
     const usage = JSON.stringify(presentUsage(billed, reported.reasoningTokens));
     return `${this.#head.slice(0, -beforeDelta.length)}],"usage":${usage}}\n\n`;
+  }
+
+  failure(error: ApiError): string {
+    return `data: ${JSON.stringify(presentError(error))}\n\n`;
   }
 
   #chunk(delta: string, reason: FinishReason | null): string {
     return `${this.#head}${delta},"finish_reason":${reason === null ? 'null' : `"${reason}"`}}]}\n\n`;
   }
-}
-
-export const endOfStream = 'data: [DONE]\n\n';
-
-export function errorEvent(error: ApiError): string {
-  return `data: ${JSON.stringify(presentError(error))}\n\n`;
 }

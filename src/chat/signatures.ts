@@ -1,0 +1,57 @@
+/**
+ * Signatures of reasoning travel through clients, which send them back with the conversation. They are sealed for that:
+ * encrypted, and bound to an account and a model, so that nobody can present what another customer or model was given.
+ * Nothing has to be stored here.
+ */
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto';
+import type { Signature } from '../providers/chat.ts';
+
+const algorithm = 'aes-256-gcm';
+const nonceBytes = 12;
+const tagBytes = 16;
+/** Tells ours from those that a vendor made, without looking further. */
+const prefix = 'tg1_';
+/** Vendors' own have a few kilobytes. */
+const maxCharacters = 1_000_000;
+
+/** Whom a signature is given to. `model` is as the client named it. */
+export type SignatureScope = Readonly<{ accountId: string; model: string }>;
+
+export class Signatures {
+  readonly #key: Buffer;
+
+  constructor(key: Buffer) {
+    this.#key = key;
+  }
+
+  seal({ value, madeBy }: Signature, scope: SignatureScope): string {
+    const nonce = randomBytes(nonceBytes);
+    const cipher = createCipheriv(algorithm, this.#key, nonce);
+    cipher.setAAD(boundTo(scope));
+    const text = Buffer.concat([cipher.update(JSON.stringify([madeBy, value])), cipher.final()]);
+    return prefix + Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
+  }
+
+  /** Null for whatever was not sealed here for this account and model. */
+  open(sealed: string, scope: SignatureScope): Signature | null {
+    if (!sealed.startsWith(prefix) || sealed.length > maxCharacters) return null;
+    const bytes = Buffer.from(sealed.slice(prefix.length), 'base64url');
+    if (bytes.length <= nonceBytes + tagBytes) return null;
+    const decipher = createDecipheriv(algorithm, this.#key, bytes.subarray(0, nonceBytes));
+    decipher.setAAD(boundTo(scope));
+    decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));
+    try {
+      const text = Buffer.concat([decipher.update(bytes.subarray(nonceBytes + tagBytes)), decipher.final()]);
+      const [madeBy, value] = JSON.parse(text.toString()) as [string, string];
+      return { value, madeBy };
+    } catch {
+      return null;
+    }
+  }
+}
+
+function boundTo({ accountId, model }: SignatureScope): Buffer {
+  return createHash('sha256')
+    .update(JSON.stringify([accountId, model]))
+    .digest();
+}
