@@ -4,6 +4,7 @@
  */
 import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
+import { completions } from '../../src/chat/completions/dialect.ts';
 import { streamChatResponse } from '../../src/chat/stream.ts';
 import { Claim } from '../../src/idempotency/claim.ts';
 import { OpenGeneration } from '../../src/inference/generation.ts';
@@ -18,6 +19,7 @@ import { openai } from '../../src/providers/openai.ts';
 import { CandidatesInTurn } from '../../src/routing/candidates.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
+import { orderOf } from '../support/chat-messages.ts';
 import { eventually } from '../support/eventually.ts';
 import { emptyCall, testProvider } from '../support/provider.ts';
 
@@ -99,8 +101,9 @@ function serveStream(
       const run = {
         requestId: requestIdFromUuid(newId()),
         job: {
-          chat: { model: 'm', stream: true, includeUsage: false, call },
+          chat: { model: 'm', stream: true, ...orderOf(call), asked: { includeUsage: false } },
           bill: { price, bounds, writes: 'none' as const, held: 1_000_000n, leastInputTokens: 10 },
+          dialect: completions,
         },
         generation: new OpenGeneration(facts, provider.name, first, null, ledger, log),
         candidates,
