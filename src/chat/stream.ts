@@ -21,7 +21,7 @@ import {
   coversAnswer,
   type StreamOutcome,
   streamEnding,
-  usedBy,
+  unchargedUsage,
 } from './billing.ts';
 import type { ChatRequest } from './parse.ts';
 import { ChunkWriter, endOfStream, errorEvent } from './present.ts';
@@ -155,7 +155,7 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
       first.push(...(next ?? []));
       const decisive = next?.find((event) => event.type !== 'usage');
       if (next === null || decisive?.type === 'end' || decisive?.type === 'failure') {
-        noteUnusable(first, candidate, generation);
+        noteUnusable(first, job.bill, candidate, generation);
         throw decisive?.type === 'failure'
           ? withStatus(decisive.error, stream.status)
           : new ProviderError('empty_provider_stream', stream.status);
@@ -164,7 +164,7 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
         generation.noteFirstToken();
         return { stream, first };
       }
-      for (const event of first) if (event.type === 'usage') early = latestUsage(early, event.usage);
+      early = usageIn(next, early);
     }
   } catch (error) {
     stream.close();
@@ -175,11 +175,20 @@ async function open({ job, generation }: ChatRun, candidate: Candidate): Promise
 /** Nothing of this stream can be delivered, but its provider may bill what it reports. */
 function noteUnusable(
   events: readonly ChatEvent[],
+  bill: ChatBill,
   { cost }: Candidate,
   generation: ChatRun['generation'],
 ): void {
-  const report = events.findLast((event) => event.type === 'usage');
-  if (report !== undefined) generation.noteUsed(usedBy(report.usage.readings[0], cost, new Date()));
+  const usage = usageIn(events, null);
+  if (usage !== null) generation.noteUsed(unchargedUsage(bill, usage, cost, new Date()));
+}
+
+/** What these events, and `known` before them, come to. */
+function usageIn(events: readonly ChatEvent[], known: ReportedUsage | null): ReportedUsage | null {
+  return events.reduce(
+    (latest, event) => (event.type === 'usage' ? latestUsage(latest, event.usage) : latest),
+    known,
+  );
 }
 
 /** How reading from the provider ended. */

@@ -9,7 +9,7 @@ import type { ChatAnswer } from '../providers/chat.ts';
 import { completeChat } from '../providers/chat-call.ts';
 import { beginningOf, wantsCache } from '../providers/prompt-cache.ts';
 import { upstreamOf } from '../routing/candidates.ts';
-import { chargeOf, usedBy } from './billing.ts';
+import { chargeOf, unchargedUsage } from './billing.ts';
 import { cacheWrites } from './cache-writes.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
 import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound } from './hold.ts';
@@ -53,7 +53,7 @@ export const chatWorkload: Workload<ChatRequest, ChatPlan, ChatJob, ChatAnswer> 
       candidate.connection,
       chat.call,
       upstreamOf(candidate, generation, bill.bounds.outputTokens),
-      ({ readings: [reading] }) => generation.noteUsed(usedBy(reading, candidate.cost, new Date())),
+      (usage) => generation.noteUsed(unchargedUsage(bill, usage, candidate.cost, new Date())),
     ),
   bill: ({ bill }, { usage, content, toolCalls }, finishedAt, providerPrice) => {
     const hasText = (content ?? '') !== '' || toolCalls.length > 0;

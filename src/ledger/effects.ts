@@ -166,19 +166,24 @@ export class Effects {
     );
   }
 
-  /** Whoever closed it knew only that a call was in progress. */
+  /** Whoever closed it knew only that a call was in progress, or nothing at all. */
   #noteLateUsage(settlement: Settlement): void {
     const known = unchargedRowsOf(settlement, false).filter(({ inputTokens }) => inputTokens !== undefined);
     if (known.length === 0) return;
     this.#rareWrites.push(
       (connection) => connection`
-        update uncharged_attempts as attempt
-        set input_tokens = known.input_tokens, cache_read_tokens = known.cache_read_tokens,
-            cache_write_tokens = known.cache_write_tokens, cache_write_long_tokens = known.cache_write_long_tokens,
-            output_tokens = known.output_tokens, cost = known.cost
-        from unnest(${unchargedRows.literal(known)}::text::ledger_uncharged_row[]) as known
-        where attempt.generation_id = known.generation_id and attempt.index = known.index
-          and attempt.input_tokens is null`,
+        insert into uncharged_attempts as attempt (generation_id, index, account_id, model, provider, ended_at, input_tokens,
+          cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id)
+        select generation_id, index, account_id, model, provider, to_timestamp(ended_at_ms / 1000), input_tokens,
+               cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id
+        from unnest(${unchargedRows.literal(known)}::text::ledger_uncharged_row[])
+        where exists (select from generations where generations.id = generation_id)
+        on conflict (generation_id, index) do update
+        set input_tokens = excluded.input_tokens, cache_read_tokens = excluded.cache_read_tokens,
+            cache_write_tokens = excluded.cache_write_tokens,
+            cache_write_long_tokens = excluded.cache_write_long_tokens, output_tokens = excluded.output_tokens,
+            cost = excluded.cost
+        where attempt.input_tokens is null`,
     );
   }
 

@@ -8,6 +8,7 @@ import {
   type StreamOutcome,
   streamEnding,
   toleranceOf,
+  unchargedUsage,
 } from '../../src/chat/billing.ts';
 import { adviceFor, chatTerms, holdRange, outputBound } from '../../src/chat/hold.ts';
 import type { ErrorCode } from '../../src/errors.ts';
@@ -312,6 +313,26 @@ describe('a charge', () => {
     );
   });
 
+  test('and a call without one are read in the same way', () => {
+    fc.assert(
+      fc.property(
+        request,
+        oftenEnough,
+        anyUsage,
+        price,
+        at,
+        (asked, owned, usageIn, providerPrice, endedAt) => {
+          const { admitted } = admit(asked, owned);
+          if (admitted === null) return;
+          const { bill } = admitted;
+          const report = usageIn(bill.bounds);
+          const charge = chargeOf(bill, { usage: report, finishedAt: endedAt, hasText: true }, providerPrice);
+          expect(unchargedUsage(bill, report, providerPrice, endedAt)).toEqual(charge.reported);
+        },
+      ),
+    );
+  });
+
   test('is the sum of its meters, and the cheapest way to read the report', () => {
     fc.assert(
       fc.property(request, oftenEnough, anyUsage, at, (asked, owned, usageIn, finishedAt) => {
@@ -472,6 +493,27 @@ describe('to the token', () => {
       },
     });
     expect(charged(10, 1_250)).toMatchObject({ ...billed(10, 250), loss: { amount: 10_000n } });
+  });
+
+  test('what the provider asks is for all that it reported, unless nothing can have used that much', () => {
+    const providerPrice: TokenPrice = {
+      ...bill.price,
+      form: 'flat',
+      rates: { input: perToken(3n), output: perToken(7n) },
+    };
+    const costs = (inputTokens: number, outputTokens: number) => {
+      const usage = reported(inputTokens, outputTokens);
+      const charge = chargeOf(bill, { usage, finishedAt, hasText: true }, providerPrice);
+      expect(charge.reported.usage).toEqual({ inputTokens, outputTokens, cached: null });
+      expect(unchargedUsage(bill, usage, providerPrice, finishedAt)).toEqual(charge.reported);
+      return charge.reported.cost;
+    };
+    expect(costs(10, 5)).toBe(65n);
+    expect(costs(2_000, 5)).toBe(6_035n);
+    expect(costs(124_000, 1_000)).toBe(379_000n);
+    expect(costs(124_001, 1_000)).toBeNull();
+    expect(costs(0, 125_001)).toBeNull();
+    expect(costs(Number.MAX_SAFE_INTEGER - 5, 5)).toBeNull();
   });
 
   test('text without a single token of output is a discrepancy of unknown worth, unless there was none', () => {
