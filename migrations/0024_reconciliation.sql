@@ -37,7 +37,6 @@ create table reconciled_days (
   compared_at timestamptz not null default now(),
   primary key (provider, day)
 );
-create index reconciled_days_by_day on reconciled_days (day, provider);
 comment on table reconciled_days is
   'The last comparison of a day''s bill with the metered cost. Never shown to customers. billed is null when the bill was '
   'not read.';

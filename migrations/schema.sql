@@ -573,7 +573,6 @@ CREATE TABLE reconciled_days (
   compared_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT reconciled_days_pkey PRIMARY KEY (provider, day)
 );
-CREATE INDEX reconciled_days_by_day ON reconciled_days USING btree (day, provider);
 
 -- Each attempt to read a provider's bill and to compare it.
 CREATE TABLE reconciliation_runs (
