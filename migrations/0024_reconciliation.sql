@@ -68,3 +68,12 @@ create table reconciliation_schedule (
 );
 comment on table reconciliation_schedule is
   'When gateways read the bill of a provider again. The one that claims it does; a claim that has run out is anybody''s.';
+
+-- Whoever compares a bill from a shell is in the operators' log.
+alter table operator_actions add column provider text;
+comment on column operator_actions.provider is 'The ID in the catalogue of the provider that was concerned.';
+alter table operator_actions drop constraint operator_actions_action_check;
+alter table operator_actions add constraint operator_actions_action_check check (action in (
+  'create_account', 'credit_account', 'suspend_account', 'resume_account', 'create_user', 'make_reset_link',
+  'sign_user_out', 'make_operator', 'unmake_operator', 'add_member', 'create_key', 'update_key', 'revoke_key',
+  'retry_settlements', 'repair_ledger', 'reconcile_bill'));
