@@ -265,6 +265,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
       secret: config.secret,
       isDemo: database.isEmbedded,
       catalog: catalog.current,
+      sql: database.sql,
       log,
     }),
     publicUrl: config.publicUrl,
