@@ -89,13 +89,9 @@ async function complete(
   } catch (thrown) {
     if (thrown instanceof DecisionError && !isCutShort(signal, asker)) permit.failed(asFailure(thrown));
     else permit.withdrawn();
-    if (thrown instanceof DecisionError && mayBeBilled(callOf(thrown))) await record({ ...about, used });
+    if (thrown instanceof DecisionError && mayBeBilled(asFailure(thrown))) await record({ ...about, used });
     throw thrown;
   }
-}
-
-function callOf({ isUnreached, upstream }: DecisionError) {
-  return { isUnreached, upstreamStatus: upstream?.status ?? null };
 }
 
 /** A client that leaves says nothing about the provider, nor does a deadline that was partly spent in the queue. */
