@@ -17,7 +17,7 @@ import {
   answerRows,
   attemptRows,
   claimRows,
-  meterChanges,
+  keyChanges,
   meteredRows,
   openedRows,
   type RowOf,
@@ -220,8 +220,8 @@ export class Effects {
       const { version, state } = found(rows.accounts, id);
       return { id, version, newVersion, ...state };
     });
-    const meters = sorted(this.#keyIds).map((keyId) => {
-      const { version, state } = found(rows.meters, keyId);
+    const keys = sorted(this.#keyIds).map((keyId) => {
+      const { version, state } = found(rows.keys, keyId);
       return { keyId, version, newVersion, ...state };
     });
     const query = connection<[{ at: number }]>`
@@ -229,9 +229,9 @@ export class Effects {
         ${rows.nowMs}::float8,
         ${rows.month}::text::date,
         ${accountChanges.literal(accounts)}::text::ledger_account_change[],
-        ${meterChanges.literal(meters)}::text::ledger_meter_change[],
+        ${keyChanges.literal(keys)}::text::ledger_meter_change[],
         ${versions.literal(unchanged(rows.accounts, this.#accountIds))}::text::ledger_version[],
-        ${versions.literal(unchanged(rows.meters, this.#keyIds))}::text::ledger_version[],
+        ${versions.literal(unchanged(rows.keys, this.#keyIds))}::text::ledger_version[],
         ${claimRows.literal(this.#claims)}::text::ledger_claim_row[],
         ${openedRows.literal(this.#opened)}::text::ledger_opened_row[],
         ${settledRows.literal(this.#settled)}::text::ledger_settled_row[],
@@ -248,10 +248,10 @@ export class Effects {
   }
 
   /** Remembers the rows as they are once they are written. */
-  remember(known: KnownRows, { accounts, meters }: BatchRows): void {
+  remember(known: KnownRows, { accounts, keys }: BatchRows): void {
     const version = this.#version;
     for (const id of this.#accountIds) known.accounts.set(id, { ...found(accounts, id), version });
-    for (const id of this.#keyIds) known.meters.set(id, { ...found(meters, id), version });
+    for (const id of this.#keyIds) known.keys.set(id, { ...found(keys, id), version });
   }
 }
 

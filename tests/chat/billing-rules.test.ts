@@ -12,7 +12,7 @@ import {
 } from '../../src/chat/billing.ts';
 import { adviceFor, chatTerms, holdRange, outputBound } from '../../src/chat/hold.ts';
 import type { ErrorCode } from '../../src/errors.ts';
-import { type AccountState, decideHold, decideSettlement, type MeterState } from '../../src/ledger/decide.ts';
+import { type AccountState, decideHold, decideSettlement, type KeyState } from '../../src/ledger/decide.ts';
 import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { type CacheWrites, costAtRates } from '../../src/pricing/cost.ts';
 import type { TokenPrice } from '../../src/pricing/price.ts';
@@ -79,7 +79,7 @@ const request = fc.record({
 });
 
 const account: AccountState = { balance: 0n, held: 0n, entryCount: 0n, isSuspended: false };
-const meter: MeterState = {
+const key: KeyState = {
   held: 0n,
   monthSpent: 0n,
   monthlyLimit: null,
@@ -112,7 +112,7 @@ function admit(
   const call = { ...emptyCall, messages: [{ role: 'user' as const, content: text }], maxTokens };
   const terms = chatTerms(call, testModel({ contextWindow, maxOutputTokens }), asked, writes);
   const range = holdRange(terms);
-  const decision = decideHold({ ...account, balance }, { ...meter, monthlyLimit }, range, 1_000_000);
+  const decision = decideHold({ ...account, balance }, { ...key, monthlyLimit }, range, 1_000_000);
   if (decision.result.outcome === 'denied') return { terms, range, decision, admitted: null };
   const { amount } = decision.result;
   const bill: ChatBill = {
@@ -425,7 +425,7 @@ describe('a charge', () => {
         expect(ending.status).toBe(stream.isGone ? 'cancelled' : problem === null ? 'completed' : 'failed');
         if (ending.cost === null) expect(ending.loss?.reason).toBe('usage_missing');
 
-        const settled = decideSettlement(whole.decision.account, whole.decision.meter, amount, ending);
+        const settled = decideSettlement(whole.decision.account, whole.decision.key, amount, ending);
         expect(settled.account.held).toBe(0n);
         expect(settled.account.balance).toBeGreaterThanOrEqual(0n);
         expect(settled.account.balance).toBe(owned.balance - (settled.charge?.total ?? 0n));
