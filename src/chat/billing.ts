@@ -54,7 +54,7 @@ export function chargeOf(
   return {
     usage: billedUsage(lowest.meters),
     cost: lowest.cost,
-    reported: usedBy(bill, lowest.reading, providerPrice, finishedAt),
+    reported: usedBy(lowest.reading, bill.bounds, providerPrice, finishedAt),
     loss: discrepancy(bill, usage, lowest, finishedAt, hasText),
   };
 }
@@ -66,7 +66,7 @@ export function unchargedUsage(
   providerPrice: Price | null,
   at: Date,
 ): ProviderUsage {
-  return usedBy(bill, lowestReading(bill, usage, at).reading, providerPrice, at);
+  return usedBy(lowestReading(bill, usage, at).reading, bill.bounds, providerPrice, at);
 }
 
 type BilledReading = Readonly<{ reading: Meters; meters: Meters; cost: Cost }>;
@@ -80,7 +80,12 @@ function lowestReading(bill: ChatBill, { readings }: ReportedUsage, at: Date): B
 }
 
 /** What a provider reported, and what it asks for that. */
-function usedBy({ bounds }: ChatBill, reading: Meters, providerPrice: Price | null, at: Date): ProviderUsage {
+export function usedBy(
+  reading: Meters,
+  bounds: Bounds,
+  providerPrice: Price | null,
+  at: Date,
+): ProviderUsage {
   const usage = {
     inputTokens: inputTokensOf(reading),
     outputTokens: reading.output,

@@ -1,5 +1,6 @@
 /** A chat model of the catalogue as a source of decisions, through the gates and adapters of its providers. */
 import { usedBy } from '../chat/billing.ts';
+import { inputBound } from '../chat/bounds.ts';
 import type { ErrorCode } from '../errors.ts';
 import { mayBeBilled } from '../inference/uncharged.ts';
 import { unknownUsage } from '../ledger/settlement.ts';
@@ -73,15 +74,13 @@ async function complete(
   const about = { model: model.id, provider: provider.name };
   let used = unknownUsage;
   try {
-    const to = upstreamOf(
-      candidate,
-      { requestId, traceparent: null, cacheKey: null },
-      Math.min(model.maxOutputTokens ?? maxTokens, maxTokens),
-    );
+    const outputTokens = Math.min(model.maxOutputTokens ?? maxTokens, maxTokens);
+    const to = upstreamOf(candidate, { requestId, traceparent: null, cacheKey: null }, outputTokens);
     const name = `${provider.name} (asked ${model.id})`;
     const { body, upstream } = await exchange(chat.chatRequest(call, to, false), name, signal);
     const usage = chat.readUsage(body);
-    if (usage !== null) used = usedBy(usage.readings[0], candidate.cost, new Date());
+    const bounds = { inputTokens: inputBound(call, model).tokens, outputTokens };
+    if (usage !== null) used = usedBy(usage.readings[0], bounds, candidate.cost, new Date());
     const answer = readAnswer(() => chat.readAnswer(body, to), upstream);
     permit.succeeded();
     await record({ ...about, used });
