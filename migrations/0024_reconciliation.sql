@@ -37,7 +37,6 @@ create table reconciled_days (
   compared_at timestamptz not null default now(),
   primary key (provider, day)
 );
-create index reconciled_days_by_day on reconciled_days (day, provider);
 comment on table reconciled_days is
   'The last comparison of a day''s bill with the metered cost. Never shown to customers. billed is null when the bill was '
   'not read.';
@@ -69,3 +68,37 @@ create table reconciliation_schedule (
 );
 comment on table reconciliation_schedule is
   'When gateways read the bill of a provider again. The one that claims it does; a claim that has run out is anybody''s.';
+
+create table decision_calls (
+  id uuid primary key,
+  model text not null,
+  provider text not null,
+  ended_at timestamptz not null default now(),
+  input_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_long_tokens bigint,
+  output_tokens bigint,
+  cost numeric(38,12) check (cost >= 0),
+  price_list_id integer not null
+);
+create index decision_calls_by_time on decision_calls (ended_at);
+comment on table decision_calls is
+  'Calls to a chat model for a decision, which no customer is charged for. cost is null when the provider reported no usage, '
+  'or when the catalogue does not say what it asks.';
+
+create view uncharged_calls as
+select account_id, model, provider, ended_at, input_tokens, cost from uncharged_attempts
+union all
+select null, model, provider, ended_at, input_tokens, cost from decision_calls;
+comment on view uncharged_calls is
+  'What providers may bill although no customer was charged for it. Decisions belong to no account.';
+
+-- Whoever compares a bill from a shell is in the operators' log.
+alter table operator_actions add column provider text;
+comment on column operator_actions.provider is 'The ID in the catalogue of the provider that was concerned.';
+alter table operator_actions drop constraint operator_actions_action_check;
+alter table operator_actions add constraint operator_actions_action_check check (action in (
+  'create_account', 'credit_account', 'suspend_account', 'resume_account', 'create_user', 'make_reset_link',
+  'sign_user_out', 'make_operator', 'unmake_operator', 'add_member', 'create_key', 'update_key', 'revoke_key',
+  'retry_settlements', 'repair_ledger', 'reconcile_bill'));

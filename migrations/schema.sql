@@ -144,6 +144,25 @@ CREATE TABLE dead_letters (
   CONSTRAINT dead_letters_pkey PRIMARY KEY (generation_id)
 );
 
+-- Calls to a chat model for a decision, which no customer is charged for. cost is null when the provider reported no
+-- usage, or when the catalogue does not say what it asks.
+CREATE TABLE decision_calls (
+  id uuid NOT NULL,
+  model text NOT NULL,
+  provider text NOT NULL,
+  ended_at timestamp with time zone NOT NULL DEFAULT now(),
+  input_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_long_tokens bigint,
+  output_tokens bigint,
+  cost numeric(38,12),
+  price_list_id integer NOT NULL,
+  CONSTRAINT decision_calls_pkey PRIMARY KEY (id),
+  CONSTRAINT decision_calls_cost_check CHECK (cost >= 0::numeric)
+);
+CREATE INDEX decision_calls_by_time ON decision_calls USING btree (ended_at);
+
 -- Networks from which a person has signed in before: attempts by others from elsewhere do not make the person wait
 -- there.
 CREATE TABLE familiar_networks (
@@ -523,12 +542,14 @@ CREATE TABLE operator_actions (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   shell_user text,
   key_id uuid,
+  -- The ID in the catalogue of the provider that was concerned.
+  provider text,
   CONSTRAINT operator_actions_pkey PRIMARY KEY (id),
   CONSTRAINT operator_actions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT operator_actions_action_check CHECK (action = ANY (ARRAY['create_account'::text, 'credit_account'::text,
     'suspend_account'::text, 'resume_account'::text, 'create_user'::text, 'make_reset_link'::text,
     'sign_user_out'::text, 'make_operator'::text, 'unmake_operator'::text, 'add_member'::text, 'create_key'::text,
-    'update_key'::text, 'revoke_key'::text, 'retry_settlements'::text, 'repair_ledger'::text])),
+    'update_key'::text, 'revoke_key'::text, 'retry_settlements'::text, 'repair_ledger'::text, 'reconcile_bill'::text])),
   CONSTRAINT operator_actions_by_one CHECK (num_nonnulls(operator_id, shell_user) = 1),
   CONSTRAINT operator_actions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   CONSTRAINT operator_actions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES users(id),
@@ -573,7 +594,6 @@ CREATE TABLE reconciled_days (
   compared_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT reconciled_days_pkey PRIMARY KEY (provider, day)
 );
-CREATE INDEX reconciled_days_by_day ON reconciled_days USING btree (day, provider);
 
 -- Each attempt to read a provider's bill and to compare it.
 CREATE TABLE reconciliation_runs (
@@ -925,6 +945,24 @@ UNION ALL
     generation.cost_cache_write,
     generation.cost_cache_write_long
    FROM unfinished_generations generation;
+
+-- What providers may bill although no customer was charged for it. Decisions belong to no account.
+CREATE VIEW uncharged_calls AS
+ SELECT uncharged_attempts.account_id,
+    uncharged_attempts.model,
+    uncharged_attempts.provider,
+    uncharged_attempts.ended_at,
+    uncharged_attempts.input_tokens,
+    uncharged_attempts.cost
+   FROM uncharged_attempts
+UNION ALL
+ SELECT NULL::uuid AS account_id,
+    decision_calls.model,
+    decision_calls.provider,
+    decision_calls.ended_at,
+    decision_calls.input_tokens,
+    decision_calls.cost
+   FROM decision_calls;
 
 -- Open Generations, with the columns of finished_generations.
 CREATE VIEW unfinished_generations AS

@@ -42,6 +42,7 @@ import { openPeople } from './people/open.ts';
 import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
 import { keepBillsReconciled } from './reconciliation/daily.ts';
+import { readBillFigures } from './reconciliation/figures.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { Conversations } from './routing/conversations.ts';
@@ -264,6 +265,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
       secret: config.secret,
       isDemo: database.isEmbedded,
       catalog: catalog.current,
+      sql: database.sql,
       log,
     }),
     publicUrl: config.publicUrl,
@@ -295,6 +297,7 @@ function openMetrics(
     leaseAgeMs: lease.ageMs,
     isDraining: checks.isDraining,
     isReady: async () => (await checkReadiness(checks)).reasons.length === 0,
+    bills: () => readBillFigures(database.sql, catalog.current().catalog.providers, config.secret),
   });
   closers.add('metrics', page.close);
   if (config.metrics.port !== null) {

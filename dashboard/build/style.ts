@@ -23,8 +23,16 @@ export async function compileStyle(
   });
   const [output] = outputs;
   if (output === undefined) throw new Error('The style sheet is empty.');
-  const bytes = new Uint8Array(await output.arrayBuffer());
+  const bytes = new TextEncoder().encode(withExactBreakpoints(await output.text()));
   return { name: `app-${Bun.hash(bytes).toString(36)}.css`, bytes };
+}
+
+/**
+ * Bun writes `width < 48rem` as a `max-width` that is a thousandth of a pixel less. Browsers round that up, so that at exactly
+ * this width both layouts would apply.
+ */
+export function withExactBreakpoints(css: string): string {
+  return css.replaceAll(/\(max-width:calc\(([\d.]+rem) - \.001px\)\)/g, '(width<$1)');
 }
 
 function candidatesOf(folder: string): string[] {

@@ -12,10 +12,13 @@ export type ShellAction = Readonly<{
     | 'update_key'
     | 'revoke_key'
     | 'retry_settlements'
-    | 'repair_ledger';
+    | 'repair_ledger'
+    | 'reconcile_bill';
   accountId?: string | null;
   userId?: string;
   keyId?: string;
+  /** The ID in the catalogue. */
+  provider?: string;
   /** What was credited. */
   amount?: Money;
 }>;
@@ -24,11 +27,12 @@ export type ShellAction = Readonly<{
 export async function recordShellAction(
   sql: SQL,
   shellUser: string,
-  { action, accountId = null, userId, keyId, amount = 0n }: ShellAction,
+  { action, accountId = null, userId, keyId, provider, amount = 0n }: ShellAction,
 ): Promise<void> {
   await sql`
-    insert into operator_actions (id, shell_user, action, account_id, user_id, key_id, amount)
+    insert into operator_actions (id, shell_user, action, account_id, user_id, key_id, provider, amount)
     values (${newId()}, ${shellUser}, ${action},
       coalesce(${accountId}::uuid, (select account_id from api_keys where id = ${keyId ?? null}::uuid)),
-      ${userId ?? null}::uuid, ${keyId ?? null}::uuid, ${amount === 0n ? null : formatMoney(amount)}::numeric)`;
+      ${userId ?? null}::uuid, ${keyId ?? null}::uuid, ${provider ?? null}::text,
+      ${amount === 0n ? null : formatMoney(amount)}::numeric)`;
 }

@@ -209,8 +209,8 @@ function monthSpentSince({ sinceId, archivedBefore }: AuditScope): string {
   return `
     select count(*) as checked, count(*) filter (where month_spent <> coalesce(total, 0) and month_spent <> coalesce((
              select sum(cost) from usage_records
-             where usage_records.key_id = meter.key_id and usage_records.month = meter.month and refunded_at is null), 0)) as violations
-    from api_key_meters as meter left join (
+             where usage_records.key_id = counted.key_id and usage_records.month = counted.month and refunded_at is null), 0)) as violations
+    from api_key_meters as counted left join (
       select key_id, month, sum(cost) as total from usage_records
       where refunded_at is null and usage_records.month >= ${sinceDay}
         and id >= first_id_at(${sinceMonth} - interval '31 days')

@@ -50,30 +50,62 @@ export function chargeOf(
   { usage, finishedAt, hasText }: Billed,
   providerPrice: Price | null = null,
 ): Charge {
-  const [first, ...others] = usage.readings.map((reading) => billReading(bill, reading, finishedAt));
-  const lowest = others.reduce(
-    (low, other) => (other.cost.total < low.cost.total ? other : low),
-    first as BilledReading,
-  );
+  const lowest = lowestReading(bill, usage, finishedAt);
   return {
     usage: billedUsage(lowest.meters),
     cost: lowest.cost,
-    reported: usedBy(lowest.reading, providerPrice, finishedAt),
+    reported: usedBy(lowest.reading, bill.bounds, providerPrice, finishedAt),
     loss: discrepancy(bill, usage, lowest, finishedAt, hasText),
   };
 }
 
+/** What a provider reported of a call that nobody is charged for: by the reading that would have been charged. */
+export function unchargedUsage(
+  bill: ChatBill,
+  usage: ReportedUsage,
+  providerPrice: Price | null,
+  at: Date,
+): ProviderUsage {
+  return usedBy(lowestReading(bill, usage, at).reading, bill.bounds, providerPrice, at);
+}
+
+type BilledReading = Readonly<{ reading: Meters; meters: Meters; cost: Cost }>;
+
+function lowestReading(bill: ChatBill, { readings }: ReportedUsage, at: Date): BilledReading {
+  const [first, ...others] = readings.map((reading) => billReading(bill, reading, at));
+  return others.reduce(
+    (low, other) => (other.cost.total < low.cost.total ? other : low),
+    first as BilledReading,
+  );
+}
+
 /** What a provider reported, and what it asks for that. */
-export function usedBy(reading: Meters, providerPrice: Price | null, at: Date): ProviderUsage {
+export function usedBy(
+  reading: Meters,
+  bounds: Bounds,
+  providerPrice: Price | null,
+  at: Date,
+): ProviderUsage {
   const usage = {
     inputTokens: inputTokensOf(reading),
     outputTokens: reading.output,
     cached: cachedTokensOf(reading),
   };
-  return { usage, cost: providerCostOfTokens(providerPrice, reading, at) };
+  return {
+    usage,
+    cost: isPossible(reading, bounds) ? providerCostOfTokens(providerPrice, reading, at) : null,
+  };
 }
 
-type BilledReading = Readonly<{ reading: Meters; meters: Meters; cost: Cost }>;
+/**
+ * A provider may count more than the hold covers, and bill it: that is a cost like any other. But nothing counts a hundred
+ * times as much. That is a broken counter, and one such report would outweigh the costs of all other calls.
+ */
+const maxTimesBounds = 100;
+
+function isPossible(reading: Meters, { inputTokens, outputTokens }: Bounds): boolean {
+  return inputTokensOf(reading) + reading.output <= maxTimesBounds * (inputTokens + outputTokens);
+}
 
 /** Writes that this request cannot have caused are charged as such only as far as the hold covers them. */
 function billReading({ price, bounds, writes, held }: ChatBill, reading: Meters, at: Date): BilledReading {

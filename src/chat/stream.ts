@@ -21,7 +21,7 @@ import {
   coversAnswer,
   type StreamOutcome,
   streamEnding,
-  usedBy,
+  unchargedUsage,
 } from './billing.ts';
 import type { ChatDialect, ChatWriter } from './dialect.ts';
 import type { ChatRequest } from './request.ts';
@@ -176,7 +176,7 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
       first.push(...(next ?? []));
       const decisive = next?.find(({ type }) => type !== 'usage' && type !== 'wire');
       if (next === null || decisive?.type === 'end' || decisive?.type === 'failure') {
-        noteUnusable(first, candidate, generation);
+        noteUnusable(first, job.bill, candidate, generation);
         throw decisive?.type === 'failure'
           ? withStatus(decisive.error, stream.status)
           : new ProviderError('empty_provider_stream', stream.status);
@@ -185,14 +185,14 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
         generation.noteFirstToken();
         return { stream, first, isPassedOn: isPassedOn(job.chat, candidate.connection.chat) };
       }
+      early = usageIn(next, early);
       for (const event of next) {
-        if (event.type === 'usage') early = latestUsage(early, event.usage);
         if (event.wire === undefined) continue;
         wires.push({ type: 'wire', wire: event.wire });
         wireLength += event.wire.length;
       }
       if (wires.length > maxEarlyWires || wireLength > maxEarlyLength) {
-        noteUnusable(first, candidate, generation);
+        noteUnusable(first, job.bill, candidate, generation);
         throw withStatus(beyondLimit(), stream.status);
       }
     }
@@ -209,11 +209,20 @@ const maxEarlyLength = 4_000_000;
 /** Nothing of this stream can be delivered, but its provider may bill what it reports. */
 function noteUnusable(
   events: readonly ChatEvent[],
+  bill: ChatBill,
   { cost }: Candidate,
   generation: Run<unknown>['generation'],
 ): void {
-  const report = events.findLast((event) => event.type === 'usage');
-  if (report !== undefined) generation.noteUsed(usedBy(report.usage.readings[0], cost, new Date()));
+  const usage = usageIn(events, null);
+  if (usage !== null) generation.noteUsed(unchargedUsage(bill, usage, cost, new Date()));
+}
+
+/** What these events, and `known` before them, come to. */
+function usageIn(events: readonly ChatEvent[], known: ReportedUsage | null): ReportedUsage | null {
+  return events.reduce(
+    (latest, event) => (event.type === 'usage' ? latestUsage(latest, event.usage) : latest),
+    known,
+  );
 }
 
 /** How reading from the provider ended. */

@@ -10,7 +10,7 @@ import { completeChat } from '../providers/chat-call.ts';
 import { beginningOf, wantsCache } from '../providers/prompt-cache.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { upstreamOf } from '../routing/candidates.ts';
-import { chargeOf, usedBy } from './billing.ts';
+import { chargeOf, unchargedUsage } from './billing.ts';
 import { cacheWrites } from './cache-writes.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
 import type { ChatDialect } from './dialect.ts';
@@ -46,7 +46,7 @@ export function chatWorkload<Asked>(
         candidate.connection,
         chat,
         upstreamOf(candidate, generation, bill.bounds.outputTokens, dialect.showsReasoning),
-        ({ readings: [reading] }) => generation.noteUsed(usedBy(reading, candidate.cost, new Date())),
+        (usage) => generation.noteUsed(unchargedUsage(bill, usage, candidate.cost, new Date())),
       ),
     bill: ({ bill }, { usage, items }, finishedAt, providerPrice) => {
       const hasText = items.some((item) => item.type === 'tool_call' || item.text !== '');

@@ -1,6 +1,7 @@
 /** `tollgate reconcile` compares a provider's bill with what was recorded as cost. */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { recordShellAction } from '../accounts/operator-log.ts';
 import type { Config } from '../config.ts';
 import { explainFileError } from '../lib/file-error.ts';
 import { formatMoney, formatMoneyShort, type Money } from '../lib/money.ts';
@@ -36,11 +37,17 @@ export const reconcileCommand: DatabaseCommand = {
     const { from, to } = readDays(words);
     const { catalog, provider } = await findProvider(config, words.text('provider') ?? '');
     const file = words.text('file');
-    const readBill = async (): Promise<Bill> =>
-      file === null
-        ? await fetchBillOf(provider, config.secret, from, to, new AbortController().signal)
-        : readFile(resolve(file), from, to);
-    const order = { catalog, provider, from, to, requestedBy: shellUserOf(config) };
+    const shellUser = shellUserOf(config);
+    const readBill = async (): Promise<Bill> => {
+      const bill =
+        file === null
+          ? await fetchBillOf(provider, config.secret, from, to, new AbortController().signal)
+          : readFile(resolve(file), from, to);
+      // Recorded beforehand, because the bill and its comparison are stored in transactions of their own.
+      await recordShellAction(sql, shellUser, { action: 'reconcile_bill', provider: provider.id });
+      return bill;
+    };
+    const order = { catalog, provider, from, to, requestedBy: shellUser };
     const { bill, days } = await reconcile(sql, order, readBill, new Date());
     return present(provider.id, bill, days);
   },

@@ -312,7 +312,8 @@ export type OperatorAction = {
     | 'update_key'
     | 'revoke_key'
     | 'retry_settlements'
-    | 'repair_ledger';
+    | 'repair_ledger'
+    | 'reconcile_bill';
   /** Null for what was done with the command line. */
   operator: { id: string; email: string } | null;
   /** Who used the command line, as `user@host`; null for what was done in the dashboard. */
@@ -320,6 +321,8 @@ export type OperatorAction = {
   account: { id: string; name: string } | null;
   user: { id: string; email: string } | null;
   key: { id: string; name: string } | null;
+  /** The ID in the catalogue, which it may have left since. */
+  provider: string | null;
   /** What was credited. */
   amount: string | null;
   at: string;

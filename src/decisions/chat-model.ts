@@ -1,5 +1,9 @@
 /** A chat model of the catalogue as a source of decisions, through the gates and adapters of its providers. */
+import { usedBy } from '../chat/billing.ts';
+import { inputBound } from '../chat/bounds.ts';
 import type { ErrorCode } from '../errors.ts';
+import { mayBeBilled } from '../inference/uncharged.ts';
+import { unknownUsage } from '../ledger/settlement.ts';
 import { LateError } from '../lib/within.ts';
 import type { Model } from '../models/model.ts';
 import type { ChatAnswer, ChatCall } from '../providers/chat.ts';
@@ -17,6 +21,7 @@ import { readChatVerdict } from './chat-verdict.ts';
 import type { Asker, DecisionSource } from './decider.ts';
 import { type AnsweredCall, DecisionError, type DecisionErrorName } from './errors.ts';
 import { exchange } from './exchange.ts';
+import type { RecordCall } from './recorded-calls.ts';
 
 /** Verdicts are short, but a model may reason first. */
 const maxTokens = 16_384;
@@ -29,7 +34,11 @@ export function gateAccountOf(userId: string): string {
   return `user ${userId}`;
 }
 
-export function askChatModel(model: Model, candidates: readonly Candidate[]): DecisionSource {
+export function askChatModel(
+  model: Model,
+  candidates: readonly Candidate[],
+  record: RecordCall,
+): DecisionSource {
   return {
     model: model.id,
     ask: async (request, requestId, signal, asker) => {
@@ -44,7 +53,7 @@ export function askChatModel(model: Model, candidates: readonly Candidate[]): De
         throw new DecisionError('provider_error', {
           message: 'Every provider of the model behind decisions is unavailable at the moment.',
         });
-      const { answer, upstream } = await complete(model, turn, call, requestId, signal, asker);
+      const { answer, upstream } = await complete(model, turn, call, requestId, signal, asker, record);
       const verdict = readChatVerdict(answer, request.questions, model.id);
       if (verdict === null) throw new DecisionError('invalid_response', { upstream });
       return { ...verdict, upstream };
@@ -59,22 +68,27 @@ async function complete(
   requestId: string,
   signal: AbortSignal,
   asker: Asker,
+  record: RecordCall,
 ): Promise<Readonly<{ answer: ChatAnswer; upstream: AnsweredCall }>> {
   const { chat, provider } = candidate.connection;
+  const about = { model: model.id, provider: provider.name };
+  let used = unknownUsage;
   try {
-    const to = upstreamOf(
-      candidate,
-      { requestId, traceparent: null, cacheKey: null },
-      Math.min(model.maxOutputTokens ?? maxTokens, maxTokens),
-    );
+    const outputTokens = Math.min(model.maxOutputTokens ?? maxTokens, maxTokens);
+    const to = upstreamOf(candidate, { requestId, traceparent: null, cacheKey: null }, outputTokens);
     const name = `${provider.name} (asked ${model.id})`;
     const { body, upstream } = await exchange(chat.chatRequest(call, to, false), name, signal);
+    const usage = chat.readUsage(body);
+    const bounds = { inputTokens: inputBound(call, model).tokens, outputTokens };
+    if (usage !== null) used = usedBy(usage.readings[0], bounds, candidate.cost, new Date());
     const answer = readAnswer(() => chat.readAnswer(body, to), upstream);
     permit.succeeded();
+    await record({ ...about, used });
     return { answer, upstream };
   } catch (thrown) {
     if (thrown instanceof DecisionError && !isCutShort(signal, asker)) permit.failed(asFailure(thrown));
     else permit.withdrawn();
+    if (thrown instanceof DecisionError && mayBeBilled(asFailure(thrown))) await record({ ...about, used });
     throw thrown;
   }
 }

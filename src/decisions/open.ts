@@ -1,10 +1,12 @@
 /** Chooses the source of decisions from the environment and the active catalogue. */
+import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { readProviderKey, type Secret } from '../models/provider-key.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { askChatModel } from './chat-model.ts';
 import type { Decider, DecisionSource } from './decider.ts';
 import { askProvider } from './provider.ts';
+import { type RecordCall, recordCallsIn } from './recorded-calls.ts';
 import { patiently } from './retries.ts';
 
 type DecisionSettings = Readonly<{
@@ -15,7 +17,7 @@ type DecisionSettings = Readonly<{
   chatModel: string | null;
 }>;
 
-type Catalogue = Pick<ActiveCatalog, 'catalog' | 'connections' | 'candidates'>;
+type Catalogue = Pick<ActiveCatalog, 'catalog' | 'connections' | 'candidates' | 'priceList'>;
 
 type DecisionServices = Readonly<{
   settings: DecisionSettings;
@@ -23,6 +25,7 @@ type DecisionServices = Readonly<{
   /** Whether the sandbox may stand in when nothing is configured. */
   isDemo: boolean;
   catalog: () => Catalogue;
+  sql: SQL;
   log: Log;
 }>;
 
@@ -54,9 +57,10 @@ export function openDecisions(services: DecisionServices): () => Decider | null 
   };
 }
 
-function chooseSource({ settings, secret, isDemo }: DecisionServices, active: Catalogue): Choice {
+function chooseSource(services: DecisionServices, active: Catalogue): Choice {
+  const { settings, secret, isDemo, sql, log } = services;
   const { baseUrl, model, chatModel, providerName } = settings;
-  if (chatModel !== null) return chooseChatModel(chatModel, active);
+  if (chatModel !== null) return chooseChatModel(chatModel, active, recordCallsIn(sql, active, log));
   const { key: apiKey, problem } = readProviderKey('DECISIONS_API_KEY', providerName, secret);
   if (problem !== null) return { source: null, problems: [`${problem.text} ${problem.remedy}`] };
   if (baseUrl === null && model === null && apiKey === null)
@@ -68,7 +72,7 @@ function chooseSource({ settings, secret, isDemo }: DecisionServices, active: Ca
   return { source: null, problems: missing.map(([name]) => `${name} is not set.`) };
 }
 
-function chooseChatModel(id: string, { catalog, candidates }: Catalogue): Choice {
+function chooseChatModel(id: string, { catalog, candidates }: Catalogue, record: RecordCall): Choice {
   const model = catalog.models.get(id);
   const unusable = (why: string): Choice => ({
     source: null,
@@ -82,7 +86,7 @@ function chooseChatModel(id: string, { catalog, candidates }: Catalogue): Choice
     ({ connection }) => !connection.provider.unsupportedParameters.has('response_format'),
   );
   if (able.length === 0) return unusable('none of whose providers is configured for structured output');
-  return { source: askChatModel(model, able), problems: [] };
+  return { source: askChatModel(model, able, record), problems: [] };
 }
 
 /** The sandbox of the catalogue also acts as a decision provider. */

@@ -187,7 +187,9 @@ export class OpenGeneration {
 
   #unchargedProviders(): readonly string[] {
     const { cost = null, onInsufficientBalance } = this.#settlement ?? {};
-    const isCharged = cost !== null && (this.#result === 'settled' || onInsufficientBalance === 'write_off');
+    // What was delivered is charged late, short or when its dead letter is retried, unless the ledger has given it up.
+    const isDue = onInsufficientBalance === 'write_off' && this.#result !== 'interrupted';
+    const isCharged = cost !== null && (this.#result === 'settled' || isDue);
     if (isCharged && this.#attempts.length === 1) return noProviders;
     const attempts = isCharged ? this.#attempts.slice(0, -1) : this.#attempts;
     return attempts.flatMap(({ uncharged, provider }) => (uncharged === null ? [] : [provider]));

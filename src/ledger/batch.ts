@@ -9,10 +9,10 @@ import {
   decideRefund,
   decideSettlement,
   deny,
-  type MeterState,
+  type KeyState,
 } from './decide.ts';
 import { Effects } from './effects.ts';
-import type { BatchRows, KnownAccount, KnownMeter } from './known-rows.ts';
+import type { BatchRows, KnownAccount, KnownKey } from './known-rows.ts';
 import type {
   Count,
   CountResult,
@@ -51,15 +51,15 @@ const unknownKey = deny('invalid_api_key', null);
 function applyHold(hold: Hold, rows: BatchRows, effects: Effects): HoldResult {
   const { accountId, keyId, id } = hold.generation;
   const account = rows.accounts.get(accountId);
-  const meter = rows.meters.get(keyId);
-  if (!account || !meter) return unknownKey;
+  const key = rows.keys.get(keyId);
+  if (!account || !key) return unknownKey;
   const amount = rows.openHolds.get(id);
   // Already held: it is submitted again because its outcome was unknown.
   if (amount !== undefined) {
-    const rate = rateAt(meter.state.requestsPerMinute, meter.state.theoreticalArrivalMs, rows.nowMs);
+    const rate = rateAt(key.state.requestsPerMinute, key.state.theoreticalArrivalMs, rows.nowMs);
     return { outcome: 'held', amount, rate };
   }
-  const decision = decideHold(account.state, meter.state, hold, rows.nowMs);
+  const decision = decideHold(account.state, key.state, hold, rows.nowMs);
   if (decision.result.outcome === 'held') {
     update(rows, hold, decision);
     rows.openHolds.set(id, decision.result.amount);
@@ -70,11 +70,11 @@ function applyHold(hold: Hold, rows: BatchRows, effects: Effects): HoldResult {
 
 function applyCount({ generation }: Count, rows: BatchRows, effects: Effects): CountResult {
   const account = rows.accounts.get(generation.accountId);
-  const meter = rows.meters.get(generation.keyId);
-  if (!account || !meter) return unknownKey;
-  const decision = decideCount(account.state, meter.state, rows.nowMs);
+  const key = rows.keys.get(generation.keyId);
+  if (!account || !key) return unknownKey;
+  const decision = decideCount(account.state, key.state, rows.nowMs);
   if (decision.result.outcome === 'counted') {
-    rows.meters.set(generation.keyId, { ...meter, state: decision.meter });
+    rows.keys.set(generation.keyId, { ...key, state: decision.key });
     effects.touchKey(generation.keyId);
   }
   return decision.result;
@@ -83,12 +83,12 @@ function applyCount({ generation }: Count, rows: BatchRows, effects: Effects): C
 function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effects): SettlementResult {
   const { accountId, keyId, id } = settlement.generation;
   const account = rows.accounts.get(accountId);
-  const meter = rows.meters.get(keyId);
-  if (!account || !meter) return 'interrupted';
+  const key = rows.keys.get(keyId);
+  if (!account || !key) return 'interrupted';
   const hold = rows.openHolds.get(id);
   if (hold !== undefined) {
     rows.openHolds.delete(id);
-    return close(settlement, account.state, meter.state, hold, rows, effects);
+    return close(settlement, account.state, key.state, hold, rows, effects);
   }
   const ended = rows.ended.get(id);
   if (ended === undefined) return rows.settled.get(id) ?? 'interrupted';
@@ -96,11 +96,11 @@ function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effec
   if (decision === 'reopen' || decision === 'record') {
     if (decision === 'reopen') effects.reopen(id);
     rows.ended.delete(id);
-    const reopened = { ...meter.state, openCount: meter.state.openCount + 1 };
+    const reopened = { ...key.state, openCount: key.state.openCount + 1 };
     return close(settlement, account.state, reopened, null, rows, effects);
   }
   if (decision === 'refund') {
-    update(rows, settlement, decideRefund(account.state, meter.state, ended));
+    update(rows, settlement, decideRefund(account.state, key.state, ended));
     rows.ended.set(id, { ...ended, charged: null });
     effects.refund(settlement, rows);
     return 'settled';
@@ -115,12 +115,12 @@ function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effec
 function close(
   settlement: Settlement,
   account: AccountState,
-  meter: MeterState,
+  key: KeyState,
   hold: Money | null,
   rows: BatchRows,
   effects: Effects,
 ): SettlementResult {
-  const decision = decideSettlement(account, meter, hold ?? 0n, settlement);
+  const decision = decideSettlement(account, key, hold ?? 0n, settlement);
   update(rows, settlement, decision);
   effects.settle(settlement, decision, hold);
   const result = decision.shortfall > 0n ? 'short' : 'settled';
@@ -137,10 +137,10 @@ function applySetAside(operation: SetAside, rows: BatchRows, effects: Effects): 
 }
 
 function update(
-  { accounts, meters }: BatchRows,
+  { accounts, keys }: BatchRows,
   { generation: { accountId, keyId } }: Operation,
-  { account, meter }: Readonly<{ account: AccountState; meter: MeterState }>,
+  { account, key }: Readonly<{ account: AccountState; key: KeyState }>,
 ): void {
   accounts.set(accountId, { ...(accounts.get(accountId) as KnownAccount), state: account });
-  meters.set(keyId, { ...(meters.get(keyId) as KnownMeter), state: meter });
+  keys.set(keyId, { ...(keys.get(keyId) as KnownKey), state: key });
 }

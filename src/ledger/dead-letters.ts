@@ -44,18 +44,22 @@ export async function retryDeadLetters(
 /** Whether the dead letter has been dealt with. */
 async function retry(sql: SQL, ledger: Pick<Ledger, 'settleOnce'>, settlement: Settlement): Promise<boolean> {
   try {
-    // A withheld response was never delivered, so nobody pays for it.
-    const isWithheld = settlement.onInsufficientBalance === 'withhold';
-    const result = await ledger.settleOnce(
-      isWithheld ? { ...withheld(settlement), attempts: [] } : settlement,
-    );
-    if (result === 'set_aside') return false;
+    if (!(await isAccepted(ledger, settlement))) return false;
     // That includes a Generation that was settled before, or whose request was taken over.
     await sql`delete from dead_letters where generation_id = ${settlement.generation.id}`;
     return true;
   } catch {
     return false;
   }
+}
+
+/** A withheld response was never delivered, so nobody pays for it. Its attempts are kept unless they are the cause. */
+async function isAccepted(ledger: Pick<Ledger, 'settleOnce'>, settlement: Settlement): Promise<boolean> {
+  if (settlement.onInsufficientBalance !== 'withhold')
+    return (await ledger.settleOnce(settlement)) !== 'set_aside';
+  const unpaid = withheld(settlement);
+  if ((await ledger.settleOnce(unpaid)) !== 'set_aside') return true;
+  return (await ledger.settleOnce({ ...unpaid, attempts: [] })) !== 'set_aside';
 }
 
 function readRows(sql: SQL, max: number): Promise<DeadLetterRow[]> {

@@ -21,7 +21,7 @@ export type AccountState = Readonly<{
   isSuspended: boolean;
 }>;
 
-export type MeterState = Readonly<{
+export type KeyState = Readonly<{
   held: Money;
   monthSpent: Money;
   monthlyLimit: Money | null;
@@ -34,7 +34,7 @@ export type MeterState = Readonly<{
   isExpired: boolean;
 }>;
 
-type HoldDecision = Readonly<{ account: AccountState; meter: MeterState; result: HoldResult }>;
+type HoldDecision = Readonly<{ account: AccountState; key: KeyState; result: HoldResult }>;
 
 /** One of the key's requests may end at any moment. */
 const concurrencyRetryMs = 100;
@@ -44,21 +44,21 @@ const holdDivisor = 4n;
 /** A denial leaves everything as it was: it costs the key neither money nor part of its rate. */
 export function decideHold(
   account: AccountState,
-  meter: MeterState,
+  key: KeyState,
   { min, max }: Pick<Hold, 'min' | 'max'>,
   nowMs: number,
 ): HoldDecision {
-  const unchanged = (result: Denial): HoldDecision => ({ account, meter, result });
-  const arrival = decideArrival(account, meter, nowMs);
+  const unchanged = (result: Denial): HoldDecision => ({ account, key, result });
+  const arrival = decideArrival(account, key, nowMs);
   if (arrival.outcome === 'denied') return unchanged(arrival);
   const { rate, nextArrivalMs } = arrival;
-  if (meter.openCount >= meter.maxConcurrent) {
-    const details = { retryAfterMs: concurrencyRetryMs, concurrencyLimit: meter.maxConcurrent };
+  if (key.openCount >= key.maxConcurrent) {
+    const details = { retryAfterMs: concurrencyRetryMs, concurrencyLimit: key.maxConcurrent };
     return unchanged(deny('rate_limit_exceeded', rate, details));
   }
 
   const free = account.balance - account.held;
-  const leftOfMonth = meter.monthlyLimit === null ? null : meter.monthlyLimit - meter.monthSpent - meter.held;
+  const leftOfMonth = key.monthlyLimit === null ? null : key.monthlyLimit - key.monthSpent - key.held;
   const spendable = leftOfMonth === null ? free : smaller(free, larger(leftOfMonth, 0n));
   if (spendable < min) {
     const isMonth = leftOfMonth !== null && leftOfMonth < min;
@@ -69,28 +69,28 @@ export function decideHold(
   const amount = smaller(larger(spendable / holdDivisor, min), max);
   return {
     account: { ...account, held: account.held + amount },
-    meter: {
-      ...meter,
-      held: meter.held + amount,
-      openCount: meter.openCount + 1,
+    key: {
+      ...key,
+      held: key.held + amount,
+      openCount: key.openCount + 1,
       theoreticalArrivalMs: nextArrivalMs,
     },
-    result: { outcome: 'held', amount, rate: rateAt(meter.requestsPerMinute, nextArrivalMs, nowMs) },
+    result: { outcome: 'held', amount, rate: rateAt(key.requestsPerMinute, nextArrivalMs, nowMs) },
   };
 }
 
 /** A request that costs nothing, such as a replay, still counts towards the rate of its key. */
 export function decideCount(
   account: AccountState,
-  meter: MeterState,
+  key: KeyState,
   nowMs: number,
-): Readonly<{ meter: MeterState; result: CountResult }> {
-  const arrival = decideArrival(account, meter, nowMs);
-  if (arrival.outcome === 'denied') return { meter, result: arrival };
+): Readonly<{ key: KeyState; result: CountResult }> {
+  const arrival = decideArrival(account, key, nowMs);
+  if (arrival.outcome === 'denied') return { key, result: arrival };
   const { nextArrivalMs } = arrival;
   return {
-    meter: { ...meter, theoreticalArrivalMs: nextArrivalMs },
-    result: { outcome: 'counted', rate: rateAt(meter.requestsPerMinute, nextArrivalMs, nowMs) },
+    key: { ...key, theoreticalArrivalMs: nextArrivalMs },
+    result: { outcome: 'counted', rate: rateAt(key.requestsPerMinute, nextArrivalMs, nowMs) },
   };
 }
 
@@ -98,12 +98,12 @@ export function decideCount(
 type Arrival = Readonly<{ outcome: 'arrived'; nextArrivalMs: number; rate: RateLimit }>;
 
 /** Whether the key is in force and within its rate, whatever the request costs. */
-function decideArrival(account: AccountState, meter: MeterState, nowMs: number): Arrival | Denial {
-  if (account.isSuspended || meter.isRevoked) return deny('invalid_api_key', null);
-  if (meter.isExpired) return deny('expired_api_key', null);
-  const intervalMs = minuteMs / meter.requestsPerMinute;
-  const rate = rateAt(meter.requestsPerMinute, meter.theoreticalArrivalMs, nowMs);
-  const nextArrivalMs = Math.max(meter.theoreticalArrivalMs, nowMs) + intervalMs;
+function decideArrival(account: AccountState, key: KeyState, nowMs: number): Arrival | Denial {
+  if (account.isSuspended || key.isRevoked) return deny('invalid_api_key', null);
+  if (key.isExpired) return deny('expired_api_key', null);
+  const intervalMs = minuteMs / key.requestsPerMinute;
+  const rate = rateAt(key.requestsPerMinute, key.theoreticalArrivalMs, nowMs);
+  const nextArrivalMs = Math.max(key.theoreticalArrivalMs, nowMs) + intervalMs;
   const tooEarlyMs = nextArrivalMs - nowMs - minuteMs;
   // The database stores microseconds, so a smaller difference does not count.
   if (tooEarlyMs > 0.001) return deny('rate_limit_exceeded', rate, { retryAfterMs: tooEarlyMs });
@@ -129,7 +129,7 @@ function larger(one: Money, other: Money): Money {
 
 export type SettlementDecision = Readonly<{
   account: AccountState;
-  meter: MeterState;
+  key: KeyState;
   /** Null when nothing is billed. */
   charge: BilledCost | null;
   /** What the operator bears. */
@@ -139,7 +139,7 @@ export type SettlementDecision = Readonly<{
 /** The hold is always released. The charge takes at most what no other hold reserves, so no balance becomes negative. */
 export function decideSettlement(
   account: AccountState,
-  meter: MeterState,
+  key: KeyState,
   hold: Money,
   { cost, onInsufficientBalance }: Pick<Settlement, 'cost' | 'onInsufficientBalance'>,
 ): SettlementDecision {
@@ -153,12 +153,12 @@ export function decideSettlement(
       held: account.held - hold,
       entryCount: account.entryCount + (charge === null ? 0n : 1n),
     },
-    meter: {
-      ...meter,
-      held: meter.held - hold,
+    key: {
+      ...key,
+      held: key.held - hold,
       // A wrong count is for the audit to find: it must not keep money from being settled.
-      openCount: Math.max(0, meter.openCount - 1),
-      monthSpent: meter.monthSpent + total,
+      openCount: Math.max(0, key.openCount - 1),
+      monthSpent: key.monthSpent + total,
     },
     charge,
     shortfall: (cost?.total ?? 0n) - total,
@@ -235,12 +235,12 @@ export function decideLate(
 /** A refund is a separate entry. The month gets back what had counted towards it. */
 export function decideRefund(
   account: AccountState,
-  meter: MeterState,
+  key: KeyState,
   { charged, isThisMonth }: Pick<Ended, 'charged' | 'isThisMonth'>,
-): Readonly<{ account: AccountState; meter: MeterState }> {
+): Readonly<{ account: AccountState; key: KeyState }> {
   const amount = charged ?? 0n;
   return {
     account: { ...account, balance: account.balance + amount, entryCount: account.entryCount + 1n },
-    meter: isThisMonth ? { ...meter, monthSpent: meter.monthSpent - amount } : meter,
+    key: isThisMonth ? { ...key, monthSpent: key.monthSpent - amount } : key,
   };
 }

@@ -17,7 +17,7 @@ import {
   answerRows,
   attemptRows,
   claimRows,
-  meterChanges,
+  keyChanges,
   meteredRows,
   openedRows,
   type RowOf,
@@ -166,19 +166,24 @@ export class Effects {
     );
   }
 
-  /** Whoever closed it knew only that a call was in progress. */
+  /** Whoever closed it knew only that a call was in progress, or nothing at all. */
   #noteLateUsage(settlement: Settlement): void {
     const known = unchargedRowsOf(settlement, false).filter(({ inputTokens }) => inputTokens !== undefined);
     if (known.length === 0) return;
     this.#rareWrites.push(
       (connection) => connection`
-        update uncharged_attempts as attempt
-        set input_tokens = known.input_tokens, cache_read_tokens = known.cache_read_tokens,
-            cache_write_tokens = known.cache_write_tokens, cache_write_long_tokens = known.cache_write_long_tokens,
-            output_tokens = known.output_tokens, cost = known.cost
-        from unnest(${unchargedRows.literal(known)}::text::ledger_uncharged_row[]) as known
-        where attempt.generation_id = known.generation_id and attempt.index = known.index
-          and attempt.input_tokens is null`,
+        insert into uncharged_attempts as attempt (generation_id, index, account_id, model, provider, ended_at, input_tokens,
+          cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id)
+        select generation_id, index, account_id, model, provider, to_timestamp(ended_at_ms / 1000), input_tokens,
+               cache_read_tokens, cache_write_tokens, cache_write_long_tokens, output_tokens, cost, price_list_id
+        from unnest(${unchargedRows.literal(known)}::text::ledger_uncharged_row[])
+        where exists (select from generations where generations.id = generation_id)
+        on conflict (generation_id, index) do update
+        set input_tokens = excluded.input_tokens, cache_read_tokens = excluded.cache_read_tokens,
+            cache_write_tokens = excluded.cache_write_tokens,
+            cache_write_long_tokens = excluded.cache_write_long_tokens, output_tokens = excluded.output_tokens,
+            cost = excluded.cost
+        where attempt.input_tokens is null`,
     );
   }
 
@@ -215,8 +220,8 @@ export class Effects {
       const { version, state } = found(rows.accounts, id);
       return { id, version, newVersion, ...state };
     });
-    const meters = sorted(this.#keyIds).map((keyId) => {
-      const { version, state } = found(rows.meters, keyId);
+    const keys = sorted(this.#keyIds).map((keyId) => {
+      const { version, state } = found(rows.keys, keyId);
       return { keyId, version, newVersion, ...state };
     });
     const query = connection<[{ at: number }]>`
@@ -224,9 +229,9 @@ export class Effects {
         ${rows.nowMs}::float8,
         ${rows.month}::text::date,
         ${accountChanges.literal(accounts)}::text::ledger_account_change[],
-        ${meterChanges.literal(meters)}::text::ledger_meter_change[],
+        ${keyChanges.literal(keys)}::text::ledger_meter_change[],
         ${versions.literal(unchanged(rows.accounts, this.#accountIds))}::text::ledger_version[],
-        ${versions.literal(unchanged(rows.meters, this.#keyIds))}::text::ledger_version[],
+        ${versions.literal(unchanged(rows.keys, this.#keyIds))}::text::ledger_version[],
         ${claimRows.literal(this.#claims)}::text::ledger_claim_row[],
         ${openedRows.literal(this.#opened)}::text::ledger_opened_row[],
         ${settledRows.literal(this.#settled)}::text::ledger_settled_row[],
@@ -243,10 +248,10 @@ export class Effects {
   }
 
   /** Remembers the rows as they are once they are written. */
-  remember(known: KnownRows, { accounts, meters }: BatchRows): void {
+  remember(known: KnownRows, { accounts, keys }: BatchRows): void {
     const version = this.#version;
     for (const id of this.#accountIds) known.accounts.set(id, { ...found(accounts, id), version });
-    for (const id of this.#keyIds) known.meters.set(id, { ...found(meters, id), version });
+    for (const id of this.#keyIds) known.keys.set(id, { ...found(keys, id), version });
   }
 }
 

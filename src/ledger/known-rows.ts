@@ -1,17 +1,17 @@
 /**
- * The accounts and meters as this process last read or wrote them, so that a batch can be decided without asking for them
+ * The accounts and keys as this process last read or wrote them, so that a batch can be decided without asking for them
  * first. Others may have changed them since: a batch names the versions that it relies on, and the database checks them.
  */
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import type { AccountState, Ended, MeterState } from './decide.ts';
+import type { AccountState, Ended, KeyState } from './decide.ts';
 import type { SettlementResult } from './operations.ts';
 
 export type KnownAccount = Readonly<{ version: bigint; state: AccountState }>;
 
-export type KnownMeter = Readonly<{
+export type KnownKey = Readonly<{
   version: bigint;
-  state: MeterState;
+  state: KeyState;
   /** The month that `state.monthSpent` was spent in. */
   month: string;
   revokedAtMs: number | null;
@@ -23,13 +23,13 @@ export const maxRows = 20_000;
 
 export class KnownRows {
   readonly accounts = new RecentMap<KnownAccount>(maxRows);
-  readonly meters = new RecentMap<KnownMeter>(maxRows);
+  readonly keys = new RecentMap<KnownKey>(maxRows);
 }
 
 /** What a batch is decided on, updated as its operations are applied. */
 export type BatchRows = Readonly<{
   accounts: Map<string, KnownAccount>;
-  meters: Map<string, KnownMeter>;
+  keys: Map<string, KnownKey>;
   /** The holds of open Generations. */
   openHolds: Map<string, Money>;
   /** How Generations ended that this batch is to settle, but that are no longer open. */
@@ -43,7 +43,7 @@ export type BatchRows = Readonly<{
 export function rowsAt(nowMs: number): BatchRows {
   return {
     accounts: new Map(),
-    meters: new Map(),
+    keys: new Map(),
     openHolds: new Map(),
     ended: new Map(),
     settled: new Map(),
@@ -57,10 +57,10 @@ function monthOf(timeMs: number): string {
   return `${new Date(timeMs).toISOString().slice(0, 7)}-01`;
 }
 
-/** What `ledger_read` returns. Big integers and amounts are strings. */
+/** What `ledger_read` returns, where `meters` are the keys. Big integers and amounts are strings. */
 export type ReadRows = Readonly<{
   accounts: readonly AccountRow[] | null;
-  meters: readonly MeterRow[] | null;
+  meters: readonly KeyRow[] | null;
   open: readonly Readonly<{ id: string; hold: string }>[] | null;
   nowMs: number;
 }>;
@@ -73,7 +73,7 @@ type AsJson<State> = {
       : State[Name];
 };
 type AccountRow = AsJson<AccountState> & Readonly<{ id: string; version: string }>;
-type MeterRow = AsJson<Omit<MeterState, 'isRevoked' | 'isExpired'>> &
+type KeyRow = AsJson<Omit<KeyState, 'isRevoked' | 'isExpired'>> &
   Readonly<{
     keyId: string;
     version: string;
@@ -94,7 +94,7 @@ export function knownAccount({ version, balance, held, entryCount, isSuspended }
   };
 }
 
-export function knownMeter(row: MeterRow): KnownMeter {
+export function knownKey(row: KeyRow): KnownKey {
   const { version, month, revokedAtMs, expiresAtMs } = row;
   return {
     version: BigInt(version),
@@ -119,14 +119,14 @@ function optionalMoney(text: string | null): Money | null {
   return text === null ? null : moneyFromDatabase(text);
 }
 
-/** The meter at a time: a new month starts with nothing spent, and a key may have expired. */
-export function meterAt(meter: KnownMeter, nowMs: number, month: string): KnownMeter {
-  const isRevoked = isPast(meter.revokedAtMs, nowMs);
-  const isExpired = isPast(meter.expiresAtMs, nowMs);
-  const { state } = meter;
-  if (meter.month === month && state.isRevoked === isRevoked && state.isExpired === isExpired) return meter;
-  const monthSpent = meter.month === month ? state.monthSpent : 0n;
-  return { ...meter, month, state: { ...state, monthSpent, isRevoked, isExpired } };
+/** The key at a time: a new month starts with nothing spent, and a key may have expired. */
+export function keyAt(key: KnownKey, nowMs: number, month: string): KnownKey {
+  const isRevoked = isPast(key.revokedAtMs, nowMs);
+  const isExpired = isPast(key.expiresAtMs, nowMs);
+  const { state } = key;
+  if (key.month === month && state.isRevoked === isRevoked && state.isExpired === isExpired) return key;
+  const monthSpent = key.month === month ? state.monthSpent : 0n;
+  return { ...key, month, state: { ...state, monthSpent, isRevoked, isExpired } };
 }
 
 function isPast(timeMs: number | null, nowMs: number): boolean {

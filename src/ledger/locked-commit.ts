@@ -8,7 +8,7 @@ import { moneyFromDatabase } from '../lib/money.ts';
 import { type Decided, decideBatch } from './batch.ts';
 import { RowLockedError } from './database-error.ts';
 import type { Ended } from './decide.ts';
-import { type BatchRows, knownAccount, knownMeter, meterAt, type ReadRows, rowsAt } from './known-rows.ts';
+import { type BatchRows, keyAt, knownAccount, knownKey, type ReadRows, rowsAt } from './known-rows.ts';
 import type { Committed, Operation, Outcome } from './operations.ts';
 import { claimRows } from './rows.ts';
 
@@ -115,8 +115,7 @@ async function lockRows(connection: SQL, batch: readonly Operation[]): Promise<B
   const read = await readRows(connection, accountIds, keyIds, generationIds);
   const rows = rowsAt(read.nowMs);
   for (const row of read.accounts ?? []) rows.accounts.set(row.id, knownAccount(row));
-  for (const row of read.meters ?? [])
-    rows.meters.set(row.keyId, meterAt(knownMeter(row), rows.nowMs, rows.month));
+  for (const row of read.meters ?? []) rows.keys.set(row.keyId, keyAt(knownKey(row), rows.nowMs, rows.month));
   for (const { id, hold } of read.open ?? []) rows.openHolds.set(id, moneyFromDatabase(hold));
   return rows;
 }

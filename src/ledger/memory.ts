@@ -1,6 +1,6 @@
 /**
  * What a process remembers of the ledger, so that it can decide a batch without asking the database first: accounts and
- * meters, its own holds, and what it must not rely on.
+ * keys, its own holds, and what it must not rely on.
  */
 import type { Money } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
@@ -9,9 +9,9 @@ import type { Effects } from './effects.ts';
 import {
   type BatchRows,
   KnownRows,
+  keyAt,
   knownAccount,
-  knownMeter,
-  meterAt,
+  knownKey,
   type ReadRows,
   rowsAt,
 } from './known-rows.ts';
@@ -61,26 +61,26 @@ export class Memory {
   /** Whether the rows of the batch, and the database's time, are remembered at all. */
   isComplete(batch: readonly Operation[]): boolean {
     if (!this.#time.isKnown) return false;
-    const { accounts, meters } = this.#known;
+    const { accounts, keys } = this.#known;
     for (const { generation } of batch)
-      if (!accounts.get(generation.accountId) || !meters.get(generation.keyId)) return false;
+      if (!accounts.get(generation.accountId) || !keys.get(generation.keyId)) return false;
     return true;
   }
 
   missingIds(batch: readonly Operation[]): Readonly<{ accountIds: string[]; keyIds: string[] }> {
-    const { accounts, meters } = this.#known;
+    const { accounts, keys } = this.#known;
     return {
       accountIds: batch.map(({ generation }) => generation.accountId).filter((id) => !accounts.get(id)),
-      keyIds: batch.map(({ generation }) => generation.keyId).filter((id) => !meters.get(id)),
+      keyIds: batch.map(({ generation }) => generation.keyId).filter((id) => !keys.get(id)),
     };
   }
 
-  learn({ nowMs, accounts: accountRows, meters: meterRows }: ReadRows): void {
-    const { accounts, meters } = this.#known;
+  learn({ nowMs, accounts: accountRows, meters: keyRows }: ReadRows): void {
+    const { accounts, keys } = this.#known;
     this.#time.note(nowMs);
     // What a batch has written since the rows were asked for is newer.
     for (const row of accountRows ?? []) if (!accounts.get(row.id)) accounts.set(row.id, knownAccount(row));
-    for (const row of meterRows ?? []) if (!meters.get(row.keyId)) meters.set(row.keyId, knownMeter(row));
+    for (const row of keyRows ?? []) if (!keys.get(row.keyId)) keys.set(row.keyId, knownKey(row));
   }
 
   /** The rows of a batch that is complete. */
@@ -90,8 +90,8 @@ export class Memory {
       const { id, accountId, keyId } = generation;
       const account = this.#known.accounts.get(accountId);
       if (account !== undefined) rows.accounts.set(accountId, account);
-      const meter = this.#known.meters.get(keyId);
-      if (meter !== undefined) rows.meters.set(keyId, meterAt(meter, rows.nowMs, rows.month));
+      const key = this.#known.keys.get(keyId);
+      if (key !== undefined) rows.keys.set(keyId, keyAt(key, rows.nowMs, rows.month));
       const hold = kind === 'settle' ? this.#holds.get(id) : undefined;
       if (hold !== undefined) rows.openHolds.set(id, hold);
     }
@@ -122,7 +122,7 @@ export class Memory {
   forgetRows(batch: readonly Operation[]): void {
     for (const { generation } of batch) {
       this.#known.accounts.delete(generation.accountId);
-      this.#known.meters.delete(generation.keyId);
+      this.#known.keys.delete(generation.keyId);
     }
   }
 

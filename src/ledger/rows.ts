@@ -82,7 +82,7 @@ export const accountChanges = new RowType('ledger_account_change', {
   entryCount: bigint,
 });
 
-export const meterChanges = new RowType('ledger_meter_change', {
+export const keyChanges = new RowType('ledger_meter_change', {
   keyId: word,
   version: bigint,
   newVersion: bigint,

@@ -1,6 +1,6 @@
 /** What an operator should know about the prices of a valid catalogue. Costs are in it: it is for operators only. */
 import { formatMoneyShort } from '../lib/money.ts';
-import { type Loss, type PricedMeter, soldBelowCost } from '../pricing/below-cost.ts';
+import { type PricedMeter, soldBelowCost, type Underpriced } from '../pricing/below-cost.ts';
 import type { Band } from '../pricing/cost.ts';
 import { type CacheField, cacheFields } from '../pricing/present.ts';
 import { chargedRates, type Price } from '../pricing/price.ts';
@@ -11,10 +11,12 @@ import type { Catalog, Model } from './model.ts';
 export function soldBelowCostIn(catalog: Catalog): readonly string[] {
   return pricedModels(catalog).flatMap(({ id, price, routes }) =>
     routes.flatMap(({ providerId, cost }) => {
-      const losses = cost === null ? [] : soldBelowCost(price, cost);
-      return losses.length === 0
+      const underpriced = cost === null ? [] : soldBelowCost(price, cost);
+      return underpriced.length === 0
         ? []
-        : [`${id} can be sold below its cost at ${providerId}: ${losses.map(describeLoss).join('; ')}.`];
+        : [
+            `${id} can be sold below its cost at ${providerId}: ${underpriced.map(describeUnderpriced).join('; ')}.`,
+          ];
     }),
   );
 }
@@ -60,12 +62,12 @@ const meterNames: Readonly<Record<PricedMeter, string>> = {
   unit: 'unit_price',
 };
 
-function describeLoss(loss: Loss): string {
-  const { meter, price, cost, isChargedAsInput, fromInputTokens, unitTier } = loss;
+function describeUnderpriced(underpriced: Underpriced): string {
+  const { meter, price, cost, isChargedAsInput, fromInputTokens, unitTier } = underpriced;
   const what = unitTier === null ? meterNames[meter] : `the tier ${unitTier}`;
   const where = [
     fromInputTokens === 0 ? '' : `from ${fromInputTokens} input tokens on`,
-    describeBands(loss),
+    describeBands(underpriced),
   ].filter(Boolean);
   const sold = `${what} is sold at ${formatMoneyShort(price)}${isChargedAsInput ? ' (as input)' : ''}`;
   return [`${sold} and costs ${formatMoneyShort(cost)}`, ...where].join(' ');
@@ -73,7 +75,7 @@ function describeLoss(loss: Loss): string {
 
 const bandNames: Readonly<Record<Band, string>> = { peak: 'at peak', offPeak: 'off-peak' };
 
-function describeBands({ priceBand, costBand }: Loss): string {
+function describeBands({ priceBand, costBand }: Underpriced): string {
   if (priceBand === null || costBand === null || priceBand === costBand) {
     const band = priceBand ?? costBand;
     return band === null ? '' : bandNames[band];

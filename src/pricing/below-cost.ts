@@ -7,8 +7,8 @@ const cacheMeters = ['cacheRead', 'cacheWrite', 'cacheWriteLong'] as const;
 const tokenMeters = ['input', 'output', ...cacheMeters] as const;
 export type PricedMeter = (typeof tokenMeters)[number] | 'unit';
 
-/** Something that is sold for less than it costs. Both amounts are per 1M tokens, or per image or second. */
-export type Loss = Readonly<{
+/** A rate that is lower than what it costs. Both amounts are per 1M tokens, or per image or second. */
+export type Underpriced = Readonly<{
   meter: PricedMeter;
   price: Money;
   cost: Money;
@@ -26,22 +26,22 @@ export type Loss = Readonly<{
  * For each meter that can be sold below cost, where that loses the most: in any tier, in any band, and with cached input
  * that either side counts as other input. Empty when nothing can be. Both are of one billing type.
  */
-export function soldBelowCost(price: Price, cost: Price): readonly Loss[] {
-  const worst = new Map<PricedMeter, Loss>();
-  for (const loss of lossesOf(price, cost)) {
-    const known = worst.get(loss.meter);
-    if (known === undefined || shortfallOf(loss) > shortfallOf(known)) worst.set(loss.meter, loss);
+export function soldBelowCost(price: Price, cost: Price): readonly Underpriced[] {
+  const worst = new Map<PricedMeter, Underpriced>();
+  for (const rate of underpricedOf(price, cost)) {
+    const known = worst.get(rate.meter);
+    if (known === undefined || lostAt(rate) > lostAt(known)) worst.set(rate.meter, rate);
   }
   return [...worst.values()];
 }
 
-function shortfallOf({ price, cost }: Loss): Money {
+function lostAt({ price, cost }: Underpriced): Money {
   return cost - price;
 }
 
-function lossesOf(price: Price, cost: Price): readonly Loss[] {
-  if (price.billingType === 'token' && cost.billingType === 'token') return lossesOfTokens(price, cost);
-  if (price.billingType !== 'token' && cost.billingType !== 'token') return lossesOfUnits(price, cost);
+function underpricedOf(price: Price, cost: Price): readonly Underpriced[] {
+  if (price.billingType === 'token' && cost.billingType === 'token') return underpricedTokens(price, cost);
+  if (price.billingType !== 'token' && cost.billingType !== 'token') return underpricedUnits(price, cost);
   throw new TypeError('A cost has the billing type of its price.');
 }
 
@@ -49,7 +49,10 @@ const ofUnits = { meter: 'unit', isChargedAsInput: false, fromInputTokens: 0 } a
 const withoutBands = { priceBand: null, costBand: null } as const;
 
 /** A tier that the cost does not have costs the plain unit price. */
-function lossesOfUnits(price: Exclude<Price, TokenPrice>, cost: Exclude<Price, TokenPrice>): Loss[] {
+function underpricedUnits(
+  price: Exclude<Price, TokenPrice>,
+  cost: Exclude<Price, TokenPrice>,
+): Underpriced[] {
   const tiers: readonly (readonly [string | null, Money])[] = [
     [null, price.unitPrice],
     ...(price.tierRates ?? []),
@@ -60,13 +63,13 @@ function lossesOfUnits(price: Exclude<Price, TokenPrice>, cost: Exclude<Price, T
   });
 }
 
-function lossesOfTokens(price: TokenPrice, cost: TokenPrice): Loss[] {
+function underpricedTokens(price: TokenPrice, cost: TokenPrice): Underpriced[] {
   return inputsToCompare(price, cost).flatMap((fromInputTokens) =>
     bandsToCompare(price, cost).flatMap((bands) => {
       const sold = ratesIn(price, fromInputTokens, bands.priceBand ?? 'peak');
       const paid = ratesIn(cost, fromInputTokens, bands.costBand ?? 'peak');
-      return lossesAtRates(sold, paid).map((loss) => ({
-        ...loss,
+      return underpricedAtRates(sold, paid).map((rate) => ({
+        ...rate,
         ...bands,
         fromInputTokens,
         unitTier: null,
@@ -75,11 +78,11 @@ function lossesOfTokens(price: TokenPrice, cost: TokenPrice): Loss[] {
   );
 }
 
-type LossAtRates = Pick<Loss, 'meter' | 'price' | 'cost' | 'isChargedAsInput'>;
+type UnderpricedAtRates = Pick<Underpriced, 'meter' | 'price' | 'cost' | 'isChargedAsInput'>;
 
-function lossesAtRates(sold: TokenRates, paid: TokenRates): LossAtRates[] {
+function underpricedAtRates(sold: TokenRates, paid: TokenRates): UnderpricedAtRates[] {
   return tokenMeters.flatMap((meter) => {
-    // Where neither has a price for cached input, it is sold like the rest and no loss of its own.
+    // Where neither has a price for cached input, it is sold like the rest and needs no mention of its own.
     if (sold[meter] === undefined && paid[meter] === undefined) return [];
     const price = sold[meter] ?? sold.input;
     const cost = paid[meter] ?? paid.input;
@@ -97,7 +100,7 @@ function inputsToCompare(...prices: readonly TokenPrice[]): readonly number[] {
   return [...new Set([0, ...starts])].toSorted((one, other) => one - other);
 }
 
-type Bands = Pick<Loss, 'priceBand' | 'costBand'>;
+type Bands = Pick<Underpriced, 'priceBand' | 'costBand'>;
 
 /**
  * The bands in which both can be at one time. How bands in two timezones meet depends on the season, so each is assumed to

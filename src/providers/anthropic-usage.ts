@@ -46,9 +46,12 @@ export function noInput(): AnthropicInput {
   };
 }
 
-/** Counts cover the whole answer so far: a new one replaces the last. */
+/**
+ * Counts cover the whole answer so far: a new one replaces the last. No answer is without input, so a report of none, as
+ * some servers send it with the output, says nothing about it.
+ */
 export function noteInput(input: AnthropicInput, reported: Fields | null): void {
-  if (reported === null) return;
+  if (reported === null || (isNone(reported) && !isNone(input))) return;
   const { cache_creation_input_tokens: before, cache_creation: byTime } = input;
   for (const field of inputFields) input[field] = reported[field] ?? input[field];
   // Later reports have a new sum and no longer its parts. What was written for an hour stays; the rest is new.
@@ -56,4 +59,23 @@ export function noteInput(input: AnthropicInput, reported: Fields | null): void 
     input.cache_creation = isObject(byTime)
       ? { ephemeral_1h_input_tokens: byTime.ephemeral_1h_input_tokens }
       : null;
+}
+
+/** Whether no count is anything but zero. */
+function isNone({
+  input_tokens,
+  cache_creation_input_tokens,
+  cache_creation,
+  cache_read_input_tokens,
+}: Fields): boolean {
+  const byTime = cache_creation ?? {};
+  if (!isObject(byTime)) return false;
+  const { ephemeral_5m_input_tokens, ephemeral_1h_input_tokens } = byTime;
+  return [
+    input_tokens,
+    cache_creation_input_tokens,
+    cache_read_input_tokens,
+    ephemeral_5m_input_tokens,
+    ephemeral_1h_input_tokens,
+  ].every((count) => (count ?? 0) === 0);
 }

@@ -22,18 +22,20 @@ export function readOpenaiUsage(usage: Fields | null): ReportedUsage | null {
 
 function readInputs(report: UsageReport, usage: Fields, input: number): readonly Meters[] {
   const details = report.details(usage, 'prompt_tokens_details');
+  // DeepSeek: hits and misses are all of the prompt. Servers that have both fields and fill in neither do not say anything.
+  const hits = report.optional(usage, 'prompt_cache_hit_tokens');
+  const misses = report.optional(usage, 'prompt_cache_miss_tokens');
+  const isSilent = hits === 0 && misses === 0;
+  const missed = isSilent ? null : misses;
   const reads = report.anyOf(
     [details, 'prompt_tokens_details.cached_tokens'],
-    // DeepSeek.
-    [usage, 'prompt_cache_hit_tokens'],
+    [isSilent ? null : usage, 'prompt_cache_hit_tokens'],
     // Moonshot.
     [usage, 'cached_tokens'],
     // Mistral.
     [details, 'prompt_tokens_details.num_cached_tokens'],
     [usage, 'num_cached_tokens'],
   );
-  // DeepSeek: hits and misses are all of the prompt.
-  const missed = report.optional(usage, 'prompt_cache_miss_tokens');
   const rest = missed !== null && missed <= input ? input - missed : 0;
   const writes = readWrites(report, details);
   return (reads.length === 0 ? [rest] : reads).flatMap((read) => {

@@ -15,7 +15,7 @@ export class UsageReport {
    * there and is no count, such as -1, is a contradiction in itself, and is taken for missing.
    */
   optional(fields: Fields | null, path: string): number | null {
-    const value = fields?.[nameIn(path)] ?? null;
+    const value = valueAt(fields, path);
     if (value === null) return null;
     this.#keep(path, value);
     if (isCount(value)) return value;
@@ -25,7 +25,7 @@ export class UsageReport {
 
   /** An object with more counts, which may be missing. What is there and is no object may have been any of them. */
   details(fields: Fields | null, path: string): Fields | null {
-    const value = fields?.[nameIn(path)] ?? null;
+    const value = valueAt(fields, path);
     if (value === null || isObject(value)) return value;
     this.#keep(path, value);
     this.#isContradictory = true;
@@ -92,8 +92,10 @@ export class UsageReport {
   }
 }
 
-function nameIn(path: string): string {
-  return path.slice(path.lastIndexOf('.') + 1);
+/** Null when it is missing. JSON can say -0, but what is kept as evidence is written as JSON again, and comes out as 0. */
+function valueAt(fields: Fields | null, path: string): unknown {
+  const value = fields?.[path.slice(path.lastIndexOf('.') + 1)] ?? null;
+  return value === 0 ? 0 : value;
 }
 
 type Written = Omit<CachedTokens, 'read'>;

@@ -100,7 +100,7 @@ export function unchargedQuery(sql: SQL, provider: string, from: string, to: str
            coalesce(sum(cost), 0)::numeric(38,12) as cost,
            (count(*) filter (where cost is null and input_tokens is null))::float8 as without_usage,
            (count(*) filter (where cost is null and input_tokens is not null))::float8 as without_cost
-    from uncharged_attempts
+    from uncharged_calls
     where ended_at >= ${begins} and ended_at < ${ends} and provider = ${provider}
     group by 1, 2`;
 }

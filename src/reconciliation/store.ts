@@ -4,7 +4,7 @@ import { newId } from '../lib/ids.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 import { type Bill, type BillLine, type BillSource, sumOf } from './bill.ts';
 import type { BilledDay } from './compare.ts';
-import type { ComparedDay, ComparedModel, Explanation } from './compared.ts';
+import { type ComparedDay, type ComparedModel, type Explanation, preliminaryHours } from './compared.ts';
 
 const billLock = 7_012_018_008;
 
@@ -118,6 +118,17 @@ export async function storeComparison(
             explanations = excluded.explanations, compared_at = now()`;
     }
   });
+}
+
+/**
+ * Whether the provider may still correct a row of `reconciled_days as days`, where `newest` is the last version of its bill.
+ * A day that was compared early does not stay preliminary: it may come from a file that nobody reads again.
+ */
+export function isPreliminary(sql: SQL) {
+  return sql`
+    days.is_preliminary and (
+      now() < (days.day + 1)::timestamp at time zone 'UTC' + make_interval(hours => ${preliminaryHours}::int)
+      or coalesce(newest.refreshed_at < (days.day + 1)::timestamp at time zone 'UTC', false))`;
 }
 
 const amountOrNull = (money: Money | null) => (money === null ? null : formatMoney(money));

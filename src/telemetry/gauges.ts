@@ -5,6 +5,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Spool } from '../ledger/spool.ts';
 import { countDescriptors } from '../lib/descriptors.ts';
 import { within } from '../lib/within.ts';
+import type { BillFigures } from '../reconciliation/figures.ts';
 import type { NodeReport } from '../routing/node-report.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 
@@ -19,6 +20,7 @@ type Sources = Readonly<{
   leaseAgeMs: () => number;
   isDraining: () => boolean;
   isReady: () => Promise<boolean>;
+  bills: () => Promise<readonly BillFigures[]>;
 }>;
 
 const lagProbeMs = 250;
@@ -29,6 +31,7 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   const { ledger, spool, report, readOnCount, leaseAgeMs, isDraining } = sources;
   const lag = new LoopLag();
   let database: DatabaseFigures | null = null;
+  let bills: readonly BillFigures[] = [];
   let isReady = false;
   metrics.gauge('tollgate_ready', '1 while /readyz answers 200.', () => (isReady ? 1 : 0));
   metrics.gauge('tollgate_draining', '1 while the gateway drains.', () => (isDraining() ? 1 : 0));
@@ -51,6 +54,7 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
     },
   );
   addDatabaseGauges(metrics, () => database);
+  addBillGauges(metrics, () => bills);
   metrics.gauge(
     'tollgate_dropped_spans_total',
     'Spans that the collector did not get.',
@@ -67,8 +71,9 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   return {
     /** If the database does not answer in time, its figures are left out. */
     refresh: async () => {
-      [database, isReady] = await Promise.all([
+      [database, bills, isReady] = await Promise.all([
         within(databaseMs, readDatabase(sources.sql)).catch(() => null),
+        within(databaseMs, sources.bills()).catch(() => []),
         sources.isReady(),
       ]);
     },
@@ -133,6 +138,32 @@ async function readDatabase(sql: SQL): Promise<DatabaseFigures> {
                select 1 from nodes
                where nodes.id = open.node_id and nodes.heartbeat_at > now() - interval '1 minute')), 0) as orphan_seconds`;
   return { ...row, pingSeconds: (performance.now() - startedAt) / 1000 };
+}
+
+function addBillGauges(metrics: GatewayMetrics, bills: () => readonly BillFigures[]): void {
+  const byProvider = (read: (of: BillFigures) => number | null) => () =>
+    bills().flatMap((of): (readonly [string, number])[] => {
+      const value = read(of);
+      return value === null ? [] : [[of.provider, value]];
+    });
+  metrics.gauge(
+    'tollgate_reconciliation_difference_usd',
+    'What the provider billed beyond the metered cost on the newest day that it no longer corrects.',
+    byProvider(({ difference }) => difference),
+    { label: 'provider' },
+  );
+  metrics.gauge(
+    'tollgate_reconciliation_tolerance_usd',
+    'How large that difference may be.',
+    byProvider(({ tolerance }) => tolerance),
+    { label: 'provider' },
+  );
+  metrics.gauge(
+    'tollgate_reconciliation_last_success_timestamp_seconds',
+    'When a bill that gateways read by themselves was last read and compared; 0 if never.',
+    byProvider(({ readAtSeconds }) => readAtSeconds),
+    { label: 'provider' },
+  );
 }
 
 function addProcessGauges(metrics: GatewayMetrics, lag: LoopLag): void {

@@ -678,6 +678,7 @@ describe('operators', () => {
       operator: who,
       shell_user: null,
       key: null,
+      provider: null,
       at: expect.stringMatching(/Z$/),
     };
     expect(data.slice(0, 3)).toEqual([

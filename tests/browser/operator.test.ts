@@ -749,6 +749,13 @@ test('what a provider billed is shown next to the metered cost, with what may ex
   expect(await dialog.getByRole('table', { name: 'Versions of the bill' }).getByRole('row').count()).toBe(3);
   await checkLooks(page, 'operator-reconciliation-day');
   await page.keyboard.press('Escape');
+
+  await visit(page, '/operator/ledger');
+  const action = rowOf(page, 'Reconciled the bill').first();
+  await action.getByText('Command line').waitFor();
+  await takePicture(page, 'operator-actions');
+  await action.getByRole('link', { name: 'main' }).click();
+  await page.getByRole('heading', { level: 1, name: 'Reconciliation' }).waitFor();
 });
 
 test('margins show what is left, by whatever they are grouped, and name what is unknown', async () => {

@@ -336,6 +336,15 @@ const cachedRequest = {
   },
 } satisfies Partial<Settlement>;
 
+type Box = Readonly<{ x: number; y: number; width: number; height: number }>;
+
+/** By more than is lost to rounding. */
+function overlap(one: Box, other: Box): boolean {
+  const shared = (start: 'x' | 'y', size: 'width' | 'height') =>
+    Math.min(one[start] + one[size], other[start] + other[size]) - Math.max(one[start], other[start]);
+  return shared('x', 'width') > 0.5 && shared('y', 'height') > 0.5;
+}
+
 test('input from caches is shown with its prices, its share and what it saved', async () => {
   const { database, account: accountId, keyId } = fixture;
   const id = await settleAs(database, { accountId, keyId }, cachedRequest);
@@ -364,6 +373,21 @@ test('input from caches is shown with its prices, its share and what it saved', 
   const row = page.getByRole('table', { name: 'Usage by model' }).getByRole('row', { name: /^full/ });
   expect(await row.innerText()).toMatch(/\d\d(\.\d)?%\s+\$0\.7825/);
   await checkLooks(page, 'usage-caches');
+  // Where the layout changes, and right beside it.
+  for (const width of [640, 767, 768, 769, 1024, 1280]) {
+    await page.setViewportSize({ width, height: 900 });
+    await takePicture(page, `usage-caches-${width}`);
+    const cells = await page.getByRole('table', { name: 'Usage by model' }).locator('tbody td').all();
+    const boxes = (await Promise.all(cells.map((cell) => cell.boundingBox()))).filter((box) => box !== null);
+    expect({
+      width,
+      overlapping: boxes.filter((box, at) => boxes.slice(0, at).some((other) => overlap(box, other))),
+    }).toEqual({
+      width,
+      overlapping: [],
+    });
+  }
+  await page.setViewportSize(desktop);
   await visit(page, '/');
   await page.getByText(/^\d\d(\.\d)?% of the input from caches, \$0\.7825 saved$/).waitFor();
   await checkLooks(page, 'overview-caches');

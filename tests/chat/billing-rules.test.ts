@@ -8,10 +8,11 @@ import {
   type StreamOutcome,
   streamEnding,
   toleranceOf,
+  unchargedUsage,
 } from '../../src/chat/billing.ts';
 import { adviceFor, chatTerms, holdRange, outputBound } from '../../src/chat/hold.ts';
 import type { ErrorCode } from '../../src/errors.ts';
-import { type AccountState, decideHold, decideSettlement, type MeterState } from '../../src/ledger/decide.ts';
+import { type AccountState, decideHold, decideSettlement, type KeyState } from '../../src/ledger/decide.ts';
 import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { type CacheWrites, costAtRates } from '../../src/pricing/cost.ts';
 import type { TokenPrice } from '../../src/pricing/price.ts';
@@ -80,7 +81,7 @@ const request = fc.record({
 });
 
 const account: AccountState = { balance: 0n, held: 0n, entryCount: 0n, isSuspended: false };
-const meter: MeterState = {
+const key: KeyState = {
   held: 0n,
   monthSpent: 0n,
   monthlyLimit: null,
@@ -114,7 +115,7 @@ function admit(
   const model = testModel({ contextWindow, maxOutputTokens });
   const terms = chatTerms({ call, outputLimit }, model, asked, writes);
   const range = holdRange(terms);
-  const decision = decideHold({ ...account, balance }, { ...meter, monthlyLimit }, range, 1_000_000);
+  const decision = decideHold({ ...account, balance }, { ...key, monthlyLimit }, range, 1_000_000);
   if (decision.result.outcome === 'denied') return { terms, range, decision, admitted: null };
   const { amount } = decision.result;
   const bill: ChatBill = {
@@ -315,6 +316,26 @@ describe('a charge', () => {
     );
   });
 
+  test('and a call without one are read in the same way', () => {
+    fc.assert(
+      fc.property(
+        request,
+        oftenEnough,
+        anyUsage,
+        price,
+        at,
+        (asked, owned, usageIn, providerPrice, endedAt) => {
+          const { admitted } = admit(asked, owned);
+          if (admitted === null) return;
+          const { bill } = admitted;
+          const report = usageIn(bill.bounds);
+          const charge = chargeOf(bill, { usage: report, finishedAt: endedAt, hasText: true }, providerPrice);
+          expect(unchargedUsage(bill, report, providerPrice, endedAt)).toEqual(charge.reported);
+        },
+      ),
+    );
+  });
+
   test('is the sum of its meters, and the cheapest way to read the report', () => {
     fc.assert(
       fc.property(request, oftenEnough, anyUsage, at, (asked, owned, usageIn, finishedAt) => {
@@ -407,7 +428,7 @@ describe('a charge', () => {
         expect(ending.status).toBe(stream.isGone ? 'cancelled' : problem === null ? 'completed' : 'failed');
         if (ending.cost === null) expect(ending.loss?.reason).toBe('usage_missing');
 
-        const settled = decideSettlement(whole.decision.account, whole.decision.meter, amount, ending);
+        const settled = decideSettlement(whole.decision.account, whole.decision.key, amount, ending);
         expect(settled.account.held).toBe(0n);
         expect(settled.account.balance).toBeGreaterThanOrEqual(0n);
         expect(settled.account.balance).toBe(owned.balance - (settled.charge?.total ?? 0n));
@@ -475,6 +496,27 @@ describe('to the token', () => {
       },
     });
     expect(charged(10, 1_250)).toMatchObject({ ...billed(10, 250), loss: { amount: 10_000n } });
+  });
+
+  test('what the provider asks is for all that it reported, unless nothing can have used that much', () => {
+    const providerPrice: TokenPrice = {
+      ...bill.price,
+      form: 'flat',
+      rates: { input: perToken(3n), output: perToken(7n) },
+    };
+    const costs = (inputTokens: number, outputTokens: number) => {
+      const usage = reported(inputTokens, outputTokens);
+      const charge = chargeOf(bill, { usage, finishedAt, hasText: true }, providerPrice);
+      expect(charge.reported.usage).toEqual({ inputTokens, outputTokens, cached: null });
+      expect(unchargedUsage(bill, usage, providerPrice, finishedAt)).toEqual(charge.reported);
+      return charge.reported.cost;
+    };
+    expect(costs(10, 5)).toBe(65n);
+    expect(costs(2_000, 5)).toBe(6_035n);
+    expect(costs(124_000, 1_000)).toBe(379_000n);
+    expect(costs(124_001, 1_000)).toBeNull();
+    expect(costs(0, 125_001)).toBeNull();
+    expect(costs(Number.MAX_SAFE_INTEGER - 5, 5)).toBeNull();
   });
 
   test('text without a single token of output is a discrepancy of unknown worth, unless there was none', () => {

@@ -7,6 +7,7 @@ import fc from 'fast-check';
 import { referenceIdOf } from '../../src/cli/credit-reference.ts';
 import { findActions } from '../../src/console/operator/actions.ts';
 import { OperatorError } from '../../src/lib/operator-error.ts';
+import { addDays, dayOf } from '../../src/usage/days.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
@@ -30,6 +31,13 @@ const refusalOf = (...words: string[]) =>
     () => 'done',
     (error: unknown) => (error instanceof OperatorError ? error.message : `${error}`),
   );
+/** Reads this bill, as if it were for yesterday. */
+const reconcile = (amount: string) => {
+  const day = addDays(dayOf(new Date()), -1);
+  const file = join(temporaryFolder(), 'bill.csv');
+  writeFileSync(file, `day,amount\n${day},${amount}\n`);
+  return ['reconcile', '--provider', 'sandbox', '--from', day, '--to', day, '--file', file];
+};
 const me = `${Bun.spawnSync(['id', '-un']).stdout.toString().trim()}@${hostname()}`;
 
 async function newAccount(name = 'Acme'): Promise<string> {
@@ -121,9 +129,16 @@ describe('the operators’ log', () => {
     );
     await run('user', 'reset-link', email);
     await run('ledger', 'retry');
+    await run(...reconcile('12.50'));
 
     const actions = await findActions(database.sql, userId, 100);
-    const about = { account: { id: account, name: 'Logged' }, user: null, key: null, amount: null };
+    const about = {
+      account: { id: account, name: 'Logged' },
+      user: null,
+      key: null,
+      provider: null,
+      amount: null,
+    };
     const aboutKey = { ...about, key: { id: key.id, name: 'CI' } };
     const user = { id: userId, email };
     const since = actions.findIndex(
@@ -146,6 +161,7 @@ describe('the operators’ log', () => {
         { action: 'create_user', ...about, account: null, user },
         { action: 'make_reset_link', ...about, account: null, user },
         { action: 'retry_settlements', ...about, account: null },
+        { action: 'reconcile_bill', ...about, account: null, provider: 'sandbox' },
       ].map((action) => ({ ...action, operator: null, shell_user: me }) as never),
     );
   });
@@ -180,6 +196,7 @@ describe('the operators’ log', () => {
       ['key', 'revoke', nobody],
     ])
       expect(await refusalOf(...words)).toStartWith('There is no ');
+    expect(await refusalOf(...reconcile('a lot'))).toContain('the amount must be a decimal');
     expect(await count()).toBe(before);
   });
 });

@@ -175,6 +175,14 @@ describe('a build', () => {
     expect([...(await buildDashboard()).keys()].toSorted()).toEqual([...files.keys()].toSorted());
   });
 
+  test('has one layout at each width, also where it changes', () => {
+    const [, bytes] = [...files].find(([name]) => name.endsWith('.css')) ?? [];
+    const css = new TextDecoder().decode(bytes);
+    expect(css).toContain('@media (width<48rem)');
+    expect(css).toContain('@media (min-width:48rem)');
+    expect(css).not.toMatch(/@media[^{]*max-width/);
+  });
+
   test('leaves no place of the page empty, and names only files that are there', () => {
     const page = content('index.html');
     expect(page).not.toContain('{{');

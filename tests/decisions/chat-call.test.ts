@@ -19,6 +19,8 @@ afterEach(() => {
 });
 afterAll(() => sandbox.stop());
 
+const unrecorded = async () => undefined;
+
 const formats = { openai: '/v1', anthropic: '/v1', google: '/v1beta' };
 type Format = keyof typeof formats;
 
@@ -43,7 +45,7 @@ function sourceOf(format: Format, id = 'alone', key = 'key-canary') {
   );
   const candidates = candidatesByModel(result.catalog, connections, new Gates()).get(id) ?? [];
   const gates = candidates.map(({ gate }) => gate);
-  return { source: askChatModel(model, candidates), gates, model, candidates };
+  return { source: askChatModel(model, candidates, unrecorded), gates, model, candidates };
 }
 
 const questions = new Map<string, Question>([
@@ -201,7 +203,7 @@ describe('the gate of a provider', () => {
       connection: { ...candidate.connection, baseUrl: 'http://127.0.0.1:9/v1' },
     }));
     for (let time = 0; time < 4; time++) {
-      const asked = askChatModel(model, nowhere).ask(request, 'req_1', signal, asker);
+      const asked = askChatModel(model, nowhere, unrecorded).ask(request, 'req_1', signal, asker);
       expect((await failureOf(asked)).reason).toBe('connection_error');
     }
     expect(candidates[0]?.gate.waitMs('account')).toBeGreaterThan(0);
@@ -230,7 +232,7 @@ test('a defect before the call returns the permit too', async () => {
       throw new Error('A defect.');
     },
   }));
-  const asked = askChatModel(model, broken).ask(request, 'req_1', signal, asker);
+  const asked = askChatModel(model, broken, unrecorded).ask(request, 'req_1', signal, asker);
   expect(await asked.catch((error: Error) => error.message)).toBe('A defect.');
   expect(ends).toEqual(['withdrawn']);
 });

@@ -2,15 +2,20 @@
 import { describe, expect, test } from 'bun:test';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { SQL } from 'bun';
 import { readConfig } from '../../src/config.ts';
 import { openDecisions } from '../../src/decisions/open.ts';
 import type { LogFields } from '../../src/lib/log.ts';
-import { parseCatalog } from '../../src/models/catalog.ts';
+import { parseCatalog, priceListOf } from '../../src/models/catalog.ts';
+import { StoredPriceList } from '../../src/pricing/price-list-store.ts';
 import { Calls } from '../../src/providers/call.ts';
 import { candidatesByModel } from '../../src/routing/candidates.ts';
 import { connectProviders } from '../../src/routing/connections.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { temporaryFolder } from '../support/gateway.ts';
+
+/** Nothing is asked of anybody here, so it never connects. */
+const sql = new SQL('postgres://127.0.0.1:9/nowhere', { max: 1 });
 
 const pricing = 'pricing: { billing_type: token, input: "1", output: "2" }';
 const structured = 'capabilities: [text_input, text_output, structured_output]';
@@ -41,7 +46,8 @@ function activate(source = text) {
     { secret: () => null, isProxied: true, calls: new Calls() },
     'http://127.0.0.1:1/v1',
   );
-  return { catalog, connections, candidates: candidatesByModel(catalog, connections, new Gates()) };
+  const candidates = candidatesByModel(catalog, connections, new Gates());
+  return { catalog, connections, candidates, priceList: new StoredPriceList(sql, priceListOf(catalog)) };
 }
 
 function open(
@@ -56,7 +62,7 @@ function open(
     warn: (_: string, fields: LogFields = {}) => problems.push(...(fields.problems ?? [])),
     error: () => undefined,
   };
-  const decider = openDecisions({ settings, secret, isDemo, catalog, log });
+  const decider = openDecisions({ settings, secret, isDemo, catalog, sql, log });
   return { decider, model: decider()?.model ?? null, problems };
 }
 

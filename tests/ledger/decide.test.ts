@@ -8,14 +8,14 @@ import {
   decideRefund,
   decideSettlement,
   type Ended,
+  type KeyState,
   type LateDecision,
-  type MeterState,
 } from '../../src/ledger/decide.ts';
 import type { Settlement } from '../../src/ledger/operations.ts';
 import { rateAt } from '../../src/lib/rate-limit.ts';
 
 const account: AccountState = { balance: 100n, held: 0n, entryCount: 3n, isSuspended: false };
-const meter: MeterState = {
+const key: KeyState = {
   held: 0n,
   monthSpent: 0n,
   monthlyLimit: null,
@@ -28,66 +28,60 @@ const meter: MeterState = {
 };
 const nowMs = 1_000_000;
 
-const codeOf = (accountState: AccountState, meterState: MeterState, amount: bigint) => {
-  const { result } = decideHold(accountState, meterState, { min: amount, max: amount }, nowMs);
+const codeOf = (accountState: AccountState, keyState: KeyState, amount: bigint) => {
+  const { result } = decideHold(accountState, keyState, { min: amount, max: amount }, nowMs);
   return result.outcome === 'held' ? 'held' : result.code;
 };
 
 describe('a hold', () => {
   test.each([
-    ['is placed when all is well', account, meter, 100n, 'held'],
-    ['needs the balance', account, meter, 101n, 'insufficient_balance'],
-    ['cannot use what others hold', { ...account, held: 1n }, meter, 100n, 'insufficient_balance'],
-    ['is denied to a revoked key', account, { ...meter, isRevoked: true }, 1n, 'invalid_api_key'],
-    ['is denied to a suspended account', { ...account, isSuspended: true }, meter, 1n, 'invalid_api_key'],
-    ['is denied to an expired key', account, { ...meter, isExpired: true }, 1n, 'expired_api_key'],
+    ['is placed when all is well', account, key, 100n, 'held'],
+    ['needs the balance', account, key, 101n, 'insufficient_balance'],
+    ['cannot use what others hold', { ...account, held: 1n }, key, 100n, 'insufficient_balance'],
+    ['is denied to a revoked key', account, { ...key, isRevoked: true }, 1n, 'invalid_api_key'],
+    ['is denied to a suspended account', { ...account, isSuspended: true }, key, 1n, 'invalid_api_key'],
+    ['is denied to an expired key', account, { ...key, isExpired: true }, 1n, 'expired_api_key'],
     [
       'may reach the monthly limit',
       account,
-      { ...meter, monthlyLimit: 30n, monthSpent: 10n, held: 10n },
+      { ...key, monthlyLimit: 30n, monthSpent: 10n, held: 10n },
       10n,
       'held',
     ],
     [
       'may not pass the monthly limit',
       account,
-      { ...meter, monthlyLimit: 30n, monthSpent: 10n, held: 10n },
+      { ...key, monthlyLimit: 30n, monthSpent: 10n, held: 10n },
       11n,
       'monthly_spend_limit_exceeded',
     ],
     [
       'tells of the limit before the balance',
       { ...account, balance: 0n },
-      { ...meter, monthlyLimit: 0n },
+      { ...key, monthlyLimit: 0n },
       1n,
       'monthly_spend_limit_exceeded',
     ],
-    [
-      'waits its turn',
-      account,
-      { ...meter, theoreticalArrivalMs: nowMs + 50_001 },
-      1n,
-      'rate_limit_exceeded',
-    ],
+    ['waits its turn', account, { ...key, theoreticalArrivalMs: nowMs + 50_001 }, 1n, 'rate_limit_exceeded'],
     [
       'is in time when its turn has come',
       account,
-      { ...meter, theoreticalArrivalMs: nowMs + 50_000 },
+      { ...key, theoreticalArrivalMs: nowMs + 50_000 },
       1n,
       'held',
     ],
-  ] as [string, AccountState, MeterState, bigint, string][])(
+  ] as [string, AccountState, KeyState, bigint, string][])(
     '%s',
-    (_name, accountState, meterState, amount, expected) => {
-      expect(codeOf(accountState, meterState, amount)).toBe(expected);
+    (_name, accountState, keyState, amount, expected) => {
+      expect(codeOf(accountState, keyState, amount)).toBe(expected);
     },
   );
 
   test('says how long to wait and what is left of the minute', () => {
-    let state = meter;
+    let state = key;
     const remaining: number[] = [];
     for (;;) {
-      const { meter: next, result } = decideHold(account, state, { min: 0n, max: 0n }, nowMs);
+      const { key: next, result } = decideHold(account, state, { min: 0n, max: 0n }, nowMs);
       if (result.outcome === 'denied') {
         expect(result).toMatchObject({ code: 'rate_limit_exceeded', retryAfterMs: 10_000 });
         break;
@@ -102,19 +96,19 @@ describe('a hold', () => {
   const fullMinute = { limit: 6, remaining: 6, resetMs: 0 };
 
   test('that is granted takes money, a slot and its turn in the minute', () => {
-    const before = { ...meter, held: 5n, openCount: 2, theoreticalArrivalMs: nowMs + 20_000 };
+    const before = { ...key, held: 5n, openCount: 2, theoreticalArrivalMs: nowMs + 20_000 };
     expect(decideHold({ ...account, held: 5n }, before, { min: 10n, max: 10n }, nowMs)).toEqual({
       account: { ...account, held: 15n },
-      meter: { ...before, held: 15n, openCount: 3, theoreticalArrivalMs: nowMs + 30_000 },
+      key: { ...before, held: 15n, openCount: 3, theoreticalArrivalMs: nowMs + 30_000 },
       result: { outcome: 'held', amount: 10n, rate: { limit: 6, remaining: 3, resetMs: 30_000 } },
     });
   });
 
   test('is refused to a key with as many requests in flight as it may have, and changes nothing', () => {
-    const full = { ...meter, maxConcurrent: 2, openCount: 2 };
+    const full = { ...key, maxConcurrent: 2, openCount: 2 };
     expect(decideHold(account, full, { min: 1n, max: 1n }, nowMs)).toEqual({
       account,
-      meter: full,
+      key: full,
       result: {
         ...noDetails,
         outcome: 'denied',
@@ -130,8 +124,8 @@ describe('a hold', () => {
 
   test('for a key that is not in force is refused without a word about its rate', () => {
     for (const [own, ownMeter, code] of [
-      [{ ...account, isSuspended: true }, meter, 'invalid_api_key'],
-      [account, { ...meter, isExpired: true }, 'expired_api_key'],
+      [{ ...account, isSuspended: true }, key, 'invalid_api_key'],
+      [account, { ...key, isExpired: true }, 'expired_api_key'],
     ] as const)
       expect(decideHold(own, ownMeter, { min: 0n, max: 0n }, nowMs).result).toEqual({
         ...noDetails,
@@ -142,25 +136,25 @@ describe('a hold', () => {
   });
 
   test('is in time to the microsecond that the database keeps, and no more', () => {
-    const early = (ms: number) => ({ ...meter, theoreticalArrivalMs: nowMs + 50_000 + ms });
+    const early = (ms: number) => ({ ...key, theoreticalArrivalMs: nowMs + 50_000 + ms });
     // Binary fractions, so that nothing is rounded.
     expect(codeOf(account, early(1 / 1024), 1n)).toBe('held');
     expect(codeOf(account, early(1 / 512), 1n)).toBe('rate_limit_exceeded');
     // A turn that has long come is not saved up for later.
-    const idle = decideHold(account, { ...meter, theoreticalArrivalMs: 0 }, { min: 0n, max: 0n }, nowMs);
-    expect(idle.meter.theoreticalArrivalMs).toBe(nowMs + 10_000);
+    const idle = decideHold(account, { ...key, theoreticalArrivalMs: 0 }, { min: 0n, max: 0n }, nowMs);
+    expect(idle.key.theoreticalArrivalMs).toBe(nowMs + 10_000);
   });
 });
 
 test('a request that costs nothing is counted in its minute, and refused as any other', () => {
-  const counted = decideCount(account, meter, nowMs);
+  const counted = decideCount(account, key, nowMs);
   expect(counted).toEqual({
-    meter: { ...meter, theoreticalArrivalMs: nowMs + 10_000 },
+    key: { ...key, theoreticalArrivalMs: nowMs + 10_000 },
     result: { outcome: 'counted', rate: { limit: 6, remaining: 5, resetMs: 10_000 } },
   });
-  const tooEarly = { ...meter, theoreticalArrivalMs: nowMs + 60_000 };
+  const tooEarly = { ...key, theoreticalArrivalMs: nowMs + 60_000 };
   expect(decideCount(account, tooEarly, nowMs)).toEqual({
-    meter: tooEarly,
+    key: tooEarly,
     result: {
       outcome: 'denied',
       code: 'rate_limit_exceeded',
@@ -170,7 +164,7 @@ test('a request that costs nothing is counted in its minute, and refused as any 
       concurrencyLimit: null,
     },
   });
-  expect(decideCount(account, { ...meter, isRevoked: true }, nowMs).result).toMatchObject({
+  expect(decideCount(account, { ...key, isRevoked: true }, nowMs).result).toMatchObject({
     code: 'invalid_api_key',
   });
 });
@@ -187,12 +181,7 @@ test('the rate never shows less than nothing, nor more than the limit', () => {
 describe('a hold that may be smaller or larger', () => {
   const grantedOf = (balance: bigint, monthlyLimit: bigint | null, min: bigint, max: bigint) => {
     const range = { min, max };
-    const { result } = decideHold(
-      { ...account, balance, held: 20n },
-      { ...meter, monthlyLimit },
-      range,
-      nowMs,
-    );
+    const { result } = decideHold({ ...account, balance, held: 20n }, { ...key, monthlyLimit }, range, nowMs);
     return result.outcome === 'held' ? result.amount : result.code;
   };
 
@@ -215,9 +204,9 @@ describe('a hold that may be smaller or larger', () => {
   });
 
   test('says what is needed and what there is', () => {
-    const { result } = decideHold(account, meter, { min: 101n, max: 500n }, nowMs);
+    const { result } = decideHold(account, key, { min: 101n, max: 500n }, nowMs);
     expect(result).toMatchObject({ shortage: { needed: 101n, available: 100n } });
-    const limited = { ...meter, monthlyLimit: 30n, monthSpent: 40n };
+    const limited = { ...key, monthlyLimit: 30n, monthSpent: 40n };
     expect(decideHold(account, limited, { min: 1n, max: 1n }, nowMs).result).toMatchObject({
       shortage: { needed: 1n, available: 0n },
     });
@@ -225,7 +214,7 @@ describe('a hold that may be smaller or larger', () => {
 
   test('says which of the two fell short, and what both leave to spend', () => {
     const shortageOf = (monthlyLimit: bigint, min: bigint) => {
-      const limited = { ...meter, monthlyLimit, monthSpent: 10n, held: 10n };
+      const limited = { ...key, monthlyLimit, monthSpent: 10n, held: 10n };
       const { result } = decideHold({ ...account, held: 10n }, limited, { min, max: min }, nowMs);
       return result.outcome === 'denied' ? [result.code, result.shortage] : null;
     };
@@ -256,13 +245,13 @@ describe('the request limit', () => {
         fc.integer({ min: 1, max: 500 }),
         fc.array(fc.integer({ min: 0, max: 5_000 }), { maxLength: 300 }),
         (limit, gapsMs) => {
-          let state: MeterState = { ...meter, requestsPerMinute: limit };
+          let state: KeyState = { ...key, requestsPerMinute: limit };
           let atMs = nowMs;
           let admitted = 0;
           for (const gapMs of [...Array(limit + 5).fill(0), ...gapsMs]) {
             atMs += gapMs;
             const decision = decideHold(account, state, { min: 0n, max: 0n }, atMs);
-            state = decision.meter;
+            state = decision.key;
             if (decision.result.outcome === 'held') admitted += 1;
           }
           const earned = Math.floor(((atMs - nowMs) * limit) / 60_000 + 1e-6);
@@ -276,23 +265,23 @@ describe('the request limit', () => {
 
 describe('a settlement', () => {
   const held = { ...account, held: 60n };
-  const heldMeter = { ...meter, held: 60n };
+  const heldKey = { ...key, held: 60n };
 
   test('charges the cost and releases the hold', () => {
-    const decision = decideSettlement(held, heldMeter, 60n, {
+    const decision = decideSettlement(held, heldKey, 60n, {
       cost: { input: 10n, output: 20n, total: 30n, cached: null },
       onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({
       account: { balance: 70n, held: 0n, entryCount: 4n },
-      meter: { held: 0n, monthSpent: 30n },
+      key: { held: 0n, monthSpent: 30n },
       charge: { total: 30n },
       shortfall: 0n,
     });
   });
 
   test('may cost more than was held, out of what is free', () => {
-    const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
+    const decision = decideSettlement({ ...held, held: 80n }, heldKey, 60n, {
       cost: { input: 40n, output: 40n, total: 80n, cached: null },
       onInsufficientBalance: 'withhold',
     });
@@ -304,20 +293,20 @@ describe('a settlement', () => {
   });
 
   test('charges nothing for a result that is withheld, and records the loss', () => {
-    const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
+    const decision = decideSettlement({ ...held, held: 80n }, heldKey, 60n, {
       cost: { input: 40n, output: 41n, total: 81n, cached: null },
       onInsufficientBalance: 'withhold',
     });
     expect(decision).toMatchObject({
       account: { balance: 100n, held: 20n, entryCount: 3n },
-      meter: { monthSpent: 0n },
+      key: { monthSpent: 0n },
       charge: null,
       shortfall: 81n,
     });
   });
 
   test('takes what is there for a result that was delivered, the input first', () => {
-    const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
+    const decision = decideSettlement({ ...held, held: 80n }, heldKey, 60n, {
       cost: { input: 50n, output: 51n, total: 101n, cached: null },
       onInsufficientBalance: 'write_off',
     });
@@ -329,7 +318,7 @@ describe('a settlement', () => {
   });
 
   test('without a cost only releases the hold', () => {
-    const decision = decideSettlement(held, heldMeter, 60n, {
+    const decision = decideSettlement(held, heldKey, 60n, {
       cost: null,
       onInsufficientBalance: 'withhold',
     });
@@ -341,7 +330,7 @@ describe('a settlement', () => {
   });
 
   test('a cost of zero is a charge of zero', () => {
-    const decision = decideSettlement(held, heldMeter, 60n, {
+    const decision = decideSettlement(held, heldKey, 60n, {
       cost: { input: 0n, output: 0n, total: 0n, cached: null },
       onInsufficientBalance: 'withhold',
     });
@@ -351,12 +340,12 @@ describe('a settlement', () => {
   test('frees the slot of its request, and never more slots than there were', () => {
     const released = { cost: null, onInsufficientBalance: 'withhold' } as const;
     const openAfter = (openCount: number) =>
-      decideSettlement(held, { ...heldMeter, openCount }, 60n, released).meter.openCount;
+      decideSettlement(held, { ...heldKey, openCount }, 60n, released).key.openCount;
     expect([openAfter(3), openAfter(1), openAfter(0)]).toEqual([2, 0, 0]);
   });
 
   test('pays for a part of the input when not even that is covered', () => {
-    const decision = decideSettlement({ ...held, held: 80n }, heldMeter, 60n, {
+    const decision = decideSettlement({ ...held, held: 80n }, heldKey, 60n, {
       cost: { input: 90n, output: 11n, total: 101n, cached: null },
       onInsufficientBalance: 'write_off',
     });
@@ -365,7 +354,7 @@ describe('a settlement', () => {
 
   test('that is cut short has parts that add up, and pays for cached input first', () => {
     const cut = (available: bigint) =>
-      decideSettlement({ ...held, balance: available, held: 60n }, heldMeter, 60n, {
+      decideSettlement({ ...held, balance: available, held: 60n }, heldKey, 60n, {
         cost: {
           input: 90n,
           output: 11n,
@@ -407,7 +396,7 @@ describe('a settlement', () => {
             total: input + output,
             cached: { read, write, writeLong, saved: 0n },
           };
-          const { charge, shortfall } = decideSettlement({ ...account, balance, held: 0n }, meter, 0n, {
+          const { charge, shortfall } = decideSettlement({ ...account, balance, held: 0n }, key, 0n, {
             cost,
             onInsufficientBalance: 'write_off',
           });
@@ -467,15 +456,15 @@ describe('a settlement of what has ended already', () => {
   );
 
   test('returns the charge to the balance and, if it is still the same month, to the month', () => {
-    const spent = { ...meter, monthSpent: 8n };
+    const spent = { ...key, monthSpent: 8n };
     expect(decideRefund(account, spent, charged)).toEqual({
       account: { ...account, balance: 105n, entryCount: 4n },
-      meter: { ...spent, monthSpent: 3n },
+      key: { ...spent, monthSpent: 3n },
     });
-    expect(decideRefund(account, spent, { ...charged, isThisMonth: false }).meter).toBe(spent);
+    expect(decideRefund(account, spent, { ...charged, isThisMonth: false }).key).toBe(spent);
     expect(decideRefund(account, spent, ended)).toEqual({
       account: { ...account, entryCount: 4n },
-      meter: spent,
+      key: spent,
     });
   });
 });
@@ -501,14 +490,14 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
       fc.array(step, { maxLength: 60 }),
       (balance, monthlyLimit, steps) => {
         let accountState: AccountState = { ...account, balance, entryCount: 0n };
-        let meterState: MeterState = { ...meter, monthlyLimit, requestsPerMinute: 1_000_000 };
+        let keyState: KeyState = { ...key, monthlyLimit, requestsPerMinute: 1_000_000 };
         const open: bigint[] = [];
         let charged = 0n;
         let charges = 0n;
         for (const action of steps) {
           if (action.kind === 'hold') {
             const { min, more } = action;
-            const decision = decideHold(accountState, meterState, { min, max: min + more }, nowMs);
+            const decision = decideHold(accountState, keyState, { min, max: min + more }, nowMs);
             if (decision.result.outcome === 'held') {
               const { amount: granted } = decision.result;
               expect(granted).toBeGreaterThanOrEqual(min);
@@ -516,10 +505,10 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
               open.push(granted);
               // A charge may exceed its hold, and so the limit. After that, only what costs nothing is granted.
               if (monthlyLimit !== null && granted > 0n)
-                expect(decision.meter.monthSpent + decision.meter.held).toBeLessThanOrEqual(monthlyLimit);
+                expect(decision.key.monthSpent + decision.key.held).toBeLessThanOrEqual(monthlyLimit);
             } else expect(decision.account).toBe(accountState);
             accountState = decision.account;
-            meterState = decision.meter;
+            keyState = decision.key;
           } else if (open.length > 0) {
             const [hold = 0n] = open.splice(action.pick % open.length, 1);
             const cost =
@@ -533,7 +522,7 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
                   };
             const onInsufficientBalance =
               action.kind === 'release' ? 'withhold' : action.onInsufficientBalance;
-            const decision = decideSettlement(accountState, meterState, hold, {
+            const decision = decideSettlement(accountState, keyState, hold, {
               cost,
               onInsufficientBalance,
             });
@@ -544,16 +533,16 @@ test('over any sequence nothing is created, lost, overspent or left held', () =>
             charged += total;
             charges += decision.charge ? 1n : 0n;
             accountState = decision.account;
-            meterState = decision.meter;
+            keyState = decision.key;
           }
           const held = open.reduce((sum, hold) => sum + hold, 0n);
           expect(accountState.held).toBe(held);
-          expect(meterState.held).toBe(held);
+          expect(keyState.held).toBe(held);
           expect(accountState.balance).toBe(balance - charged);
           expect(accountState.balance).toBeGreaterThanOrEqual(held);
-          expect(meterState.monthSpent).toBe(charged);
+          expect(keyState.monthSpent).toBe(charged);
           expect(accountState.entryCount).toBe(charges);
-          expect(meterState.openCount).toBe(open.length);
+          expect(keyState.openCount).toBe(open.length);
         }
       },
     ),

@@ -1,12 +1,21 @@
 /** What providers bill without a charge to a customer: recorded once, with what is known, and never beside a charge. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Attempt, Hold, ProviderUsage, Settlement } from '../../src/ledger/operations.ts';
-import { serializeAttempts, unknownUsage, withheld } from '../../src/ledger/settlement.ts';
+import { OpenGeneration } from '../../src/inference/generation.ts';
+import { retryDeadLetters } from '../../src/ledger/dead-letters.ts';
+import type {
+  Attempt,
+  GenerationFacts,
+  Hold,
+  ProviderUsage,
+  Settlement,
+} from '../../src/ledger/operations.ts';
+import { completed, serializeAttempts, unknownUsage, withheld } from '../../src/ledger/settlement.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { findOrphans } from '../../src/nodes/dead-nodes.ts';
+import type { PermittedCandidate } from '../../src/routing/candidates.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
-import { LedgerFixture } from '../support/ledger-fixture.ts';
+import { LedgerFixture, silentLog } from '../support/ledger-fixture.ts';
 import { newAttempt, succeeded } from '../support/ledger-operations.ts';
 
 const fixture = await LedgerFixture.open();
@@ -192,6 +201,86 @@ describe('what a dead node left open', () => {
     expect(await ledger.settle(failed)).toBe('settled');
     expect(await uncharged(held)).toEqual([{ index: 1, ...unknown }]);
     await expectSound();
+  });
+});
+
+describe('a settlement that the database rejects', () => {
+  /** Another request has the idempotency key by now. */
+  const takenOver = (generation: GenerationFacts) => ({ ...generation, idempotencyHash: 'ab'.repeat(32) });
+
+  async function setAside(held: Hold, changes: Partial<Settlement>): Promise<Settlement> {
+    // A cost below zero, as an example of what may be rejected.
+    const rejected = settlement(held, 30n, { providerCost: -1n, attempts: [served], ...changes });
+    expect(await ledger.settle(rejected)).toBe('set_aside');
+    expect(await uncharged(held)).toEqual([]);
+    return rejected;
+  }
+
+  test('is uncharged once it is settled, if its response was withheld', async () => {
+    const held = await opened();
+    await setAside(held, {});
+    expect(await retryDeadLetters(database.sql, ledger)).toEqual({ settled: 1, refused: 0 });
+    expect(await uncharged(held)).toEqual([{ index: 1, ...row }]);
+    expect(await money(held.generation)).toEqual({ balance: '100', held: '0' });
+    await expectSound();
+  });
+
+  test('is uncharged if it was delivered and can no longer be charged', async () => {
+    const held = await opened();
+    const rejected = await setAside(held, { onInsufficientBalance: 'write_off' });
+    const late = { ...rejected, providerCost: 7n, generation: takenOver(held.generation) };
+    for (let sendings = 0; sendings < 2; sendings += 1) expect(await ledger.settle(late)).toBe('interrupted');
+    expect(await uncharged(held)).toEqual([{ index: 1, ...row }]);
+    await expectSound();
+  });
+
+  test('leaves nothing behind of a request that nobody knows', async () => {
+    const held = hold(await customer(100n), 40n);
+    const late = settlement(held, 30n, { attempts: [served], generation: takenOver(held.generation) });
+    expect(await ledger.settle(late)).toBe('interrupted');
+    expect(await uncharged(held)).toEqual([]);
+    await expectSound();
+  });
+
+  test.each([
+    ['settled', 30n, 'withhold', []],
+    ['short', 900n, 'withhold', ['P']],
+    ['short', 900n, 'write_off', []],
+    ['set_aside', -1n, 'withhold', ['P']],
+    // It is charged when it is retried.
+    ['set_aside', -1n, 'write_off', []],
+    ['interrupted', 30n, 'withhold', ['P']],
+    ['interrupted', 30n, 'write_off', ['P']],
+  ] as const)('is counted if nobody will be charged: %s, %p, %s', async (result, total, onShort, counted) => {
+    const held = await opened();
+    const { generation: facts } = held;
+    if (result === 'interrupted')
+      await ledger.settle(settlement(held, null, { errorCode: 'gateway_interrupted' }));
+    const provider = { connection: { provider: { name: 'P' } }, cost: null };
+    const permit = { succeeded: () => undefined };
+    const generation = new OpenGeneration(
+      result === 'interrupted' ? takenOver(facts) : facts,
+      'P',
+      { candidate: provider, permit, conversation: null } as unknown as PermittedCandidate,
+      null,
+      ledger,
+      silentLog,
+    );
+    generation.noteUsed(used);
+    generation.attemptSucceeded(200);
+    const cost = { input: total, output: 0n, total, cached: null };
+    const usage = {
+      inputTokens: 1,
+      outputTokens: 2,
+      cached: null,
+      units: 3,
+      unit: 'tokens',
+      tier: null,
+    } as const;
+    const charge = { usage, cost, reported: used, loss: null };
+    expect(await generation.settle(completed(charge, 'completed', onShort, null))).toBe(result);
+    expect(generation.summary().unchargedProviders).toEqual([...counted]);
+    await database.sql`delete from dead_letters`;
   });
 });
 

@@ -56,12 +56,12 @@ test.each([
     'input is sold at 1 and costs 2 while the price is off-peak and the cost at peak; ' +
       'output is sold at 1 and costs 2 while the price is off-peak and the cost at peak',
   ],
-])('%s', (_title, pricing, cost, losses) => {
+])('%s', (_title, pricing, cost, underpriced) => {
   const catalog = catalogOf(
     `  m: { workload: chat, pricing: { billing_type: token, ${pricing} }, providers: [{ provider: own, cost: { ${cost} } }] }\n`,
   );
   expect(soldBelowCostIn(catalog)).toEqual(
-    losses === null ? [] : [`m can be sold below its cost at own: ${losses}.`],
+    underpriced === null ? [] : [`m can be sold below its cost at own: ${underpriced}.`],
   );
 });
 

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Meters } from '../../src/lib/meters.ts';
 import { type Money, parseMoney } from '../../src/lib/money.ts';
-import { type Loss, soldBelowCost } from '../../src/pricing/below-cost.ts';
+import { soldBelowCost, type Underpriced } from '../../src/pricing/below-cost.ts';
 import { costOfTokens } from '../../src/pricing/cost.ts';
 import type { ImagePrice, TokenPrice, TokenRates } from '../../src/pricing/price.ts';
 
@@ -47,7 +47,8 @@ function bands(timezone: string, start: string, end: string, peak: string): Toke
   };
 }
 
-const brief = (losses: readonly Loss[]) => losses.map(({ meter, price, cost }) => [meter, price, cost]);
+const brief = (underpriced: readonly Underpriced[]) =>
+  underpriced.map(({ meter, price, cost }) => [meter, price, cost]);
 
 describe('soldBelowCost', () => {
   test('says nothing of a price that covers its cost, to the last digit', () => {

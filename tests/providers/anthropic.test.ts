@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import fc from 'fast-check';
+import { plainMeters } from '../../src/lib/meters.ts';
 import { SseParser } from '../../src/lib/sse.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
 import { type AnswerItem, type ChatEvent, textOf, toolCallsOf } from '../../src/providers/chat.ts';
@@ -256,8 +257,11 @@ describe('usage', () => {
     });
     fc.assert(
       fc.property(report, report, count, (first, last, output) => {
+        // There is no answer without input: a report of none takes nothing back.
+        const isNone = inputFields.every((field) => (last[field] ?? 0) === 0);
+        const hadSome = inputFields.some((field) => (first[field] ?? 0) > 0);
         const [input, cacheWrite, cacheRead] = inputFields.map(
-          (field) => last[field] ?? first[field] ?? null,
+          (field) => (isNone && hadSome ? null : last[field]) ?? first[field] ?? null,
         );
         const meters = {
           freshInput: input ?? 0,
@@ -291,6 +295,40 @@ describe('usage', () => {
     expect(written({ cache_creation_input_tokens: 600 })).toEqual([[true, [0, 600], [0, 700]]]);
     const both = { ephemeral_5m_input_tokens: 1, ephemeral_1h_input_tokens: 2 };
     expect(written({ cache_creation_input_tokens: 3, cache_creation: both })).toEqual([[false, [1, 2]]]);
+  });
+
+  test('keeps its input when a server sends zeros with the output', () => {
+    const first = {
+      input_tokens: 5,
+      cache_read_input_tokens: 300,
+      cache_creation_input_tokens: 900,
+      cache_creation: { ephemeral_5m_input_tokens: 200, ephemeral_1h_input_tokens: 700 },
+    };
+    const all = { freshInput: 5, cacheRead: 300, cacheWrite: 200, cacheWriteLong: 700, output: 7 };
+    const usageAfter = (last: Fields) => streamUsage(first, { output_tokens: 7, ...last });
+    const noParts = { ephemeral_5m_input_tokens: 0, ephemeral_1h_input_tokens: 0 };
+    const noSums = { input_tokens: 0, cache_read_input_tokens: 0, cache_creation_input_tokens: 0 };
+    for (const none of [
+      { input_tokens: 0 },
+      { input_tokens: 0, cache_creation: null },
+      noSums,
+      { ...noSums, cache_creation: noParts },
+      { cache_creation: noParts },
+    ])
+      expect(usageAfter(none)).toEqual([reported(0, 0, { readings: [all] })]);
+    // Zeros beside anything else are counts like others.
+    expect(usageAfter({ ...noSums, cache_read_input_tokens: 9, cache_creation: noParts })).toEqual([
+      reported(0, 0, { readings: [{ ...plainMeters(0, 7), cacheRead: 9 }] }),
+    ]);
+    expect(usageAfter({ ...noSums, cache_creation: { ...noParts, ephemeral_1h_input_tokens: 9 } })).toEqual([
+      expect.objectContaining({ contradiction: expect.anything() }),
+    ]);
+    expect(usageAfter({ ...noSums, cache_creation: 9 })).toEqual([
+      expect.objectContaining({ contradiction: expect.objectContaining({ cache_creation: 9 }) }),
+    ]);
+    // And where nothing was known before, zero is what is known.
+    expect(streamUsage({ output_tokens: 1 }, { ...noSums, output_tokens: 7 })).toEqual([reported(0, 7)]);
+    expect(streamUsage(noSums, { input_tokens: 4, output_tokens: 7 })).toEqual([reported(4, 7)]);
   });
 
   test('is unknown when the input or the output is not a count', () => {

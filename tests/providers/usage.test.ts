@@ -269,7 +269,7 @@ describe.each(formats)('a report in the form of %s', (format) => {
       JSON.parse('{"__proto__":{"cached_tokens":1}}'),
     ),
   );
-  const junk = fc.oneof(noCount, count, fc.constant(null), fc.jsonValue());
+  const junk = fc.oneof(noCount, count, fc.constantFrom(null, -0), fc.jsonValue());
   const isNoCount = (value: unknown) =>
     value !== null && value !== undefined && !(Number.isSafeInteger(value) && Number(value) >= 0);
 
@@ -354,11 +354,40 @@ describe.each(formats)('a report in the form of %s', (format) => {
         for (const [path, value] of entries) {
           if (isNoCount(value)) expect(report.contradiction).not.toBeNull();
           if (report.contradiction === null || value === null) continue;
-          expect(report.contradiction[path]).toBe(Number.isFinite(value) ? (value as number) : null);
+          const kept = value === 0 ? 0 : (value as number);
+          expect(report.contradiction[path]).toBe(Number.isFinite(value) ? kept : null);
         }
       }),
     );
   });
+});
+
+test('hits and misses that are both zero say nothing about the prompt', () => {
+  const silent = { prompt_cache_hit_tokens: 0, prompt_cache_miss_tokens: 0 };
+  const usage = { prompt_tokens: 1_000, completion_tokens: 5, total_tokens: 1_005, ...silent };
+  expect(readOpenaiUsage(usage)).toEqual(reported(1_000, 5));
+  const cached = readOpenaiUsage({ ...usage, prompt_tokens_details: { cached_tokens: 900 } });
+  expect(cached).toEqual(reported(0, 0, { readings: [metersOf([100, 900, 0, 0, 5])] }));
+  // They are evidence all the same.
+  expect(readOpenaiUsage({ ...usage, total_tokens: 7 })?.contradiction).toMatchObject(silent);
+  // One of them alone is what it says.
+  const missed = readOpenaiUsage({ ...usage, prompt_cache_hit_tokens: 0, prompt_cache_miss_tokens: 1_000 });
+  expect(missed).toEqual(reported(1_000, 5));
+  const hit = readOpenaiUsage({ ...usage, prompt_cache_hit_tokens: 1_000, prompt_cache_miss_tokens: 0 });
+  expect(hit).toEqual(reported(0, 0, { readings: [metersOf([0, 1_000, 0, 0, 5])] }));
+});
+
+test('a zero is a zero, however it is written', () => {
+  const written = JSON.parse('{"promptTokenCount":5,"cachedContentTokenCount":-0,"candidatesTokenCount":-0}');
+  const report = readGoogleUsage({ ...written, totalTokenCount: 9 });
+  expect(report?.contradiction).toEqual({
+    promptTokenCount: 5,
+    cachedContentTokenCount: 0,
+    candidatesTokenCount: 0,
+    totalTokenCount: 9,
+  });
+  for (const reading of report?.readings ?? [])
+    for (const value of Object.values(reading)) expect(Object.is(value, -0)).toBe(false);
 });
 
 describe('a report that cannot be true is read in every way it can be', () => {

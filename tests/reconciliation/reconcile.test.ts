@@ -17,6 +17,7 @@ import { outcomeOf, runCommand } from '../support/commands.ts';
 import { adminKey, type CostReportServer, startCostReportServer } from '../support/cost-report-server.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway, temporaryFolder, writeCatalog } from '../support/gateway.ts';
+import { readSamples } from '../support/metrics.ts';
 
 let database: TestDatabase;
 let server: CostReportServer;
@@ -415,12 +416,38 @@ test('a gateway does so when it starts, and keeps the admin key to itself', asyn
   await database.sql`delete from reconciliation_schedule`;
   await database.sql`delete from reconciled_days`;
   server.requests.length = 0;
-  const gateway = await startGateway(environment);
+  // The newest day that is no longer preliminary.
+  server.lines.push({ day: addDays(today, -4), model: 'vendor-1', meter: 'output_tokens', amount: '0.005' });
+  const startedAtSeconds = Date.now() / 1000;
+  const token = 'metrics-token-of-a-test';
+  const gateway = await startGateway({ ...environment, METRICS_TOKEN: token });
   await eventually('both bills', async () => {
     const rows = await database.sql`
       select distinct provider from reconciled_days where billed is not null and day = ${yesterday}::text::date`;
     return rows.length === 2;
   });
+  await eventually('both runs', async () => {
+    const rows = await database.sql`select 1 from reconciliation_schedule where claimed_until is null`;
+    return rows.length === 2;
+  });
+  const scraped = await fetch(`${gateway.origin}/metrics`, { headers: { authorization: `Bearer ${token}` } });
+  const samples = readSamples(await scraped.text());
+  const figures = (name: string) =>
+    samples
+      .filter((sample) => sample.name === `tollgate_reconciliation_${name}`)
+      .map(({ labels, value }) => [labels.provider, value] as const);
+  expect(figures('difference_usd')).toEqual([
+    ['acme', 0.005],
+    ['ant', 0.005],
+  ]);
+  expect(figures('tolerance_usd')).toEqual([
+    ['acme', 0.010005],
+    ['ant', 0.010005],
+  ]);
+  const successes = figures('last_success_timestamp_seconds');
+  // The other two have no admin key, so nobody expects their bills to be read.
+  expect(successes.map(([provider]) => provider)).toEqual(['acme', 'ant']);
+  for (const [, at] of successes) expect(at).toBeGreaterThan(startedAtSeconds);
   await gateway.stop();
   expect(gateway.output()).toContain('bill reconciled');
   expect(gateway.output()).not.toContain(adminKey);

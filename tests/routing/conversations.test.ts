@@ -55,6 +55,52 @@ describe('a conversation', () => {
     expect(idsOf(find().inOrder(all))).toBe('abc');
   });
 
+  test('that never pauses follows the usual order again after an hour, and then stays where that leads', () => {
+    const { clock, find } = start();
+    find().servedBy(b);
+    const sinceMs = clock.nowMs;
+    const serve = () => {
+      const turn = find();
+      const [first] = turn.inOrder(all);
+      clock.nowMs += 1_000;
+      turn.servedBy(first as Candidate);
+      return idsOf([first as Candidate]);
+    };
+    const hourMs = 3_600_000;
+    while (clock.nowMs - sinceMs < hourMs - 500) {
+      expect(serve()).toBe('b');
+      clock.nowMs += 60_000;
+    }
+    clock.nowMs = sinceMs + hourMs - 500;
+    // The last one ends after the hour, and does not begin another.
+    expect(serve()).toBe('b');
+    const late = find();
+    expect(serve()).toBe('a');
+    expect(serve()).toBe('a');
+    // If the first provider still fails, one attempt in an hour is all that it costs.
+    late.inOrder(all);
+    late.servedBy(c);
+    expect(serve()).toBe('c');
+    clock.nowMs += 200_000;
+    expect(serve()).toBe('c');
+  });
+
+  test('that a late response moves back is free to go where new ones go', () => {
+    const { clock, find } = start();
+    find().servedBy(b);
+    const slow = find();
+    slow.inOrder(all);
+    for (let minutes = 0; minutes < 60; minutes += 4) {
+      const turn = find();
+      turn.inOrder(all);
+      turn.servedBy(b);
+      clock.nowMs += 240_000;
+    }
+    find().servedBy(a);
+    slow.servedBy(b);
+    expect(idsOf(find().inOrder(all))).toBe('abc');
+  });
+
   test('follows the provider that took over', () => {
     const { find } = start();
     find().servedBy(b);
@@ -157,4 +203,20 @@ test('memory is bounded: the conversation that was served longest ago is forgott
   expect(conversations.size).toBe(20_000);
   expect(idsOf(find('0').inOrder(all))).toBe('bac');
   expect(idsOf(find('1').inOrder(all))).toBe('abc');
+});
+
+test('an account with many conversations forgets its own, and nobody else forgets any', () => {
+  const { conversations, find } = start();
+  find('hello', 'quiet').servedBy(b);
+  for (let index = 0; index < 30_000; index += 1) find(`${index}`, 'busy').servedBy(b);
+  expect(conversations.size).toBe(20_000);
+  expect(idsOf(find('hello', 'quiet').inOrder(all))).toBe('bac');
+  expect(idsOf(find('10000', 'busy').inOrder(all))).toBe('abc');
+  expect(idsOf(find('10001', 'busy').inOrder(all))).toBe('bac');
+  // Another one makes room for itself at the expense of the busy one.
+  for (let index = 0; index < 10_000; index += 1) find(`${index}`, 'third').servedBy(b);
+  expect(conversations.size).toBe(20_000);
+  expect(idsOf(find('hello', 'quiet').inOrder(all))).toBe('bac');
+  expect(idsOf(find('0', 'third').inOrder(all))).toBe('bac');
+  expect(idsOf(find('29999', 'busy').inOrder(all))).toBe('bac');
 });

@@ -1,7 +1,7 @@
 /** A gateway whose decisions come from a sandbox, one without a decision provider, and someone who has signed in. */
 import { expect } from 'bun:test';
 import type { DecisionBody, DecisionErrorBody } from '../../src/decisions/present.ts';
-import { type ChatFixture, openChatFixture } from './chat-fixture.ts';
+import { type ChatFixture, chatCatalog, openChatFixture } from './chat-fixture.ts';
 import { addCheapUser } from './cheap-user.ts';
 import { signIn } from './console-fixture.ts';
 import { type Gateway, startGateway, temporaryFolder } from './gateway.ts';
@@ -26,8 +26,9 @@ export async function openDecisionsFixture(
     DECISIONS_MODEL: decisionModel,
     DECISIONS_PROVIDER_NAME: 'Acme Decisions',
   }),
+  catalogOf: (sandboxUrl: string) => string = chatCatalog,
 ): Promise<DecisionsFixture> {
-  const fixture = await openChatFixture();
+  const fixture = await openChatFixture(catalogOf);
   const { environment, gateway, sandbox } = fixture;
   const { account, key } = await fixture.customer('10');
   await addCheapUser(fixture.database.sql, 'owner@example.com', 'correct horse battery', {

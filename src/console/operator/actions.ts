@@ -34,7 +34,8 @@ export async function findActions(sql: SQL, operatorId: string, limit: number): 
              case when concerned.id is not null
                then json_build_object('id', concerned.id, 'email', concerned.email) end as user,
              case when api_keys.id is not null
-               then json_build_object('id', api_keys.id, 'name', api_keys.name) end as key
+               then json_build_object('id', api_keys.id, 'name', api_keys.name) end as key,
+             operator_actions.provider
       from operator_actions
       left join users as operator on operator.id = operator_id
       left join accounts on accounts.id = operator_actions.account_id

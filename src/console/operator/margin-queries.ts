@@ -89,7 +89,7 @@ function partsOf(sql: SQL, from: string, to: string, by: Dimension) {
     union all
     select ${key}, 0, 0, 0, 0, 0, count(*), coalesce(sum(cost), 0), count(*) filter (where cost is null)
     from (
-      select (ended_at at time zone 'UTC')::date as day, account_id, model, provider, cost from uncharged_attempts
+      select (ended_at at time zone 'UTC')::date as day, account_id, model, provider, cost from uncharged_calls
       where ended_at >= ${from}::text::timestamp at time zone 'UTC'
         and ended_at < (${to}::text::date + 1)::timestamp at time zone 'UTC'
     ) as call group by 1`;
@@ -113,7 +113,8 @@ function keyOf(sql: SQL, by: Dimension) {
 
 function nameOf(sql: SQL, by: Dimension) {
   if (by === 'day') return sql`to_char(key, 'YYYY-MM-DD')`;
-  return by === 'account' ? sql`key::text` : sql`key`;
+  // Decisions belong to no account.
+  return by === 'account' ? sql`coalesce(key::text, '')` : sql`key`;
 }
 
 function orderOf(sql: SQL, by: Dimension) {
@@ -122,6 +123,7 @@ function orderOf(sql: SQL, by: Dimension) {
 
 function labelOf(sql: SQL, by: Dimension) {
   return by === 'account'
-    ? sql`coalesce((select accounts.name from accounts where accounts.id = margins.name::uuid), '')`
+    ? sql`case margins.name when '' then 'Decisions'
+          else coalesce((select accounts.name from accounts where accounts.id = nullif(margins.name, '')::uuid), '') end`
     : sql`coalesce(margins.name, '')`;
 }

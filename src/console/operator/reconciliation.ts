@@ -4,9 +4,8 @@ import { invalidQuery, readQuery } from '../../http/query.ts';
 import { parseTime } from '../../lib/calendar.ts';
 import type { Provider } from '../../models/model.ts';
 import type { Secret } from '../../models/provider-key.ts';
-import { preliminaryHours } from '../../reconciliation/compared.ts';
 import { isAdminKeySet } from '../../reconciliation/reconcile.ts';
-import type { PresentedExplanation, PresentedModel } from '../../reconciliation/store.ts';
+import { isPreliminary, type PresentedExplanation, type PresentedModel } from '../../reconciliation/store.ts';
 import { describeExplanation } from '../../reconciliation/words.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { type Found, rowsForOperator } from '../access.ts';
@@ -58,27 +57,21 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
 
 type DayRow = Omit<Unsent<ReconciledDay>, 'changed'> & { changed_at: Date | null; before: string | null };
 
-/**
- * The newest days of each provider. Both joins look up single rows of a primary key. A day that was compared early does not
- * stay preliminary: it may come from a file that nobody reads again.
- */
+/** The newest days of each provider. Both joins look up single rows of a primary key. */
 export async function findDays(sql: SQL, operatorId: string): Promise<DayRow[]> {
   const rows = await sql<Found<DayRow, 'day'>[]>`
     select reconciled.* from users left join lateral (
       select days.provider, days.day::text as day, days.charged, days.metered, days.uncharged, days.billed,
-             days.difference, days.tolerance, days.is_within, days.compared_at,
-             days.is_preliminary and (
-               now() < (days.day + 1)::timestamp at time zone 'UTC' + make_interval(hours => ${preliminaryHours}::int)
-               or coalesce(newest.refreshed_at < (days.day + 1)::timestamp at time zone 'UTC', false)) as is_preliminary,
+             days.difference, days.tolerance, days.is_within, days.compared_at, (${isPreliminary(sql)}) as is_preliminary,
              case when newest.version > 1 then newest.first_read_at end as changed_at, earlier.billed as before
-      from reconciled_days as days
+      from (select provider, max(day) as day from reconciled_days group by provider) as latest
+      join reconciled_days as days on days.provider = latest.provider and days.day > latest.day - ${shownDays}::int
       left join lateral (
         select version, first_read_at, refreshed_at from bill_versions as bill
         where bill.provider = days.provider and bill.day = days.day order by version desc limit 1
       ) as newest on true
       left join bill_versions as earlier
         on earlier.provider = days.provider and earlier.day = days.day and earlier.version = newest.version - 1
-      where days.day > (select max(day) from reconciled_days as latest where latest.provider = days.provider) - ${shownDays}::int
       order by days.provider, days.day desc limit ${maxRows}
     ) as reconciled on true
     where users.id = ${operatorId} and is_operator

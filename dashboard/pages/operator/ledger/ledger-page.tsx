@@ -68,7 +68,7 @@ const actionColumns: readonly Column<OperatorAction>[] = [
   },
 ];
 
-function Subject({ action: { account, user, key } }: Readonly<{ action: OperatorAction }>) {
+function Subject({ action: { account, user, key, provider } }: Readonly<{ action: OperatorAction }>) {
   return (
     <span className="inline-flex flex-col">
       {user !== null && (
@@ -82,7 +82,12 @@ function Subject({ action: { account, user, key } }: Readonly<{ action: Operator
         </Link>
       )}
       {key !== null && <span>{key.name}</span>}
-      {user === null && account === null && key === null && <Dash />}
+      {provider !== null && (
+        <Link to="/operator/reconciliation" className={textLinkClass}>
+          {provider}
+        </Link>
+      )}
+      {[user, account, key, provider].every((subject) => subject === null) && <Dash />}
     </span>
   );
 }
@@ -104,4 +109,5 @@ const actionLabels: Readonly<Record<OperatorAction['action'], string>> = {
   revoke_key: 'Revoked an API key',
   retry_settlements: 'Retried failed settlements',
   repair_ledger: 'Corrected counters of the ledger',
+  reconcile_bill: 'Reconciled the bill',
 };
