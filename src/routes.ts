@@ -1,5 +1,7 @@
 /** Every route on one screen, and the one place where errors become responses. */
 import { completions } from './chat/completions/dialect.ts';
+import { responses } from './chat/responses/dialect.ts';
+import { Signatures } from './chat/signatures.ts';
 import { chatWorkload } from './chat/workload.ts';
 import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
@@ -60,8 +62,10 @@ export function createRoutes(services: Services, origin: () => string): { routes
       serve(route, handler, request, new RequestContext(request, host, services.trustedProxies), services);
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
+  const signatures = new Signatures(services.deriveKey('signatures'));
   const handlers: Record<string, Record<string, Handler>> = {
     '/v1/chat/completions': { POST: new Inference(chatWorkload(completions), services).handle },
+    '/v1/responses': { POST: new Inference(chatWorkload(responses(signatures)), services).handle },
     '/v1/images/generations': { POST: new Inference(imageWorkload, services).handle },
     '/v1/generations': { GET: listGenerations(services) },
     '/v1/generations/:id': { GET: getGeneration(services) },
