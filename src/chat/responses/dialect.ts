@@ -6,12 +6,24 @@ import { PassedOnWriter } from './passed-on-writer.ts';
 import { presentResponse } from './present.ts';
 import { ResponseWriter } from './writer.ts';
 
+const names = new Map([
+  ['messages', 'input'],
+  ['max_tokens', 'max_output_tokens'],
+  ['response_format', 'text.format'],
+]);
+
 export function responses(signatures: Signatures): ChatDialect<AskedOfResponses> {
   return {
     route: 'responses',
+    names,
     parse: parseResponses(signatures),
     present: presentResponse,
     openWriter: (facts, isPassedOn) => (isPassedOn ? new PassedOnWriter(facts) : new ResponseWriter(facts)),
     showsReasoning: true,
   };
+}
+
+/** What POST /v1/responses/input_tokens answers. */
+export function presentInputTokens(tokens: number): object {
+  return { object: 'response.input_tokens', input_tokens: tokens };
 }

@@ -8,10 +8,9 @@ import type { WireRequest } from './schema.ts';
  */
 const maxCharacters = 65_536;
 
-/** As text: it stays in memory while the response streams. The members of a JSON object, without braces. */
-export function echoOf(wire: WireRequest): string {
+export function echoOf(wire: WireRequest): JsonObject {
   const { instructions, tools, reasoning, text } = wire;
-  const echo = {
+  return {
     background: false,
     conversation: null,
     instructions: instructions != null && instructions.length <= maxCharacters ? instructions : null,
@@ -41,7 +40,6 @@ export function echoOf(wire: WireRequest): string {
     truncation: 'disabled',
     user: wire.user ?? null,
   };
-  return JSON.stringify(echo).slice(1, -1);
 }
 
 function isShort(value: unknown): boolean {

@@ -1,4 +1,5 @@
 /** The input of a free-form tool, which a model writes as the only parameter of a function. */
+import { parseObject } from '../../providers/wire.ts';
 
 /** `{"input":"`, with any space that JSON allows. */
 const beginning = /^\s*\{\s*"input"\s*:\s*"/;
@@ -49,12 +50,9 @@ export class FreeFormInput {
 
 /** The input in complete arguments. */
 export function inputOf(written: string): string {
-  try {
-    const parsed = JSON.parse(written) as Readonly<{ input?: unknown }> | null;
-    return typeof parsed?.input === 'string' ? parsed.input : written;
-  } catch {
-    return new FreeFormInput().add(written) || written;
-  }
+  const input = parseObject(written)?.input;
+  if (typeof input === 'string') return input;
+  return new FreeFormInput().add(written) || written;
 }
 
 /** Up to where a string can be decoded: its closing quote, or an escape that is not complete yet. */
@@ -72,15 +70,22 @@ function endOfString(text: string): Readonly<{ at: number; isClosed: boolean }> 
   return { at: text.length, isClosed: false };
 }
 
-function isHighHalf(escape: string): boolean {
-  return /^\\u[dD][89abAB]/.test(escape);
+function isHighHalf(escaped: string): boolean {
+  return /^\\u[dD][89abAB]/.test(escaped);
 }
 
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+  ['b', '\b'],
+  ['f', '\f'],
+]);
+
+/** Models also write line breaks as they are, and escapes that JSON does not know. */
 function decodedText(written: string): string {
-  try {
-    return JSON.parse(`"${written}"`) as string;
-  } catch {
-    // Models write line breaks that JSON would have escaped.
-    return written;
-  }
+  if (!written.includes('\\')) return written;
+  return written.replaceAll(/\\(?:u([0-9a-fA-F]{4})|(.))/gs, (_, digits: string | undefined, unit: string) =>
+    digits === undefined ? (escapes.get(unit) ?? unit) : String.fromCharCode(Number.parseInt(digits, 16)),
+  );
 }

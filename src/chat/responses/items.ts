@@ -1,6 +1,13 @@
 /** The items of `input` as messages: what the model wrote in a row is one message, and results name their call. */
 import type { JsonPath } from '../../json/path.ts';
-import type { AnswerItem, ChatMessage, ImagePart, JsonObject, Signature, TextPart } from '../../providers/chat.ts';
+import type {
+  AnswerItem,
+  ChatMessage,
+  ImagePart,
+  JsonObject,
+  Signature,
+  TextPart,
+} from '../../providers/chat.ts';
 import { invalid, type Reading, refused } from './reading.ts';
 import { checkItemType, fateOfTool, refusedTool } from './refusals.ts';
 import { isObject, itemKinds, partKinds } from './schema.ts';
@@ -73,26 +80,32 @@ function readItem(
   checkItemType(type, index);
   switch (type) {
     case 'message':
-      return readMessage(reading, item, path, conversation);
+      readMessage(reading, item, path, conversation);
+      break;
     case 'function_call': {
       const call = reading.check(itemKinds.function_call, item, path);
       const name = flatName(call.name, call.namespace ?? null);
-      return conversation.addCall(call.call_id, name, call.arguments, path);
+      conversation.addCall(call.call_id, name, call.arguments, path);
+      break;
     }
     case 'custom_tool_call': {
       const call = reading.check(itemKinds.custom_tool_call, item, path);
       const name = flatName(call.name, call.namespace ?? null);
-      return conversation.addCall(call.call_id, name, JSON.stringify({ input: call.input }), path);
+      conversation.addCall(call.call_id, name, JSON.stringify({ input: call.input }), path);
+      break;
     }
     case 'function_call_output':
     case 'custom_tool_call_output':
-      return readOutput(reading, item, path, conversation);
+      readOutput(reading, item, path, conversation);
+      break;
     case 'reasoning':
-      return readReasoning(reading, item, path, conversation, open);
+      readReasoning(reading, item, path, conversation, open);
+      break;
     case 'additional_tools':
-      return keepTools(reading, item, path);
+      keepTools(reading, item, path);
+      break;
     default:
-      return keepItem(reading, item, type, path);
+      keepItem(reading, item, type, path);
   }
 }
 
@@ -103,38 +116,27 @@ function keepItem(reading: Reading, item: JsonObject, type: string, path: JsonPa
   else reading.keepUnbounded(item, path, message);
 }
 
-function readMessage(
-  reading: Reading,
-  item: JsonObject,
-  path: JsonPath,
-  conversation: Conversation,
-): void {
+function readMessage(reading: Reading, item: JsonObject, path: JsonPath, conversation: Conversation): void {
   const { role, content } = reading.check(itemKinds.message, item, path);
   const place = [...path, 'content'];
-  if (role === 'assistant') {
-    if (typeof content === 'string') return conversation.addAnswer({ type: 'text', text: content });
-    for (const part of readParts(reading, content, place)) {
-      if (part.type === 'text') conversation.addAnswer(part);
-      else throw invalid(place, 'A message of the assistant holds text only.');
-    }
-    return;
-  }
-  if (typeof content === 'string') {
-    conversation.add({ role: role === 'user' ? 'user' : 'system', content });
-    return;
-  }
-  if (content.length === 0) throw invalid(place, 'A message needs at least one part.');
-  const parts = readParts(reading, content, place);
   if (role === 'user') {
+    if (content.length === 0 && typeof content !== 'string')
+      throw invalid(place, 'A message needs at least one part.');
+    const parts = typeof content === 'string' ? content : readParts(reading, content, place);
     // Nothing is left of it where no part can be translated.
-    if (parts.length > 0) conversation.add({ role, content: parts });
+    if (typeof parts === 'string' || parts.length > 0) conversation.add({ role, content: parts });
     return;
   }
-  const texts = parts.map((part) => {
+  const texts = typeof content === 'string' ? [content] : textsIn(reading, content, place);
+  if (role === 'assistant') for (const text of texts) conversation.addAnswer({ type: 'text', text });
+  else conversation.add({ role: 'system', content: texts.join('\n') });
+}
+
+function textsIn(reading: Reading, parts: readonly JsonObject[], path: JsonPath): readonly string[] {
+  return readParts(reading, parts, path).map((part) => {
     if (part.type === 'text') return part.text;
-    throw invalid(place, 'A system or developer message holds text only.');
+    throw invalid(path, 'Only messages of the user hold images.');
   });
-  conversation.add({ role: 'system', content: texts.join('\n') });
 }
 
 function readParts(
@@ -165,7 +167,11 @@ function readPart(reading: Reading, part: JsonObject, path: JsonPath): TextPart 
       return null;
     default:
       if (typeof type !== 'string') throw invalid([...path, 'type'], 'A part needs a type.');
-      reading.keepUnbounded(part, path, `Providers of this model do not know parts of the type "${type.slice(0, 40)}".`);
+      reading.keepUnbounded(
+        part,
+        path,
+        `Providers of this model do not know parts of the type "${type.slice(0, 40)}".`,
+      );
       return null;
   }
 }
@@ -175,12 +181,7 @@ function namesFile(path: JsonPath): Error {
   return refused(path, 'Files are not stored here: send the data itself.');
 }
 
-function readOutput(
-  reading: Reading,
-  item: JsonObject,
-  path: JsonPath,
-  conversation: Conversation,
-): void {
+function readOutput(reading: Reading, item: JsonObject, path: JsonPath, conversation: Conversation): void {
   const { call_id: toolCallId, output } = reading.check(itemKinds.output, item, path);
   if (!conversation.hasCall(toolCallId))
     throw invalid([...path, 'call_id'], 'No earlier item is a call with this call_id.');
@@ -206,7 +207,8 @@ function readReasoning(
 /** Tools as an item: no other format has them in the middle of a conversation. */
 function keepTools(reading: Reading, item: JsonObject, path: JsonPath): void {
   const { tools } = item;
-  if (!Array.isArray(tools)) throw invalid([...path, 'tools'], 'The item additional_tools needs an array of tools.');
+  if (!Array.isArray(tools))
+    throw invalid([...path, 'tools'], 'The item additional_tools needs an array of tools.');
   for (const [index, tool] of tools.entries()) {
     const place = [...path, 'tools', index];
     if (!isObject(tool)) throw invalid(place, 'A tool is an object.');

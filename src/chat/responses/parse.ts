@@ -13,8 +13,8 @@ import { type ReadTools, readTools, type ToolNames } from './tools.ts';
 
 /** How to present the answer. */
 export type AskedOfResponses = Readonly<{
-  /** The fields of the response that repeat the request, as text. */
-  echo: string;
+  /** The fields of the response that repeat the request. */
+  echo: JsonObject;
   names: ToolNames;
   /** Whether the client gets what the model shows of its reasoning. */
   showsReasoning: boolean;

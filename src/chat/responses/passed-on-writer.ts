@@ -4,10 +4,11 @@
  */
 import type { ApiError } from '../../errors.ts';
 import type { Charge } from '../../ledger/settlement.ts';
-import type { ChatEvent, JsonObject, ReportedUsage } from '../../providers/chat.ts';
+import type { ChatEvent, ReportedUsage } from '../../providers/chat.ts';
+import { objectAt, parseJson, parseObject } from '../../providers/wire.ts';
 import type { ChatWriter } from '../dialect.ts';
+import { failedEvents } from './events.ts';
 import { type Facts, presentUsage } from './present.ts';
-import { failedEvents } from './writer.ts';
 
 export class PassedOnWriter implements ChatWriter {
   readonly close = '';
@@ -56,13 +57,12 @@ export class PassedOnWriter implements ChatWriter {
 
   complete(charge: Charge, reported: ReportedUsage): string {
     const [name = '', json = ''] = this.#last.split(/^data: /m, 2);
-    if (json === '') return '';
-    const event = JSON.parse(json) as Readonly<{ response?: JsonObject }>;
-    const { usage } = event.response ?? {};
+    const event = parseObject(json, parseJson);
+    const response = objectAt(event, 'response');
     const own = {
-      ...event.response,
+      ...response,
       store: false,
-      usage: { ...(usage as object | undefined), ...presentUsage(charge, reported.reasoningTokens) },
+      usage: { ...objectAt(response, 'usage'), ...presentUsage(charge, reported.reasoningTokens) },
     };
     return `${name}data: ${JSON.stringify({ ...event, response: own })}\n\n`;
   }

@@ -9,6 +9,7 @@ import type {
   JsonObject,
   ReportedUsage,
   Signature,
+  ToolCall,
 } from '../../providers/chat.ts';
 import type { ResponseFacts } from '../dialect.ts';
 import { inputOf } from './free-form.ts';
@@ -22,15 +23,13 @@ export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
 export function presentResponse(facts: Facts, answer: ChatAnswer, charge: Charge): object {
   const usage = presentUsage(charge, answer.usage?.reasoningTokens ?? null);
-  if (answer.wire !== undefined) return { ...answer.wire, usage: { ...usageIn(answer.wire), ...usage }, store: false };
-  const { finishReason } = answer;
+  if (answer.wire !== undefined)
+    return { ...answer.wire, usage: { ...usageIn(answer.wire), ...usage }, store: false };
   return {
-    ...headOf(facts, statusOf(finishReason)),
-    completed_at: finishReason === 'length' || finishReason === 'content_filter' ? null : Math.floor(Date.now() / 1000),
-    incomplete_details: incompleteDetails(finishReason),
+    ...endedHead(facts, answer.finishReason),
     output: presentItems(facts, answer),
     usage,
-    ...(JSON.parse(`{${facts.asked.echo}}`) as JsonObject),
+    ...facts.asked.echo,
   };
 }
 
@@ -50,11 +49,21 @@ export function headOf({ requestId, createdSeconds, model }: Facts, status: stri
   };
 }
 
+/** The same of a response that has ended as it should. */
+export function endedHead(facts: Facts, reason: FinishReason) {
+  const status = statusOf(reason);
+  return {
+    ...headOf(facts, status),
+    completed_at: status === 'completed' ? Math.floor(Date.now() / 1_000) : null,
+    incomplete_details: incompleteDetails(reason),
+  };
+}
+
 export function statusOf(reason: FinishReason): 'completed' | 'incomplete' {
   return reason === 'length' || reason === 'content_filter' ? 'incomplete' : 'completed';
 }
 
-export function incompleteDetails(reason: FinishReason): object | null {
+function incompleteDetails(reason: FinishReason): object | null {
   if (statusOf(reason) === 'completed') return null;
   return { reason: reason === 'length' ? 'max_output_tokens' : 'content_filter' };
 }
@@ -68,22 +77,30 @@ export function needsMessage(hasAnswer: boolean, reason: FinishReason): boolean 
 }
 
 function presentItems(facts: Facts, { items, finishReason }: ChatAnswer): readonly object[] {
-  const { asked, requestId } = facts;
+  const { asked } = facts;
   const shown = items.filter((item) => isShown(item, asked));
   const hasAnswer = shown.some(({ type }) => type !== 'reasoning');
   if (needsMessage(hasAnswer, finishReason)) shown.push({ type: 'text', text: '' });
   return shown.map((item, place) => {
-    const isLast = place === shown.length - 1;
-    const status = isLast ? statusOf(finishReason) : 'completed';
-    switch (item.type) {
-      case 'text':
-        return presentMessage(itemIdOf(requestId, 'message', place), status, item.text);
-      case 'tool_call':
-        return presentCall(facts, place, status, item.id, item.name, item.arguments);
-      case 'reasoning':
-        return presentReasoning(itemIdOf(requestId, 'reasoning', place), item.text, sealed(asked, item.signature));
-    }
+    const status = place === shown.length - 1 ? statusOf(finishReason) : 'completed';
+    return presentItem(facts, item, place, status);
   });
+}
+
+function presentItem(facts: Facts, item: AnswerItem, place: number, status: ItemStatus): object {
+  const { asked, requestId } = facts;
+  switch (item.type) {
+    case 'text':
+      return presentMessage(itemIdOf(requestId, 'message', place), status, item.text);
+    case 'tool_call':
+      return presentCall(facts, place, status, item);
+    case 'reasoning':
+      return presentReasoning(
+        itemIdOf(requestId, 'reasoning', place),
+        item.text,
+        sealed(asked, item.signature),
+      );
+  }
 }
 
 /** Text that is empty says nothing, and neither does reasoning of which nothing can be shown. */
@@ -122,17 +139,11 @@ export function presentReasoning(id: string, text: string, encrypted: string | n
   };
 }
 
-function presentCall(
-  facts: Facts,
-  place: number,
-  status: ItemStatus,
-  callId: string,
-  name: string,
-  written: string,
-): object {
-  const tool = clientTool(facts.asked, name);
+function presentCall(facts: Facts, place: number, status: ItemStatus, call: ToolCall): object {
+  const tool = clientTool(facts.asked, call.name);
   const id = itemIdOf(facts.requestId, typeOfCall(tool), place);
-  return writtenCall(tool, id, status, callId, tool.isFreeForm ? inputOf(written) : written);
+  const written = tool.isFreeForm ? inputOf(call.arguments) : call.arguments;
+  return writtenCall(tool, id, status, call.id, written);
 }
 
 /** A name that the model made up stays as it is. */

@@ -29,7 +29,8 @@ const fields: Readonly<Record<string, Rule>> = {
   },
   service_tier: {
     isFine: only('auto', 'default'),
-    message: 'Other service tiers have no price here: leave service_tier out, or set it to "auto" or "default".',
+    message:
+      'Other service tiers have no price here: leave service_tier out, or set it to "auto" or "default".',
   },
   truncation: {
     isFine: only('disabled'),

@@ -22,7 +22,10 @@ const separator = '__';
 export function flatName(name: string, namespace: string | null): string {
   const whole = namespace === null ? name : `${namespace}${separator}${name}`;
   if (whole.length <= maxFlatName && /^[a-zA-Z0-9_-]+$/.test(whole)) return whole;
-  const hash = createHash('sha256').update(JSON.stringify([namespace, name])).digest('hex').slice(0, 12);
+  const hash = createHash('sha256')
+    .update(JSON.stringify([namespace, name]))
+    .digest('hex')
+    .slice(0, 12);
   return `${whole.replaceAll(/[^a-zA-Z0-9_-]/g, '_').slice(0, maxFlatName - hash.length - 1)}_${hash}`;
 }
 
@@ -85,12 +88,7 @@ function readTool(reading: Reading, tool: JsonObject, path: JsonPath): readonly 
   });
 }
 
-function readSingle(
-  reading: Reading,
-  tool: JsonObject,
-  path: JsonPath,
-  namespace: string | null,
-): Declared {
+function readSingle(reading: Reading, tool: JsonObject, path: JsonPath, namespace: string | null): Declared {
   if (tool.type === 'custom') {
     const { name, description, format } = reading.check(toolKinds.custom, tool, path);
     const grammar =

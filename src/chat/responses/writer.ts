@@ -7,16 +7,15 @@ import type { Charge } from '../../ledger/settlement.ts';
 import type { ChatEvent, FinishReason, ReportedUsage } from '../../providers/chat.ts';
 import { EndedByGateway } from '../../providers/upstream.ts';
 import type { ChatWriter } from '../dialect.ts';
+import { begunResponse, eventText, failedEvents, responseMember } from './events.ts';
 import { FreeFormInput } from './free-form.ts';
 import { type ItemType, itemIdOf } from './ids.ts';
 import {
   clientTool,
+  endedHead,
   type Facts,
-  headOf,
   type ItemStatus,
-  incompleteDetails,
   needsMessage,
-  presentFailure,
   presentMessage,
   presentPart,
   presentReasoning,
@@ -45,28 +44,9 @@ type OpenCall = {
   text: string;
 };
 
-export function eventText(type: string, number: number, members: string): string {
-  return `event: ${type}\ndata: {"type":"${type}","sequence_number":${number},${members}}\n\n`;
-}
-
 /** Up to its delta, which the number precedes. */
 function deltaHead(type: string, id: string, place: number, indexes: string): string {
   return `event: ${type}\ndata: {"type":"${type}","item_id":"${id}","output_index":${place},${indexes}"sequence_number":`;
-}
-
-/** The members of a response that has not ended, without braces. */
-export function begunResponse(facts: Facts): string {
-  const members = { ...headOf(facts, 'in_progress'), incomplete_details: null, output: [], usage: null };
-  return `"response":{${JSON.stringify(members).slice(1, -1)},${facts.asked.echo}}`;
-}
-
-/** The last event of a stream that failed, with those that have to come before it if nothing was sent yet. */
-export function failedEvents(facts: Facts, error: ApiError, number: number, output: readonly string[]): string {
-  const opening = number === 0 ? eventText('response.created', 0, begunResponse(facts)) : '';
-  const { asked } = facts;
-  const head = JSON.stringify({ ...headOf(facts, 'failed'), error: presentFailure(error), incomplete_details: null });
-  const members = `"response":{${head.slice(1, -1)},"output":[${output.join(',')}],"usage":null,${asked.echo}}`;
-  return opening + eventText('response.failed', Math.max(1, number), members);
 }
 
 export class ResponseWriter implements ChatWriter {
@@ -159,20 +139,10 @@ export class ResponseWriter implements ChatWriter {
   }
 
   complete(charge: Charge, reported: ReportedUsage): string {
-    const facts = this.#facts;
-    const status = statusOf(this.#reason);
-    const head = JSON.stringify({
-      ...headOf(facts, status),
-      completed_at: status === 'completed' ? Math.floor(Date.now() / 1000) : null,
-      incomplete_details: incompleteDetails(this.#reason),
-    }).slice(1, -1);
-    const usage = JSON.stringify(presentUsage(charge, reported.reasoningTokens));
-    const output = this.#done().join(',');
-    return eventText(
-      `response.${status}`,
-      this.#number,
-      `"response":{${head},"output":[${output}],"usage":${usage},${facts.asked.echo}}`,
-    );
+    const head = endedHead(this.#facts, this.#reason);
+    const usage = presentUsage(charge, reported.reasoningTokens);
+    const response = responseMember(this.#facts, head, this.#done(), usage);
+    return eventText(`response.${head.status}`, this.#number, response);
   }
 
   failure(error: ApiError): string {
@@ -196,7 +166,12 @@ export class ResponseWriter implements ChatWriter {
     const closing = this.#closeReasoning(sealed(this.#facts.asked, null));
     const { place, id } = this.#newItem('message');
     const indexes = '"content_index":0,"logprobs":[],';
-    this.#message = { place, id, head: deltaHead('response.output_text.delta', id, place, indexes), text: '' };
+    this.#message = {
+      place,
+      id,
+      head: deltaHead('response.output_text.delta', id, place, indexes),
+      text: '',
+    };
     this.#hasAnswer = true;
     const item = JSON.stringify(presentMessage(id, 'in_progress', null));
     return (
@@ -271,7 +246,10 @@ export class ResponseWriter implements ChatWriter {
     const whole = JSON.stringify(written);
     const done =
       freeForm === null
-        ? this.#event('response.function_call_arguments.done', `${where},"name":${JSON.stringify(tool.name)},"arguments":${whole}`)
+        ? this.#event(
+            'response.function_call_arguments.done',
+            `${where},"name":${JSON.stringify(tool.name)},"arguments":${whole}`,
+          )
         : this.#event('response.custom_tool_call_input.done', `${where},"input":${whole}`);
     const item = JSON.stringify(writtenCall(tool, id, status, callId, written));
     this.#output[place] = item;
