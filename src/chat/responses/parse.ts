@@ -3,7 +3,7 @@ import { z } from 'zod';
 import type { Incoming } from '../../inference/workload.ts';
 import type { ChatCall, JsonObject, Original, ResponseFormat, Signature } from '../../providers/chat.ts';
 import type { ChatRequest } from '../request.ts';
-import type { Signatures } from '../signatures.ts';
+import type { SignatureScope, Signatures } from '../signatures.ts';
 import { echoOf } from './echo.ts';
 import { type OpenSignature, readInput } from './items.ts';
 import { Reading, refused } from './reading.ts';
@@ -57,7 +57,7 @@ export function parseResponses(signatures: Signatures) {
     };
     const messages = readInput(reading, wire.input, wire.instructions ?? null, open);
     keepUnknownFields(reading, body as JsonObject);
-    const seal = (signature: Signature) => signatures.seal(signature, scope);
+    const seal = sealFor(signatures, scope);
     const summary = wire.reasoning?.summary ?? wire.reasoning?.generate_summary ?? null;
     return {
       model: wire.model,
@@ -82,6 +82,11 @@ export function parseResponses(signatures: Signatures) {
       },
     };
   };
+}
+
+/** A separate function, because everything in its scope stays in memory while the response streams. */
+function sealFor(signatures: Signatures, scope: SignatureScope): Original['seal'] {
+  return (signature) => signatures.seal(signature, scope);
 }
 
 /** They come after what is wrong with known ones, and only other formats refuse them. */
