@@ -51,6 +51,7 @@ export const errorTable = {
   model_not_found: http(404, 'invalid_request_error', 'no', 'This model does not exist. GET /v1/models lists the models of this key.'),
   generation_not_found: http(404, 'invalid_request_error', 'no', 'This API key has no Generation with this ID.'),
   not_found: http(404, 'invalid_request_error', 'no', 'This route does not exist.'),
+  websocket_not_supported: http(426, 'invalid_request_error', 'no', 'Responses are not sent over WebSocket here: use POST /v1/responses over HTTP.'),
   rate_limit_exceeded: http(429, 'rate_limit_error', 'yes', 'This API key has exceeded its limit of requests per minute, or has too many requests in progress.'),
   provider_rate_limit: http(429, 'rate_limit_error', 'yes', 'The provider is limiting requests. Try again later.'),
   internal_error: http(500, 'internal_error', 'conditional', 'Something unexpected went wrong. The request ID identifies the incident.'),
@@ -143,7 +144,7 @@ export class ApiError extends Error {
   }
 
   /** The same error with some other details. */
-  with(changed: Pick<ErrorDetails, 'param' | 'docs'>): ApiError {
+  with(changed: Pick<ErrorDetails, 'param' | 'docs' | 'message'>): ApiError {
     const { code, param, message, docs, retryAfterSeconds, endsConnection, cause } = this;
     return new ApiError(code, {
       message,

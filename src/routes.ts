@@ -1,5 +1,8 @@
 /** Every route on one screen, and the one place where errors become responses. */
 import { completions } from './chat/completions/dialect.ts';
+import { CountingRates, countTokens } from './chat/count-tokens.ts';
+import { presentInputTokens, responses } from './chat/responses/dialect.ts';
+import { Signatures } from './chat/signatures.ts';
 import { chatWorkload } from './chat/workload.ts';
 import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
@@ -10,6 +13,7 @@ import { getGeneration, listGenerations } from './generations/handler.ts';
 import { streamOf } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
 import { knownRoutes, missingRoute } from './http/missing-route.ts';
+import { pathOf } from './http/path.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
 import { imageWorkload } from './images/workload.ts';
 import { Inference, type InferenceServices } from './inference/request.ts';
@@ -60,8 +64,14 @@ export function createRoutes(services: Services, origin: () => string): { routes
       serve(route, handler, request, new RequestContext(request, host, services.trustedProxies), services);
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
+  const signatures = new Signatures(services.deriveKey('signatures'));
+  const counting = new CountingRates();
   const handlers: Record<string, Record<string, Handler>> = {
     '/v1/chat/completions': { POST: new Inference(chatWorkload(completions), services).handle },
+    '/v1/responses': { POST: new Inference(chatWorkload(responses(signatures)), services).handle },
+    '/v1/responses/input_tokens': {
+      POST: countTokens(responses(signatures), presentInputTokens, services, counting),
+    },
     '/v1/images/generations': { POST: new Inference(imageWorkload, services).handle },
     '/v1/generations': { GET: listGenerations(services) },
     '/v1/generations/:id': { GET: getGeneration(services) },
@@ -97,7 +107,10 @@ export function createRoutes(services: Services, origin: () => string): { routes
   return {
     routes: Object.fromEntries(listeners) as Routes,
     // Wrong methods come here too: a route is a method and a path.
-    fetch: on('(none)', dashboard.showMissing),
+    fetch: on('(none)', (request, context) => {
+      rejectWebSocket(request);
+      return dashboard.showMissing(request, context);
+    }),
   };
 }
 
@@ -153,6 +166,12 @@ const noStream = { ended: null, opening: null };
 function rejectTwoHosts({ headers }: Request): void {
   if (headers.get('host')?.includes(',') === true)
     throw new ApiError('invalid_request', { message: 'The request has more than one Host header.' });
+}
+
+/** Codex tries it first when it takes the gateway for its vendor's own server, and then uses HTTP. */
+function rejectWebSocket({ method, headers, url }: Request): void {
+  const isAsked = method === 'GET' && headers.get('upgrade')?.toLowerCase() === 'websocket';
+  if (isAsked && pathOf(url) === '/v1/responses') throw new ApiError('websocket_not_supported');
 }
 
 /**

@@ -54,7 +54,19 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
   ],
   telemetry: ['routing', 'reconciliation', 'ledger', 'http', 'config', 'lib', 'errors'],
-  chat: ['inference', 'routing', 'models', 'providers', 'pricing', 'ledger', 'json', 'http', 'lib', 'errors'],
+  chat: [
+    'inference',
+    'routing',
+    'models',
+    'providers',
+    'pricing',
+    'ledger',
+    'keys',
+    'json',
+    'http',
+    'lib',
+    'errors',
+  ],
   images: ['inference', 'routing', 'models', 'providers', 'pricing', 'json', 'errors'],
   operations: ['demo', 'nodes', 'models', 'providers', 'database', 'http', 'config', 'lib'],
   decisions: [
@@ -294,6 +306,7 @@ test('JSON from outside is parsed within bounds: elsewhere only what this projec
   expect(parsers.toSorted()).toEqual([
     // What the gateway stored itself.
     'src/audit/archive-file.ts',
+    'src/chat/signatures.ts',
     // The operator's own files.
     'src/database/restore.ts',
     'src/demo.ts',

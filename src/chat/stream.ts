@@ -149,7 +149,7 @@ function inBandError(error: unknown, { requestId }: Delivery, { log }: StreamSer
   const { inBand, type } = errorTable[error.code];
   if (inBand) return error;
   const code = type === 'internal_error' ? 'streaming_error' : 'provider_stream_error';
-  return new ApiError(code, { message: error.message });
+  return new ApiError(code, { message: error.message, cause: error });
 }
 
 const eventStreamHeaders = {

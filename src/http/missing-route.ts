@@ -72,7 +72,11 @@ const chatInstead = 'use POST /v1/chat/completions.';
 
 /** How paths begin in other APIs that clients may be set to use. */
 const otherApis: readonly (readonly [start: string, text: string])[] = [
-  ['responses', `the Responses API is not supported: ${chatInstead} Most clients have a setting for it.`],
+  [
+    'responses',
+    'nothing is stored here, so no response can be fetched, deleted, cancelled or compacted: send the whole conversation to ' +
+      'POST /v1/responses.',
+  ],
   ['completions', `the Completions API is not supported: ${chatInstead}`],
   ['messages', `Anthropic's Messages API is not supported: ${chatInstead}`],
   ['embeddings', 'embeddings are not supported.'],

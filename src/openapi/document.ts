@@ -9,6 +9,7 @@ import { getGeneration, listGenerations } from './endpoints/generations.ts';
 import { createImages } from './endpoints/images.ts';
 import { getKey } from './endpoints/key.ts';
 import { getModel, listModels } from './endpoints/models.ts';
+import { countInputTokens, createResponse } from './endpoints/responses.ts';
 import { listUsage } from './endpoints/usage.ts';
 import { introduction } from './introduction.ts';
 import { componentsOf, referenceTo } from './json-schema.ts';
@@ -105,6 +106,8 @@ export const endpoints: readonly Endpoint[] = [
   listModels,
   getModel,
   createChatCompletion,
+  createResponse,
+  countInputTokens,
   createImages,
   listGenerations,
   getGeneration,

@@ -11,6 +11,7 @@ const sections = [
     names: [
       'clients',
       'chat',
+      'responses',
       'images',
       'generations',
       'usage',

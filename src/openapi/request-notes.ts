@@ -115,6 +115,38 @@ export const requestNotes: Readonly<
     about: 'JSON of a given shape, for models with the capability `structured_output`.',
     fields: { type: 'Always `json_schema`.', json_schema: 'A name and the JSON Schema.' },
   },
+  ResponsesRequest: {
+    about:
+      'A conversation to continue. Other fields are passed on to providers that speak this format, and rejected with ' +
+      '`unsupported_parameter` otherwise.',
+    fields: {
+      model: 'The ID of a callable chat model, as `GET /v1/models` lists it.',
+      input: 'A question, or the items of the conversation so far, oldest first.',
+      instructions: 'A system message in front of `input`.',
+      stream: 'Respond with Server-Sent Events.',
+      stream_options: 'Without effect.',
+      max_output_tokens:
+        'The most the model may write, reasoning included. It may be lowered to what the model can write and the balance covers.',
+      temperature: 'Higher is more varied.',
+      top_p: 'The share of the likeliest tokens to choose from.',
+      tools: 'Functions, free-form tools and namespaces of them. Built-in tools are rejected by their type.',
+      tool_choice: '`auto`, `none`, `required`, one of the tools, or `allowed_tools`.',
+      parallel_tool_calls: '`false` asks for one call at a time.',
+      text: 'The format of the answer, and how long-winded it should be.',
+      reasoning: 'How much to think, and whether to show a summary of it.',
+      include: 'Only `reasoning.encrypted_content`, with which reasoning can be sent back.',
+      store: 'Without effect: nothing is stored, and the response says `false`.',
+      metadata: 'Up to 16 pairs, repeated in the response.',
+      prompt_cache_key: 'Names the conversation to a provider that speaks this format.',
+      safety_identifier: 'Who the request is for.',
+      user: 'Who the request is for, by its old name.',
+      service_tier: 'Only `auto` and `default`.',
+      truncation: 'Only `disabled`.',
+      top_logprobs: 'Only 0.',
+      background: 'Only `false`.',
+      client_metadata: 'Without effect.',
+    },
+  },
   ImageRequest: {
     about: 'Images to make. Any other field is rejected with `unsupported_parameter`.',
     fields: {

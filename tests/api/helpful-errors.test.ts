@@ -257,7 +257,12 @@ describe('400', () => {
 
 describe('404', () => {
   test.each([
-    ['POST', '/v1/responses', 'Responses API is not supported: use POST /v1/chat/completions.'],
+    ['GET', '/v1/responses/resp_1', 'nothing is stored here, so no response can be fetched'],
+    ['DELETE', '/v1/responses/resp_1', 'send the whole conversation to POST /v1/responses.'],
+    ['POST', '/v1/responses/resp_1/cancel', 'nothing is stored here'],
+    ['POST', '/v1/responses/compact', 'nothing is stored here'],
+    ['GET', '/v1/responses', 'use POST.'],
+    ['POST', '/responses', 'use /v1/responses.'],
     ['POST', '/v1/embeddings', 'embeddings are not supported.'],
     ['POST', '/v1/messages', 'Messages API is not supported'],
     ['POST', '/chat/completions', 'use /v1/chat/completions.'],

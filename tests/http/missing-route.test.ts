@@ -51,9 +51,8 @@ describe('the likely fix', () => {
   });
 
   test.each([
-    ['/v1/responses', 'Responses API'],
-    ['/v1/responses/resp_1', 'Responses API'],
-    ['/responses', 'Responses API'],
+    ['/v1/responses/resp_1', 'nothing is stored here'],
+    ['/v1/responses/compact', 'nothing is stored here'],
     ['/v1/embeddings', 'embeddings'],
     ['/v1/messages', 'Anthropic'],
     ['/v1/completions', 'Completions'],

@@ -90,7 +90,8 @@ function eventsIn(text: string): string[] {
       .slice(0, -1)
       // A comment is not an event.
       .filter((event) => !event.startsWith(':'))
-      .map((event) => event.replace(/^data: /, ''))
+      // Some formats name their events on a line of its own.
+      .map((event) => event.replace(/^(?:event: .*\n)?data: /, ''))
   );
 }
 

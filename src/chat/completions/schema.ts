@@ -50,11 +50,11 @@ const jsonSchema = z
 
 /** The length that browsers and servers agree on. The URL parser takes minutes for a host of 20 MB. */
 const maxUrl = 8_192;
-const imageUrl = `an https:// URL of up to ${maxUrl} characters without credentials, or data:image/…;base64,…`;
+export const imageUrl = `an https:// URL of up to ${maxUrl} characters without credentials, or data:image/…;base64,…`;
 const dataUrlHead = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
 
 /** Only the head of a data URL is looked at: the rest can be megabytes, and only the provider decodes it. */
-function isImageUrl(url: string): boolean {
+export function isImageUrl(url: string): boolean {
   const head = dataUrlHead.exec(url.slice(0, 100));
   if (head !== null) return url.length > head[0].length;
   // The URL parser would drop spaces and line breaks, and so check a different text than the one that is passed on.

@@ -9,9 +9,11 @@ export type SdkRequest = Readonly<{
   body: unknown;
 }>;
 
-/** How the SDKs call an endpoint; the same in both. */
+/** How the SDK for Node calls an endpoint. That for Python has the same names in its own spelling. */
 const methods: ReadonlyMap<string, string> = new Map([
   ['post /v1/chat/completions', 'chat.completions.create'],
+  ['post /v1/responses', 'responses.create'],
+  ['post /v1/responses/input_tokens', 'responses.inputTokens.count'],
   ['post /v1/images/generations', 'images.generate'],
   ['get /v1/models', 'models.list'],
   ['get /v1/models/{model}', 'models.retrieve'],
@@ -44,7 +46,9 @@ export function nodeSample(request: SdkRequest): string {
 }
 
 function pythonCall({ method, path, parameters, body }: SdkRequest): string {
-  const name = methods.get(`${method} ${path}`);
+  const name = methods
+    .get(`${method} ${path}`)
+    ?.replaceAll(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`);
   const [own] = valuesIn(parameters, 'path');
   if (name === undefined) {
     const query = Object.fromEntries(valuesIn(parameters, 'query'));
