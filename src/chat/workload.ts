@@ -43,7 +43,8 @@ export function chatWorkload<Asked>(
     }),
     call: ({ chat, bill }, candidate, generation) =>
       completeChat(
-        candidate.connection,
+        candidate.chat,
+        candidate.connection.link,
         chat,
         upstreamOf(candidate, generation, bill.bounds.outputTokens, dialect.showsReasoning),
         ({ readings: [reading] }) => generation.noteUsed(usedBy(reading, candidate.cost, new Date())),

@@ -35,7 +35,7 @@ export function askChatModel(model: Model, candidates: readonly Candidate[]): De
     ask: async (request, requestId, signal, asker) => {
       const call = chatCallOf(request);
       const able = candidates.filter(
-        ({ connection: { chat, provider } }) => chat.unsupported(call, provider.dialect) === null,
+        ({ chat, connection: { provider } }) => chat.unsupported(call, provider.dialect) === null,
       );
       // A user may have accounts with keys too, and must not count twice as a witness against a provider.
       const turn = new CandidatesInTurn(inOrder(able, Math.random), gateAccountOf(asker.userId), false)
@@ -60,14 +60,14 @@ async function complete(
   signal: AbortSignal,
   asker: Asker,
 ): Promise<Readonly<{ answer: ChatAnswer; upstream: AnsweredCall }>> {
-  const { chat, provider } = candidate.connection;
+  const { chat, connection } = candidate;
   try {
     const to = upstreamOf(
       candidate,
       { requestId, traceparent: null, cacheKey: null },
       Math.min(model.maxOutputTokens ?? maxTokens, maxTokens),
     );
-    const name = `${provider.name} (asked ${model.id})`;
+    const name = `${connection.provider.name} (asked ${model.id})`;
     const { body, upstream } = await exchange(chat.chatRequest(call, to, false), name, signal);
     const answer = readAnswer(() => chat.readAnswer(body, to), upstream);
     permit.succeeded();

@@ -6,6 +6,7 @@ import {
   type ChatAnswer,
   type ChatCall,
   type ChatEvent,
+  type ChatEventReader,
   failed,
   type Original,
   type ReportedUsage,
@@ -14,18 +15,16 @@ import type { EventReader } from './event-decoder.ts';
 import type { EventStream } from './event-stream.ts';
 import { google } from './google.ts';
 import { openai } from './openai.ts';
+import { responses } from './responses.ts';
 import { LearnedTemplate } from './text-template.ts';
 import { postForAnswer, postForStream } from './transport.ts';
 import { beyondLimit, type ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
 
-/** One entry per wire format, by its name in the catalogue. */
-export const chatAdapters = { openai, anthropic, google, sandbox: openai } satisfies Record<
+/** One entry per wire format, by its name in the catalogue: that of an adapter, or of an API of a model's provider. */
+export const chatAdapters = { openai, anthropic, google, sandbox: openai, responses } satisfies Record<
   string,
   ChatAdapter
 >;
-
-/** How a chat provider is reached, and which format it speaks. */
-type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
 
 /** What to ask for: translated, or passed on to a provider that speaks the client's format. */
 export type ChatOrder = Readonly<{ call: ChatCall; original: Original | null }>;
@@ -41,7 +40,7 @@ export function isPassedOn(
 type Exchange = Readonly<{
   request: (stream: boolean) => UpstreamRequest;
   readAnswer: (body: unknown) => ChatAnswer;
-  openReader: () => (data: string) => readonly ChatEvent[];
+  openReader: () => ChatEventReader;
 }>;
 
 function exchangeOf(adapter: ChatAdapter, { call, original }: ChatOrder, upstream: Upstream): Exchange {
@@ -61,7 +60,8 @@ function exchangeOf(adapter: ChatAdapter, { call, original }: ChatOrder, upstrea
 
 /** `onUnusable` gets the usage of an answer that cannot be used, if the answer has one. */
 export function completeChat(
-  { chat: adapter, link }: ChatProvider,
+  adapter: ChatAdapter,
+  link: Link,
   order: ChatOrder,
   upstream: Upstream,
   onUnusable: (usage: ReportedUsage) => void,
@@ -81,23 +81,26 @@ export function completeChat(
 export type ChatEventStream = EventStream<ChatEvent>;
 
 export function streamChat(
-  { chat: adapter, link }: ChatProvider,
+  adapter: ChatAdapter,
+  link: Link,
   order: ChatOrder,
   upstream: Upstream,
 ): Promise<ChatEventStream> {
   const { request, openReader } = exchangeOf(adapter, order, upstream);
   const isUniform = adapter.hasUniformText && !isPassedOn(order, adapter);
-  return postForStream(request(true), link, new ChatReader(openReader, isUniform));
+  return postForStream(request(true), link, new ChatReader(openReader, isUniform, adapter.maxEvent));
 }
 
 /** Reads one stream. The common chunks need no parsing where the adapter allows it. */
 export class ChatReader implements EventReader<ChatEvent> {
   readonly #openReader: Exchange['openReader'];
-  readonly #read: (data: string) => readonly ChatEvent[];
+  readonly #read: ChatEventReader;
   readonly #template: LearnedTemplate | null;
+  readonly maxEvent: number | undefined;
 
   /** `isUniform` is whether chunks of text mean the same wherever they are, as text-template.ts requires. */
-  constructor(openReader: Exchange['openReader'], isUniform: boolean) {
+  constructor(openReader: Exchange['openReader'], isUniform: boolean, maxEvent?: number) {
+    this.maxEvent = maxEvent;
     this.#openReader = openReader;
     this.#read = openReader();
     this.#template = isUniform ? new LearnedTemplate() : null;
@@ -111,7 +114,7 @@ export class ChatReader implements EventReader<ChatEvent> {
   }
 
   readCommon(text: string, events: ChatEvent[]): number {
-    return this.#template?.readTexts(text, events) ?? 0;
+    return this.#read.readCommon?.(text, events) ?? this.#template?.readTexts(text, events) ?? 0;
   }
 
   unreadable(error: ProviderError): ChatEvent {
