@@ -62,7 +62,6 @@ const knownFields = new Set([
   'user',
 ]);
 const roles = new Set(['system', 'developer', 'user', 'assistant']);
-const minOutputTokens = 16;
 
 export function readResponses(body: unknown): ChatRequest {
   const fields = readBody(body, knownFields);
@@ -70,8 +69,8 @@ export function readResponses(body: unknown): ChatRequest {
   if (typeof model !== 'string' || model === '') throw new BadRequest('A model is required.', 'model');
   if (fields.previous_response_id != null)
     throw new BadRequest('There is no such response.', 'previous_response_id');
-  if (limit != null && !(Number.isInteger(limit) && (limit as number) >= minOutputTokens))
-    throw new BadRequest(`Expected a whole number of at least ${minOutputTokens}.`, 'max_output_tokens');
+  if (limit != null && !Number.isInteger(limit))
+    throw new BadRequest('Expected a whole number.', 'max_output_tokens');
   if (options != null && stream !== true)
     throw new BadRequest('Only allowed with "stream".', 'stream_options');
   const reader = new InputReader();
@@ -202,7 +201,7 @@ function readTools(tools: unknown, path: string): readonly Tool[] {
     const fields = readObject(tool, `${path}[${index}]`);
     switch (fields.type) {
       case 'function':
-        return [readTool(fields, { isCustom: false }, `${path}[${index}]`)];
+        return [readTool(fields, {}, `${path}[${index}]`)];
       case 'custom':
         return [readTool(fields, { isCustom: true }, `${path}[${index}]`)];
       case 'namespace': {
@@ -216,7 +215,7 @@ function readTools(tools: unknown, path: string): readonly Tool[] {
   });
 }
 
-function readTool(fields: Fields, kind: Pick<Tool, 'isCustom'>, path: string): Tool {
+function readTool(fields: Fields, kind: Readonly<{ isCustom?: true }>, path: string): Tool {
   const name = readString(fields.name, `${path}.name`);
   if (!/^[a-zA-Z0-9_-]{1,64}$/.test(name)) throw new BadRequest('A valid name is required.', `${path}.name`);
   const description = readOptionalString(fields.description, `${path}.description`);

@@ -43,8 +43,7 @@ export function chatWorkload<Asked>(
     }),
     call: ({ chat, bill }, candidate, generation) =>
       completeChat(
-        candidate.chat,
-        candidate.connection.link,
+        { chat: candidate.chat, link: candidate.connection.link },
         chat,
         upstreamOf(candidate, generation, bill.bounds.outputTokens, dialect.showsReasoning),
         ({ readings: [reading] }) => generation.noteUsed(usedBy(reading, candidate.cost, new Date())),

@@ -2,7 +2,7 @@
  * Requests and answers between a client and a provider that both speak the Responses format. Whatever the gateway does not
  * know is passed on as it is; IDs, names of models and what tells who asked are the gateway's own.
  */
-import type { JsonObject, Original, PassOn } from './chat.ts';
+import type { Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { readAnswer } from './responses-answer.ts';
 import { readReasoningSignature, reasoningSignature } from './responses-reasoning.ts';
 import { cacheKeyOf, responsesRequest } from './responses-request.ts';
@@ -12,13 +12,13 @@ import { type Fields, isCount, isObject } from './wire.ts';
 
 export const passOn: PassOn = {
   request,
-  readAnswer: (body, original, upstream) => {
+  readAnswer: (body, echo, upstream) => {
     const answer = readAnswer(body, upstream);
-    const wire = new ResponseRewriter(original, upstream).response(body as Fields);
+    const wire = new ResponseRewriter(echo, upstream).response(body as Fields);
     return { ...answer, wire };
   },
-  openReader: (original, upstream) => {
-    const rewriter = new ResponseRewriter(original, upstream);
+  openReader: (echo, upstream) => {
+    const rewriter = new ResponseRewriter(echo, upstream);
     return openStreamReader(upstream, (event, number) => rewriter.event(event, number));
   },
 };
@@ -85,24 +85,23 @@ const operatorsOwn = ['organization', 'organization_id', 'project', 'project_id'
 
 /** Rewrites the objects of one answer. The same item has the same ID everywhere. */
 class ResponseRewriter {
-  readonly #original: Original;
+  readonly #echo: Echo;
   readonly #upstream: Upstream;
   /** By the places of their items. */
   readonly #itemIds = new Map<number, string>();
   /** By the vendor's content: the same seal for the same content. */
   readonly #seals = new Map<string, string>();
 
-  constructor(original: Original, upstream: Upstream) {
-    this.#original = original;
+  constructor(echo: Echo, upstream: Upstream) {
+    this.#echo = echo;
     this.#upstream = upstream;
   }
 
   response(response: Fields): JsonObject {
-    const { body, model } = this.#original;
+    const { model } = this.#echo;
     const own: Record<string, unknown> = { ...response, id: responseIdOf(this.#upstream.requestId), model };
     for (const name of operatorsOwn) delete own[name];
-    for (const name of keptHere)
-      if (name in response) own[name] = body[name] ?? (name === 'metadata' ? {} : null);
+    for (const name of keptHere) if (name in response) own[name] = name === 'metadata' ? {} : null;
     if (Array.isArray(response.output))
       own.output = response.output.map((item: unknown, place) =>
         isObject(item) ? this.#item(item, place) : item,
@@ -140,7 +139,7 @@ class ResponseRewriter {
   #sealed(item: Fields): string | null {
     const signature = reasoningSignature(item, this.#upstream.maker);
     if (signature === null) return null;
-    const sealed = this.#seals.get(signature.value) ?? this.#original.seal(signature);
+    const sealed = this.#seals.get(signature.value) ?? this.#echo.seal(signature);
     this.#seals.set(signature.value, sealed);
     return sealed;
   }

@@ -1,8 +1,8 @@
 /** Between the body and the provider: what a model and its providers can do, and how much a request can write. */
 import { describe, expect, test } from 'bun:test';
 import { ableToServe, checkCapabilities } from '../../src/chat/capabilities.ts';
-import { chatTerms } from '../../src/chat/hold.ts';
 import { parseChat } from '../../src/chat/completions/parse.ts';
+import { chatTerms } from '../../src/chat/hold.ts';
 import {
   type Capabilities,
   type Model,
@@ -110,27 +110,29 @@ describe('unsupported_parameters of a model', () => {
 });
 
 describe('ableToServe', () => {
-  const call = parseChat(plus({ seed: 1, temperature: 1.5 })).call;
+  const order = parseChat(plus({ seed: 1, temperature: 1.5 }));
   const candidate = (adapter: ChatAdapter, lacks: readonly OptionalParameter[] = []) =>
     ({
-      connection: { provider: testProvider({ unsupportedParameters: new Set(lacks) }), chat: adapter },
+      connection: { provider: testProvider({ unsupportedParameters: new Set(lacks) }) },
+      chat: adapter,
     }) as Candidate;
 
   test('keeps those who can honour everything, in their order', () => {
     const [first, second] = [candidate(openai), candidate(openai)];
     const all = [candidate(anthropic), first, candidate(openai, ['seed']), second];
-    expect(ableToServe(all, call)).toEqual([first, second]);
+    expect(ableToServe(all, order)).toEqual([first, second]);
     const able = [first, second];
-    expect(ableToServe(able, call)).toBe(able);
+    expect(ableToServe(able, order)).toBe(able);
   });
 
   test('leaves out those who cannot honour strict tools, unless no tool asks for it', () => {
     const dialect = { ...defaultDialect, strictTools: 'supported' } as const;
     const strict = {
-      connection: { provider: testProvider({ dialect }), chat: openai },
+      connection: { provider: testProvider({ dialect }) },
+      chat: openai,
     } as unknown as Candidate;
     const lax = candidate(openai);
-    const asked = (value: boolean | null) => parseChat(toolFunction({ name: 'look', strict: value })).call;
+    const asked = (value: boolean | null) => parseChat(toolFunction({ name: 'look', strict: value }));
     expect(ableToServe([lax, strict, candidate(anthropic)], asked(true))).toHaveLength(2);
     for (const value of [false, null]) expect(ableToServe([lax, strict], asked(value))).toHaveLength(2);
     expect(refusalOf(() => ableToServe([lax, lax], asked(true)))).toMatchObject({
@@ -140,9 +142,9 @@ describe('ableToServe', () => {
   });
 
   test('refuses for what the first lacks when none can', () => {
-    const refusal = refusalOf(() => ableToServe([candidate(openai, ['seed']), candidate(anthropic)], call));
+    const refusal = refusalOf(() => ableToServe([candidate(openai, ['seed']), candidate(anthropic)], order));
     expect(refusal).toMatchObject({ code: 'unsupported_parameter', param: 'seed' });
-    expect(refusalOf(() => ableToServe([candidate(anthropic)], call))).toMatchObject({
+    expect(refusalOf(() => ableToServe([candidate(anthropic)], order))).toMatchObject({
       param: 'temperature',
     });
   });
@@ -157,7 +159,7 @@ describe('how long an answer may get', () => {
     note: null,
   } as const;
   const rangeOf = (fields: Fields, limits: Partial<Model>) => {
-    const terms = chatTerms(parseChat(plus(fields)).call, model(limits), price, 'none');
+    const terms = chatTerms(parseChat(plus(fields)), model(limits), price, 'none');
     return [terms.minOutputTokens, terms.maxOutputTokens];
   };
 

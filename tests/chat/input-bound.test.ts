@@ -9,6 +9,7 @@ import {
   weigh,
 } from '../../src/chat/text-weights.ts';
 import type { ChatCall, ChatMessage } from '../../src/providers/chat.ts';
+import { assistant, toolCall, toolResult } from '../support/chat-messages.ts';
 import { emptyCall, testModel } from '../support/provider.ts';
 
 const model = testModel({ contextWindow: null, imageTokens: { low: 100, high: 2_000 } });
@@ -21,7 +22,7 @@ test('a call without anything may still be given a prompt by its provider', () =
 });
 
 describe('a message', () => {
-  const call = { id: 'id', name: 'f', arguments: '{"a":1}' };
+  const call = toolCall('id', 'f', '{"a":1}');
   const rows: readonly (readonly [string, ChatMessage, number])[] = [
     ['of the system', { role: 'system', content: 'abc' }, 16 + 3],
     ['of a user', { role: 'user', content: 'abcd' }, 16 + 4],
@@ -38,19 +39,15 @@ describe('a message', () => {
       },
       16 + (4 + 3) + (4 + 100) + (4 + 2_000) + (4 + 2_000),
     ],
-    ['of an assistant', { role: 'assistant', content: 'abc', toolCalls: [] }, 16 + 3],
+    ['of an assistant', assistant('abc'), 16 + 3],
     // The ID at three tokens more a unit, the name twice, and the colon of the arguments as the tags it may become.
     [
       'that calls a tool',
-      { role: 'assistant', content: null, toolCalls: [call] },
+      assistant(null, call),
       16 + 64 + (2 + 2 * 3) + 1 + 1 + (1 + 2 + 1 + 2 + 16 + 1 + 1),
     ],
-    ['of a tool', { role: 'tool', toolCallId: 'id', content: 'abc', name: null }, 16 + 64 + (2 + 2 * 3) + 3],
-    [
-      'of a tool with a name',
-      { role: 'tool', toolCallId: 'id', content: 'abc', name: 'f' },
-      16 + 64 + (2 + 2 * 3) + 3 + 1,
-    ],
+    ['of a tool', toolResult('id', 'abc'), 16 + 64 + (2 + 2 * 3) + 3],
+    ['of a tool with a name', toolResult('id', 'abc', 'f'), 16 + 64 + (2 + 2 * 3) + 3 + 1],
   ];
   test.each(rows)('%s', (_name, message, tokens) => {
     expect(tokensOf({ messages: [message] })).toBe(tokens);
@@ -67,12 +64,12 @@ describe('a message', () => {
       { role: 'user', content: [{ type: 'text', text }, image, { type: 'text', text: ' three' }] },
       3,
     ],
-    ['assistant', { role: 'assistant', content: text, toolCalls: [] }, 2],
-    ['a result', { role: 'tool', toolCallId: 'an id', content: text, name: 'f' }, 2],
-    ['arguments', { role: 'assistant', content: null, toolCalls: [{ ...call, arguments: text }] }, 2],
+    ['assistant', assistant(text), 2],
+    ['a result', toolResult('an id', text, 'f'), 2],
+    ['arguments', assistant(null, { ...call, arguments: text }), 2],
     // Not every server puts these into the prompt.
-    ['text beside a call', { role: 'assistant', content: text, toolCalls: [{ ...call, arguments: '' }] }, 0],
-    ['earlier thinking', { role: 'assistant', content: `${text}</think>${text}`, toolCalls: [] }, 0],
+    ['text beside a call', assistant(text, { ...call, arguments: '' }), 0],
+    ['earlier thinking', assistant(`${text}</think>${text}`), 0],
   ];
   test.each(leastRows)('has at least the words of its text: %s', (_name, message, tokens) => {
     expect(boundOf({ messages: [message] }).leastTokens).toBe(tokens);

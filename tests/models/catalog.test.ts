@@ -651,7 +651,7 @@ describe('a good catalogue', () => {
       ownedBy: 'backup',
       maker: null,
       price: null,
-      routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null, cost: null }],
+      routes: [{ providerId: 'backup', upstreamModel: 'plain', api: null, weight: null, cost: null }],
       maxImages: 0,
       imageTokens: { low: 16_000, high: 16_000 },
       unsupportedParameters: new Set(),
@@ -692,12 +692,14 @@ models:
       ownedBy: 'one',
       maker: 'Example Labs',
       unsupportedParameters: new Set(['temperature']),
-      routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3, cost: null }],
+      routes: [{ providerId: 'one', upstreamModel: 'a@1', api: null, weight: 3, cost: null }],
     });
     const image = modelOf(catalog, 'b');
     // The label is not a month, and there is only one provider to choose from.
     expect(image.createdSeconds).toBe(Date.UTC(2026, 0, 1) / 1000);
-    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null, cost: null }]);
+    expect(image.routes).toEqual([
+      { providerId: 'one', upstreamModel: 'b', api: null, weight: null, cost: null },
+    ]);
     expect(image.maxImages).toBe(1);
     expect(image.sizes).toEqual(new Map([['512x512', null]]));
     expect(image.capabilities.textInput).toBe(false);
