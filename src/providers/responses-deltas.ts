@@ -4,8 +4,10 @@
  * shows what the next ones look like around these. An event that differs in anything else is parsed.
  */
 import type { ChatEvent } from './chat.ts';
-import type { WireOf } from './responses-stream.ts';
-import type { Fields } from './wire.ts';
+import { type Fields, parseJson, parseObject } from './wire.ts';
+
+/** Writes an event as a client of the same format gets it. `number` is its place in the stream. */
+export type WireOf = (event: Fields, number: number) => string;
 
 /** What differs from piece to piece, and a sample of each. */
 const samples = { delta: 'sample-delta', sequence_number: 987_654_321, obfuscation: 'sample-padding' };
@@ -179,11 +181,7 @@ function filledWithSamples({ pieces, holes }: Holed): string {
 }
 
 function isRead(data: string, event: Fields): boolean {
-  try {
-    return JSON.stringify(JSON.parse(data)) === JSON.stringify(event);
-  } catch {
-    return false;
-  }
+  return JSON.stringify(parseObject(data, parseJson)) === JSON.stringify(event);
 }
 
 /** The number is always there, because every event that a client gets has one. Null unless each sample is found once. */
@@ -228,7 +226,7 @@ function isDigit(code: number): boolean {
 function unescaped(raw: string): string | null {
   if (!raw.includes('\\')) return raw;
   try {
-    return JSON.parse(`"${raw}"`) as string;
+    return parseJson(`"${raw}"`) as string;
   } catch {
     return null;
   }

@@ -3,7 +3,7 @@
  * that both belong together, so a signature is the two of them.
  */
 import type { Signature } from './chat.ts';
-import { arrayAt, type Fields, isObject } from './wire.ts';
+import { arrayAt, type Fields, isObject, parseJson } from './wire.ts';
 
 type Signed = Readonly<{ id: string; encrypted_content: string }>;
 
@@ -17,7 +17,7 @@ export function reasoningSignature(item: Fields, maker: string | undefined): Sig
 /** Null for a signature that was not made above. */
 export function readReasoningSignature({ value }: Signature): Signed | null {
   try {
-    const [id, content] = JSON.parse(value) as unknown[];
+    const [id, content] = parseJson(value) as unknown[];
     return typeof id === 'string' && typeof content === 'string' ? { id, encrypted_content: content } : null;
   } catch {
     return null;

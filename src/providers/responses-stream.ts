@@ -5,14 +5,11 @@
 import { type ChatEvent, type ChatEventReader, failed, maxToolCalls } from './chat.ts';
 import { madeCallId } from './openai-tool-calls.ts';
 import { finishOf } from './responses-answer.ts';
-import { DeltaTemplates } from './responses-deltas.ts';
+import { DeltaTemplates, type WireOf } from './responses-deltas.ts';
 import { betweenParts, reasoningSignature } from './responses-reasoning.ts';
 import { readResponsesUsage } from './responses-usage.ts';
 import { beyondLimit, ProviderError, type Upstream } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseJson, parseObject } from './wire.ts';
-
-/** Writes an event as a client of the same format gets it. `number` is its place in the stream. */
-export type WireOf = (event: Fields, number: number) => string;
 
 /** `wireOf` is null for clients of other formats. */
 export function openStreamReader(upstream: Upstream, wireOf: WireOf | null): ChatEventReader {

@@ -387,29 +387,6 @@ describe('on the wire', () => {
     const later = { role: 'user', parts: [{ text: 'And now?' }] };
     expect((await send('gemini-3-pro', [asked, called, answered, later])).status).toBe(200);
   });
-
-  test('Imagen draws what is asked for', async () => {
-    const draw = (prompt: string, wanted: Json = {}) =>
-      fetch(`${sandbox.url}/v1beta/models/imagen-4:predict`, {
-        method: 'POST',
-        headers: google.key,
-        body: JSON.stringify({ instances: [{ prompt }], parameters: wanted }),
-      });
-    const drawn = await draw('A tree', { sampleCount: 2, aspectRatio: '16:9' });
-    const { predictions } = (await drawn.json()) as {
-      predictions: { mimeType: string; bytesBase64Encoded: string }[];
-    };
-    expect(predictions.map(({ mimeType }) => mimeType)).toEqual(['image/png', 'image/png']);
-    const bytes = Buffer.from(predictions[0]?.bytesBase64Encoded ?? '', 'base64');
-    expect([bytes.readUInt32BE(16), bytes.readUInt32BE(20)]).toEqual([1408, 768]);
-    expect(predictions[0]).not.toEqual(predictions[1] as (typeof predictions)[0]);
-    expect(await entryOf('A tree')).toMatchObject({ model: 'imagen-4', usage: { images: 2 }, stream: false });
-    expect(await (await draw('[[fewer 1]]', { sampleCount: 1 })).json()).toEqual({});
-    expect((await draw('[[status 503]]')).status).toBe(503);
-    for (const wrong of [{ sampleCount: 5 }, { aspectRatio: '2:1' }, { imageSize: '8K' }, { size: '1x1' }]) {
-      expect((await draw('A tree', wrong)).status).toBe(400);
-    }
-  });
 });
 
 const usageOf = (heard: Heard) => heard.usage;
