@@ -5,7 +5,8 @@ import { privateThought } from './errors.ts';
 import { sample } from './sample.ts';
 import type { Reading } from './scenario.ts';
 
-export type ToolCall = Readonly<{ name: string; argumentPieces: readonly string[] }>;
+export type ToolCall = Readonly<{ name: string; argumentPieces: readonly string[] }> &
+  Pick<Tool, 'isCustom' | 'namespace'>;
 
 export type Answer = Readonly<{
   /** Reasoning before the answer, for formats that show it. */
@@ -68,8 +69,14 @@ function forcedTool(choice: ChatRequest['tool_choice'], tools: readonly Tool[]):
 }
 
 function callTool(tool: Tool | undefined): ToolCall {
-  const argumentText = JSON.stringify(sample(tool?.function.parameters) ?? {});
-  return { name: tool?.function.name ?? '', argumentPieces: argumentText.match(/.{1,8}/gsu) ?? [] };
+  const { isCustom = false, namespace } = tool ?? {};
+  const written = isCustom ? 'sample of free text' : JSON.stringify(sample(tool?.function.parameters) ?? {});
+  return {
+    name: tool?.function.name ?? '',
+    argumentPieces: written.match(/.{1,8}/gsu) ?? [],
+    ...(isCustom && { isCustom }),
+    ...(namespace !== undefined && { namespace }),
+  };
 }
 
 function reply(request: ChatRequest, { scenario, plainText }: Reading): readonly string[] {

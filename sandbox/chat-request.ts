@@ -4,6 +4,7 @@
  */
 
 import { BadRequest } from './errors.ts';
+import type { Fields } from './fields.ts';
 
 export type ContentPart = Readonly<{ type: string; text?: string }>;
 
@@ -24,6 +25,9 @@ export type Message = Readonly<{
 export type Tool = Readonly<{
   type: 'function';
   function: Readonly<{ name: string; description?: string | undefined; parameters?: unknown }>;
+  /** In the Responses format: a tool that takes free text, and the group that a tool belongs to. */
+  isCustom?: boolean;
+  namespace?: string;
 }>;
 
 export type ToolChoice = string | Readonly<{ type: 'function'; function: Readonly<{ name: string }> }>;
@@ -40,6 +44,15 @@ export type ChatRequest = Readonly<{
   tool_choice?: ToolChoice | null;
   parallel_tool_calls?: boolean | null;
   response_format?: Readonly<{ type: string; json_schema?: Readonly<{ schema?: unknown }> }> | null;
+  /** What only the Responses format has. */
+  responses?: Readonly<{
+    /** The request as it came: a response repeats most of it. */
+    asked: Fields;
+    /** Whether reasoning comes with its encrypted content, and with a summary. */
+    isReasoningIncluded: boolean;
+    isSummaryShown: boolean;
+    isObfuscated: boolean;
+  }>;
 }>;
 
 /** The text of a message, its parts joined. */

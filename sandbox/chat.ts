@@ -24,7 +24,7 @@ function answerRequest(format: ChatFormat, call: Call<ChatRequest>): Response {
   const answer = answerChat(input, reading);
   const counts = countUsage(input, answer, scenario);
   const usage = counts && report(format, counts, scenario);
-  const head = { number, createdSeconds: Math.floor(Date.now() / 1000), model: input.model };
+  const head = { number, createdSeconds: Math.floor(Date.now() / 1000), model: input.model, request: input };
   if (!input.stream) return sendJson(call, format.body(head, answer, usage), usage);
 
   const sentUsage = input.stream_options?.include_usage ? usage : null;

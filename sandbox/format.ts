@@ -1,6 +1,7 @@
 /** A wire format: how it authenticates requests, and how it serialises errors and answers. */
 
 import type { Answer } from './chat-answer.ts';
+import type { ChatRequest } from './chat-request.ts';
 import type { Failure } from './errors.ts';
 import type { ReportedUsage, TokenCounts, UsageNames } from './usage.ts';
 
@@ -13,7 +14,13 @@ export type Format = Readonly<{
 }>;
 
 /** The metadata of an answer. */
-export type Head = Readonly<{ number: number; createdSeconds: number; model: string }>;
+export type Head = Readonly<{
+  number: number;
+  createdSeconds: number;
+  model: string;
+  /** What it answers, for formats that repeat parts of it. */
+  request: ChatRequest;
+}>;
 
 /** The JSON of each event of a stream, and the positions that a directive can name. */
 export type StreamOutline = Readonly<{
@@ -40,6 +47,8 @@ export type ChatFormat = Format &
     stream: (head: Head, answer: Answer, usage: ReportedUsage | null, interleave: boolean) => StreamOutline;
     /** An event as it appears on the wire. */
     frame: (payload: string) => string;
+    /** An error in the middle of a stream, where it differs from the body of an error. */
+    errorEvent?: (failure: Failure) => string;
     /** The payload that follows an error in the middle of a stream. */
     endAfterError: string | null;
   }>;

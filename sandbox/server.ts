@@ -14,6 +14,8 @@ import { images, serveImage } from './images.ts';
 import { Log, type LogOptions, RequestRecord, type StoredEntry } from './log.ts';
 import { readOpenaiChat } from './openai-request.ts';
 import { openai } from './openai-wire.ts';
+import { readResponses } from './responses-request.ts';
+import { responses } from './responses-wire.ts';
 import { mergeReadings, type Reading, readDirectives } from './scenario.ts';
 
 export type SandboxOptions = LogOptions & {
@@ -33,6 +35,7 @@ export type Sandbox = {
 };
 
 const openaiChat = chatEndpoint(openai, readOpenaiChat);
+const responsesChat = chatEndpoint(responses, readResponses);
 const anthropicChat = chatEndpoint(anthropic, readAnthropicChat);
 
 const modelList = JSON.stringify({
@@ -56,6 +59,7 @@ export function startSandbox(options: SandboxOptions = {}): Sandbox {
     development: false,
     routes: {
       '/v1/chat/completions': { POST: (request) => provider.handle(openaiChat, request) },
+      '/v1/responses': { POST: (request) => provider.handle(responsesChat, request) },
       '/v1/images/generations': { POST: (request) => provider.handle(images, request) },
       '/v1/messages': { POST: (request) => provider.handle(anthropicChat, request) },
       '/v1beta/models/:action': { POST: (request) => provider.handleGoogle(request) },

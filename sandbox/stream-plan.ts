@@ -69,7 +69,8 @@ function scriptOf(format: ChatFormat, outline: StreamOutline, scenario: Scenario
   if (scenario.stall !== undefined) return broken(scenario.stall, 'stall');
   if (scenario.end !== undefined) return broken(scenario.end, 'end');
   if (scenario['error-event'] !== undefined) {
-    const error = format.errorBody({ status: 500, message: 'The server had an error.' }, number);
+    const failure = { status: 500, message: 'The server had an error.' };
+    const error = format.errorEvent?.(failure) ?? format.errorBody(failure, number);
     const { endAfterError } = format;
     return broken(scenario['error-event'], 'end', endAfterError === null ? [error] : [error, endAfterError]);
   }

@@ -15,10 +15,11 @@ export function cacheWrites(call: ChatCall, candidates: readonly Candidate[]): C
   return most;
 }
 
-function writesAt(call: ChatCall, { connection: { provider }, marksCache }: Candidate): CacheWrites {
+function writesAt(call: ChatCall, { connection: { provider }, chat, marksCache }: Candidate): CacheWrites {
   // Directives in a message can make it report any kind.
   if (provider.adapter === 'sandbox') return 'long';
   if (marksCache) return wantsCache(call) ? 'short' : 'none';
   // Servers that speak OpenAI's format may write without being asked, except where they write what is marked.
-  return provider.adapter === 'openai' && provider.promptCache === 'off' ? 'short' : 'none';
+  const writesWhatIsMarked = provider.promptCache === 'auto' && chat.format === 'chat_completions';
+  return provider.adapter === 'openai' && !writesWhatIsMarked ? 'short' : 'none';
 }

@@ -32,7 +32,7 @@ export function checkCapabilities({ stream, call }: ChatRequest<unknown>, model:
 /** The candidates that can honour the whole request. When none can, the error names what the first one lacks. */
 export function ableToServe(candidates: readonly Candidate[], order: ChatOrder): readonly Candidate[] {
   const { call, original } = order;
-  const lacking = candidates.map(({ connection: { provider, chat } }) => {
+  const lacking = candidates.map(({ connection: { provider }, chat }) => {
     const { unsupportedParameters, dialect } = provider;
     const unsupportedHere = unsupportedParameter(call, unsupportedParameters);
     if (unsupportedHere !== null || isPassedOn(order, chat)) return unsupportedHere;

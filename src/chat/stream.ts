@@ -164,7 +164,11 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
     job.bill.bounds.outputTokens,
     job.dialect.showsReasoning,
   );
-  const stream = await streamChat(candidate.connection, job.chat, upstream);
+  const stream = await streamChat(
+    { chat: candidate.chat, link: candidate.connection.link },
+    job.chat,
+    upstream,
+  );
   // Usage before the first usable event still counts. Only what it comes to is kept: there may be any amount of it.
   let early: ReportedUsage | null = null;
   const wires: ChatEvent[] = [];
@@ -183,7 +187,7 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
       }
       if (decisive !== undefined) {
         generation.noteFirstToken();
-        return { stream, first, isPassedOn: isPassedOn(job.chat, candidate.connection.chat) };
+        return { stream, first, isPassedOn: isPassedOn(job.chat, candidate.chat) };
       }
       early = usageIn(next, early);
       for (const event of next) {

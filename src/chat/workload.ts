@@ -48,7 +48,7 @@ export function chatWorkload<Asked>(
     }),
     call: ({ chat, bill }, candidate, generation) =>
       completeChat(
-        candidate.connection,
+        { chat: candidate.chat, link: candidate.connection.link },
         chat,
         upstreamOf(candidate, generation, bill.bounds.outputTokens, dialect.showsReasoning),
         (usage) => generation.noteUsed(unchargedUsage(bill, usage, candidate.cost, new Date())),

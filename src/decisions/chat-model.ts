@@ -44,7 +44,7 @@ export function askChatModel(
     ask: async (request, requestId, signal, asker) => {
       const call = chatCallOf(request);
       const able = candidates.filter(
-        ({ connection: { chat, provider } }) => chat.unsupported(call, provider.dialect) === null,
+        ({ chat, connection: { provider } }) => chat.unsupported(call, provider.dialect) === null,
       );
       // A user may have accounts with keys too, and must not count twice as a witness against a provider.
       const turn = new CandidatesInTurn(inOrder(able, Math.random), gateAccountOf(asker.userId), false)
@@ -70,7 +70,8 @@ async function complete(
   asker: Asker,
   record: RecordCall,
 ): Promise<Readonly<{ answer: ChatAnswer; upstream: AnsweredCall }>> {
-  const { chat, provider } = candidate.connection;
+  const { chat, connection } = candidate;
+  const { provider } = connection;
   const about = { model: model.id, provider: provider.name };
   let used = unknownUsage;
   try {

@@ -48,7 +48,8 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   const models = new Map<string, Model>();
   // An invalid provider still exists: models that name it must not be reported as well.
   const providerIds = [...entriesOf('providers').keys()];
-  const schema = modelSchema(providerIds);
+  const adapters = new Map(providerIds.map((id) => [id, providers.get(id)?.adapter ?? null]));
+  const schema = modelSchema(adapters);
   for (const [id, raw] of entriesOf('models')) {
     read(modelId, id, ['models', id]);
     const entry = read(schema, raw, ['models', id]);

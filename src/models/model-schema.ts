@@ -19,7 +19,15 @@ import {
   wholeNumber,
   withoutRepeats,
 } from './fields.ts';
-import { type ImageTokens, type Model, type ModelRoute, type Workload, workloads } from './model.ts';
+import {
+  type Adapter,
+  type ImageTokens,
+  type Model,
+  type ModelRoute,
+  routeApis,
+  type Workload,
+  workloads,
+} from './model.ts';
 import { pricing, providerCost, tierName } from './pricing-schema.ts';
 import { unsupportedParameters } from './provider-schema.ts';
 
@@ -103,8 +111,12 @@ const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCo
 /** The most images that a request may ask for. */
 const maxImagesLimit = 4;
 
-/** What the catalogue says about a model. One schema reads all of them: making it takes longer than using it. */
-export function modelSchema(providerIds: readonly string[]) {
+/**
+ * What the catalogue says about a model. One schema reads all of them: making it takes longer than using it. The adapter of
+ * a provider that has problems of its own is null.
+ */
+export function modelSchema(providers: ReadonlyMap<string, Adapter | null>) {
+  const providerIds = [...providers.keys()];
   return fields({
     name: plainText(200).optional(),
     owned_by: plainText(100).optional(),
@@ -125,6 +137,7 @@ export function modelSchema(providerIds: readonly string[]) {
     checkWorkload(wire, context);
     checkSizesAndPrice(wire, context);
     checkCosts(wire, context);
+    checkApis(wire, providers, context);
     const capabilities = new Set(wire.capabilities ?? defaultCapabilities[wire.workload]);
     if (wire.image_tokens !== undefined && !capabilities.has('image_input'))
       report(context, ['image_tokens'], 'only a model with the capability image_input is sent images');
@@ -226,6 +239,27 @@ function checkCosts({ workload, sizes: given, providers }: PricedWire, context: 
   });
 }
 
+/** Vendors have the Responses API next to chat completions, at the same address and with the same key. */
+function checkApis(
+  { workload, providers: routes }: PricedWire,
+  providers: ReadonlyMap<string, Adapter | null>,
+  context: z.core.$RefinementCtx,
+): void {
+  routes?.forEach(({ api, providerId }, index) => {
+    if (api === null) return;
+    const path = ['providers', index, 'api'];
+    const adapter = providers.get(providerId) ?? 'openai';
+    if (workload !== 'chat')
+      report(context, path, `only a chat model has a choice of APIs, and the workload here is ${workload}`);
+    else if (adapter !== 'openai' && adapter !== 'sandbox')
+      report(
+        context,
+        path,
+        `only providers with the adapter openai or sandbox have the API ${api}, and the adapter of ${providerId} is ${adapter}`,
+      );
+  });
+}
+
 function hasBillingType(
   { billingType }: Price,
   workload: Workload,
@@ -252,16 +286,18 @@ function routesSchema(providerIds: readonly string[]) {
   const detailed = fields({
     provider: known,
     upstream_model: plainText(200).optional(),
+    api: oneOf(...routeApis).optional(),
     weight: wholeNumber(1, 1000).optional(),
     cost: providerCost.optional(),
   });
   const route = field<unknown>((input) => ({ value: input })).transform((input, context): RouteEntry => {
     const result = detailed.safeParse(typeof input === 'string' ? { provider: input } : input);
     if (result.success) {
-      const { provider, upstream_model, weight, cost } = result.data;
+      const { provider, upstream_model, api, weight, cost } = result.data;
       return {
         providerId: provider,
         upstreamModel: upstream_model ?? null,
+        api: api ?? null,
         weight: weight ?? null,
         cost: cost ?? null,
       };
@@ -270,7 +306,7 @@ function routesSchema(providerIds: readonly string[]) {
       // The short form has no field to point at.
       report(context, typeof input === 'string' ? [] : fault.path, fault.message);
     }
-    return { providerId: '', upstreamModel: null, weight: null, cost: null };
+    return { providerId: '', upstreamModel: null, api: null, weight: null, cost: null };
   });
   return listOf('providers', route).transform((routes, context) => {
     routes.forEach((one, index) => {
@@ -293,7 +329,7 @@ function defaultRoutes(
     (providerIds.length === 1 ? providerIds[0] : undefined);
   return provider === undefined
     ? []
-    : [{ providerId: provider, upstreamModel: model, weight: null, cost: null }];
+    : [{ providerId: provider, upstreamModel: model, api: null, weight: null, cost: null }];
 }
 
 /** Of a label that is a month or a day. */

@@ -13,6 +13,10 @@ export type Workload = (typeof workloads)[number];
 export const adapters = ['openai', 'anthropic', 'google', 'sandbox'] as const;
 export type Adapter = (typeof adapters)[number];
 
+/** APIs of a provider other than the one that its adapter stands for. */
+export const routeApis = ['responses'] as const;
+export type RouteApi = (typeof routeApis)[number];
+
 /** Parameters of chat requests that not every model or provider can honour. */
 export const optionalParameters = [
   'temperature',
@@ -83,6 +87,8 @@ export type Provider = Readonly<{
 export type ModelRoute = Readonly<{
   providerId: string;
   upstreamModel: string;
+  /** Which API of the provider serves the model; null for the one that its adapter stands for. */
+  api: RouteApi | null;
   /** Null when none is given: as long as no route of a model has one, their order decides. */
   weight: number | null;
   /** What this provider charges the operator, which customers never see. Null when the catalogue does not say. */

@@ -6,6 +6,7 @@ import {
   type ChatAnswer,
   type ChatCall,
   type ChatEvent,
+  type ChatEventReader,
   type Echo,
   failed,
   type Original,
@@ -16,17 +17,18 @@ import type { EventReader } from './event-decoder.ts';
 import type { EventStream } from './event-stream.ts';
 import { google } from './google.ts';
 import { openai } from './openai.ts';
+import { responses } from './responses.ts';
 import { LearnedTemplate } from './text-template.ts';
 import { postForAnswer, postForStream } from './transport.ts';
 import { beyondLimit, type ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
 
-/** One entry per wire format, by its name in the catalogue. */
-export const chatAdapters = { openai, anthropic, google, sandbox: openai } satisfies Record<
+/** One entry per wire format, by its name in the catalogue: that of an adapter, or of an API of a model's provider. */
+export const chatAdapters = { openai, anthropic, google, sandbox: openai, responses } satisfies Record<
   string,
   ChatAdapter
 >;
 
-/** How a chat provider is reached, and which format it speaks. */
+/** How a chat provider is reached, and the format of the API that serves the model. */
 type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
 
 /** What to ask for: translated, or passed on to a provider that speaks the client's format. */
@@ -53,7 +55,7 @@ function requestTo(
     : passed.passOn.request(passed.original, upstream, stream);
 }
 
-type OpenReader = () => (data: string) => readonly ChatEvent[];
+type OpenReader = () => ChatEventReader;
 
 /**
  * A reader lives as long as its stream, and with it everything in the scope of the function that made it. So neither the
@@ -106,18 +108,20 @@ export function streamChat(
   upstream: Upstream,
 ): Promise<ChatEventStream> {
   const isUniform = adapter.hasUniformText && !isPassedOn(order, adapter);
-  const reader = new ChatReader(readerOf(adapter, order, upstream), isUniform);
+  const reader = new ChatReader(readerOf(adapter, order, upstream), isUniform, adapter.maxEvent);
   return postForStream(requestTo(adapter, order, upstream, true), link, reader);
 }
 
 /** Reads one stream. The common chunks need no parsing where the adapter allows it. */
 export class ChatReader implements EventReader<ChatEvent> {
   readonly #openReader: OpenReader;
-  readonly #read: (data: string) => readonly ChatEvent[];
+  readonly #read: ChatEventReader;
   readonly #template: LearnedTemplate | null;
+  readonly maxEvent: number | undefined;
 
   /** `isUniform` is whether chunks of text mean the same wherever they are, as text-template.ts requires. */
-  constructor(openReader: OpenReader, isUniform: boolean) {
+  constructor(openReader: OpenReader, isUniform: boolean, maxEvent?: number) {
+    this.maxEvent = maxEvent;
     this.#openReader = openReader;
     this.#read = openReader();
     this.#template = isUniform ? new LearnedTemplate() : null;
@@ -131,7 +135,7 @@ export class ChatReader implements EventReader<ChatEvent> {
   }
 
   readCommon(text: string, events: ChatEvent[]): number {
-    return this.#template?.readTexts(text, events) ?? 0;
+    return this.#read.readCommon?.(text, events) ?? this.#template?.readTexts(text, events) ?? 0;
   }
 
   unreadable(error: ProviderError): ChatEvent {

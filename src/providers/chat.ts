@@ -126,6 +126,16 @@ export type ChatEvent = (
 ) &
   Readonly<{ wire?: string }>;
 
+/**
+ * Reads one stream: it gets the data of each event in turn and returns what it means, or throws a ProviderError. After data
+ * that it could not read, it still gets the rest.
+ */
+export type ChatEventReader = ((data: string) => readonly ChatEvent[]) &
+  Readonly<{
+    /** Reads common events from the start of a text without parsing them, as event-decoder.ts describes. */
+    readCommon?: (text: string, events: ChatEvent[]) => number;
+  }>;
+
 /** The names of the wire formats. */
 export type WireFormat = 'chat_completions' | 'messages' | 'responses' | 'generate_content';
 
@@ -156,7 +166,7 @@ export type PassOn = Readonly<{
   request: (original: Original, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Also has the body for the client, in `wire`. */
   readAnswer: (body: unknown, echo: Echo, upstream: Upstream) => ChatAnswer;
-  openReader: (echo: Echo, upstream: Upstream) => (data: string) => readonly ChatEvent[];
+  openReader: (echo: Echo, upstream: Upstream) => ChatEventReader;
 }>;
 
 /** A wire format, both ways. */
@@ -171,11 +181,9 @@ export type ChatAdapter = Readonly<{
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;
   /** The usage in the JSON body of a non-streamed answer, even one that is otherwise unreadable. */
   readUsage: (body: unknown) => ReportedUsage | null;
-  /**
-   * Makes a reader for one stream: it gets the data of each event in turn and returns what it means, or throws a
-   * ProviderError. After data that it could not read, it still gets the rest.
-   */
-  openReader: (upstream: Upstream) => (data: string) => readonly ChatEvent[];
+  openReader: (upstream: Upstream) => ChatEventReader;
+  /** The most characters that one event may have; left out for the usual limit. */
+  maxEvent?: number | undefined;
   /** Whether chunks of text mean the same wherever they are in a stream, as text-template.ts requires. */
   hasUniformText: boolean;
 }>;

@@ -16,6 +16,8 @@ export type EventReader<Event> = Readonly<{
    * and returns how much of the text they take, which may be nothing.
    */
   readCommon: (text: string, events: Event[]) => number;
+  /** In characters; left out for the usual limit. */
+  maxEvent?: number | undefined;
 }>;
 
 const lineFeed = 10;
@@ -27,13 +29,14 @@ const lenientDecoder = new TextDecoder('utf-8', { ignoreBOM: true });
 
 export class EventDecoder<Event> {
   readonly #reader: EventReader<Event>;
-  readonly #parser = new SseParser();
+  readonly #parser: SseParser;
   /** The beginning of a character whose end has not arrived yet. */
   #rest: Uint8Array = nothing;
   #isUnreadable = false;
 
   constructor(reader: EventReader<Event>) {
     this.#reader = reader;
+    this.#parser = new SseParser(reader.maxEvent);
   }
 
   /** The events that these bytes complete. The first thing that cannot be read becomes an event too, in its place. */

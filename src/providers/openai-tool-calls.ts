@@ -16,7 +16,7 @@ function readToolCall(item: unknown, index: number, requestId: string): ToolCall
   const text = argumentsText(call?.arguments);
   if (!isObject(item) || name === null) throw new ProviderError('provider_unknown_error');
   if (text === null || isTooDeep(text)) throw unreadableArguments();
-  return { type: 'tool_call', id: textAt(item, 'id') ?? madeId(requestId, index), name, arguments: text };
+  return { type: 'tool_call', id: textAt(item, 'id') ?? madeCallId(requestId, index), name, arguments: text };
 }
 
 /** Assigns the pieces of a stream to calls: which call each belongs to, and when a new one begins. */
@@ -83,7 +83,7 @@ export class ToolCallReader {
     const name = textAt(call, 'name');
     const index = this.#ids.length;
     if (name === null || index >= maxToolCalls) return null;
-    const id = textAt(item, 'id') ?? madeId(this.#requestId, index);
+    const id = textAt(item, 'id') ?? madeCallId(this.#requestId, index);
     this.#ids.push(id);
     const wireIndex = wireIndexOf(item);
     if (wireIndex !== null) {
@@ -105,7 +105,7 @@ function wireIndexOf({ index }: Fields): number | null {
 }
 
 /** A client cannot answer a call without an ID. This one stays within the 40 characters that OpenAI allows. */
-function madeId(requestId: string, index: number): string {
+export function madeCallId(requestId: string, index: number): string {
   return `call_${requestId.slice(-24)}_${index}`;
 }
 

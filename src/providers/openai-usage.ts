@@ -13,11 +13,21 @@ export function readOpenaiUsage(usage: Fields | null): ReportedUsage | null {
   const details = report.details(usage, 'completion_tokens_details');
   const reasoning = report.optional(details, 'completion_tokens_details.reasoning_tokens');
   const total = report.optional(usage, 'total_tokens');
-  // Reasoning is part of completion_tokens, except with xAI. The total tells which it is, so that each token counts once.
-  const isSeparate = reasoning !== null && reasoning > 0 && total === input + output + reasoning;
-  if (!isSeparate && reasoning !== null && reasoning > output) report.contradict();
-  const outputs = isSeparate ? [output + reasoning] : report.outputs(input, output, total);
+  const outputs = readOutputs(report, { input, output, reasoning, total });
   return report.usage(readInputs(report, usage, input), outputs, reasoning);
+}
+
+type Totals = Readonly<{ input: number; output: number; reasoning: number | null; total: number | null }>;
+
+/** Reasoning is part of the output, except with xAI. The total tells which it is, so that each token counts once. */
+export function readOutputs(
+  report: UsageReport,
+  { input, output, reasoning, total }: Totals,
+): readonly number[] {
+  const isSeparate = reasoning !== null && reasoning > 0 && total === input + output + reasoning;
+  if (isSeparate) return [output + reasoning];
+  if (reasoning !== null && reasoning > output) report.contradict();
+  return report.outputs(input, output, total);
 }
 
 function readInputs(report: UsageReport, usage: Fields, input: number): readonly Meters[] {
@@ -37,7 +47,7 @@ function readInputs(report: UsageReport, usage: Fields, input: number): readonly
     [usage, 'num_cached_tokens'],
   );
   const rest = missed !== null && missed <= input ? input - missed : 0;
-  const writes = readWrites(report, details);
+  const writes = readWrites(report, details, 'prompt_tokens_details');
   return (reads.length === 0 ? [rest] : reads).flatMap((read) => {
     const inputs = writes.flatMap((written) => report.inputIncluding(input, { read, ...written }));
     if (missed === null || missed + read === input) return inputs;
@@ -46,8 +56,12 @@ function readInputs(report: UsageReport, usage: Fields, input: number): readonly
   });
 }
 
-function readWrites(report: UsageReport, details: Fields | null): readonly Omit<CachedTokens, 'read'>[] {
-  const path = 'prompt_tokens_details';
+/** `path` is the vendor's name for the details of the input. */
+export function readWrites(
+  report: UsageReport,
+  details: Fields | null,
+  path: string,
+): readonly Omit<CachedTokens, 'read'>[] {
   const byTime = report.details(details, `${path}.cache_write_tokens_details`);
   const short = report.optional(byTime, `${path}.cache_write_tokens_details.ttl_30m_tokens`);
   const long = report.optional(byTime, `${path}.cache_write_tokens_details.ttl_12h_tokens`);

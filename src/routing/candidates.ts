@@ -1,6 +1,8 @@
 /** Which providers can serve a model, and in which order they are tried. */
 import type { Catalog } from '../models/model.ts';
 import { chargedRates, type Price } from '../pricing/price.ts';
+import type { ChatAdapter } from '../providers/chat.ts';
+import { chatAdapters } from '../providers/chat-call.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Conversation } from './conversations.ts';
@@ -10,6 +12,8 @@ import type { Gates } from './gates.ts';
 /** One way to serve a request: a provider that can be called, what it calls the model, and whether it may be called now. */
 export type Candidate = Readonly<{
   connection: ProviderConnection;
+  /** The format of the API that serves the model there. */
+  chat: ChatAdapter;
   upstreamModel: string;
   weight: number | null;
   /** What this provider charges the operator; null when the catalogue does not say. */
@@ -51,12 +55,13 @@ export function candidatesByModel(
   const candidates = new Map<string, readonly Candidate[]>();
   for (const { id, price, routes } of catalog.models.values()) {
     const isWritePriced = hasWritePrice(price);
-    const reachable = routes.flatMap(({ providerId, upstreamModel, weight, cost }) => {
+    const reachable = routes.flatMap(({ providerId, upstreamModel, api, weight, cost }) => {
       const connection = connections.get(providerId);
       if (connection === undefined) return [];
       const gate = gates.at(connection.provider, upstreamModel, connection.apiKey);
-      const marksCache = isWritePriced && connection.provider.promptCache === 'auto';
-      return [{ connection, upstreamModel, weight, cost, gate, marksCache }];
+      const chat = chatAdapters[api ?? connection.provider.adapter];
+      const marksCache = isWritePriced && connection.provider.promptCache === 'auto' && api === null;
+      return [{ connection, chat, upstreamModel, weight, cost, gate, marksCache }];
     });
     candidates.set(id, reachable);
   }

@@ -1,8 +1,6 @@
 import type { Catalog, Provider } from '../models/model.ts';
 import { readProviderKey, type Secret } from '../models/provider-key.ts';
 import type { Calls, Link } from '../providers/call.ts';
-import type { ChatAdapter } from '../providers/chat.ts';
-import { chatAdapters } from '../providers/chat-call.ts';
 import { ConnectWatchdog } from '../providers/connect-watchdog.ts';
 import { imageAdapters } from '../providers/image-call.ts';
 import type { ImageAdapter } from '../providers/images.ts';
@@ -13,7 +11,6 @@ export type ProviderConnection = Readonly<{
   baseUrl: string;
   apiKey: string | null;
   link: Link;
-  chat: ChatAdapter;
   /** Null when its format has no images. */
   images: ImageAdapter | null;
 }>;
@@ -43,9 +40,8 @@ export function connectProviders(
     if (baseUrl === null || !isConfigured) continue;
     const watchdog = new ConnectWatchdog(baseUrl, !isProxied);
     const link = { calls, watchdog, timeouts: provider.timeouts };
-    const chat = chatAdapters[provider.adapter];
     const images = imageAdapters[provider.adapter];
-    connections.set(provider.id, { provider, baseUrl, apiKey, link, chat, images });
+    connections.set(provider.id, { provider, baseUrl, apiKey, link, images });
   }
   return connections;
 }

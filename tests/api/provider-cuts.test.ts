@@ -6,9 +6,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { type FaultProxy, startFaultProxy } from '../../chaos/world/fault-proxy.ts';
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import { type ChatFixture, eventsOf, finishedGeneration, openChatFixture } from '../support/chat-fixture.ts';
-import { type Format, formats } from '../support/provider-faults.ts';
+import { adapterOf, type Format, formats, pathOf, routeTo } from '../support/provider-faults.ts';
 
-const base = { openai: '/v1', anthropic: '/v1', google: '/v1beta' } satisfies Record<Format, string>;
 let sandbox: Sandbox;
 const proxies = new Map<Format, FaultProxy>();
 let fixture: ChatFixture;
@@ -20,11 +19,11 @@ providers:
 ${[...proxies]
   .map(
     ([format, { port }]) =>
-      `  ${format}: { adapter: ${format}, base_url: "http://127.0.0.1:${port}${base[format]}", api_key_env: MAIN_KEY, circuit: { failures: 1000 } }`,
+      `  ${format}: { adapter: ${adapterOf(format)}, base_url: "http://127.0.0.1:${port}${pathOf[format]}", api_key_env: MAIN_KEY, circuit: { failures: 1000 } }`,
   )
   .join('\n')}
 models:
-${formats.map((format) => `  ${format}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${format}] }`).join('\n')}
+${formats.map((format) => `  ${format}: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${routeTo(format, format)}] }`).join('\n')}
 `;
 
 beforeAll(async () => {

@@ -17,16 +17,18 @@ import {
 } from '../support/chat-fixture.ts';
 import { type Environment, launchGateway } from '../support/gateway.ts';
 import {
+  adapterOf,
   type Deadline,
   type Format,
   formats,
   type Outcome,
+  pathOf,
   type Row,
+  routeTo,
   rows,
 } from '../support/provider-faults.ts';
 import { quickGateway } from '../support/quick-lease.ts';
 
-const base = { openai: '/v1', anthropic: '/v1', google: '/v1beta' } satisfies Record<Format, string>;
 /** Each row has its own provider in every format, so that all can be played at once. */
 const played = rows.map((row, index) => ({ row, name: row.name, id: `row-${index}` }));
 type Played = (typeof played)[number];
@@ -50,7 +52,7 @@ const price = 'pricing: { billing_type: token, input: "1", output: "2" }';
 /** `ports` are those of the providers, by row. */
 function catalog(steadyUrl: string, ports: readonly number[]): string {
   const provider = (name: string, format: Format, url: string, deadline?: Deadline) => `
-  ${name}: { adapter: ${format}, base_url: "${url}${base[format]}", api_key_env: MAIN_KEY, circuit: { failures: 1000 }${
+  ${name}: { adapter: ${adapterOf(format)}, base_url: "${url}${pathOf[format]}", api_key_env: MAIN_KEY, circuit: { failures: 1000 }${
     deadline === undefined ? '' : `, timeouts: { ${shortDeadlines[deadline]} }`
   } }`;
   const model = (name: string, providers: string) =>
@@ -63,8 +65,11 @@ function catalog(steadyUrl: string, ports: readonly number[]): string {
   ]);
   const models = formats.flatMap((format) =>
     played.flatMap(({ id }) => [
-      model(`alone-${id}-${format}`, `${id}-${format}`),
-      model(`pair-${id}-${format}`, `${id}-${format}, ${format}-steady`),
+      model(`alone-${id}-${format}`, routeTo(`${id}-${format}`, format)),
+      model(
+        `pair-${id}-${format}`,
+        `${routeTo(`${id}-${format}`, format)}, ${routeTo(`${format}-steady`, format)}`,
+      ),
     ]),
   );
   return `price_version: "1"\nproviders:${providers.join('')}\nmodels:${models.join('')}\n`;

@@ -113,7 +113,8 @@ describe('ableToServe', () => {
   const order = parseChat(plus({ seed: 1, temperature: 1.5 }));
   const candidate = (adapter: ChatAdapter, lacks: readonly OptionalParameter[] = []) =>
     ({
-      connection: { provider: testProvider({ unsupportedParameters: new Set(lacks) }), chat: adapter },
+      connection: { provider: testProvider({ unsupportedParameters: new Set(lacks) }) },
+      chat: adapter,
     }) as Candidate;
 
   test('keeps those who can honour everything, in their order', () => {
@@ -127,7 +128,8 @@ describe('ableToServe', () => {
   test('leaves out those who cannot honour strict tools, unless no tool asks for it', () => {
     const dialect = { ...defaultDialect, strictTools: 'supported' } as const;
     const strict = {
-      connection: { provider: testProvider({ dialect }), chat: openai },
+      connection: { provider: testProvider({ dialect }) },
+      chat: openai,
     } as unknown as Candidate;
     const lax = candidate(openai);
     const asked = (value: boolean | null) => parseChat(toolFunction({ name: 'look', strict: value }));

@@ -6,6 +6,7 @@ import { type ImageMaker, orderOf } from '../../src/images/order.ts';
 import { parseImages } from '../../src/images/parse.ts';
 import { imageFailure } from '../../src/images/workload.ts';
 import { Calls } from '../../src/providers/call.ts';
+import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { googleImages } from '../../src/providers/google-images.ts';
 import type { ImageAdapter } from '../../src/providers/images.ts';
 import { openaiImages } from '../../src/providers/openai-images.ts';
@@ -130,6 +131,7 @@ function maker(images: ImageAdapter): ImageMaker {
   if (connection === undefined) throw new Error('It needs no key.');
   return {
     connection: { ...connection, images },
+    chat: chatAdapters.openai,
     upstreamModel: 'm',
     weight: null,
     cost: null,

@@ -172,6 +172,32 @@ describe('a fault is named with its line, its place and what was expected', () =
       '8: models.m.providers[1]: the provider openai is listed twice',
     ],
     [
+      'an unknown API',
+      withModel('workload: chat', 'providers: [{ provider: openai, api: chat }]'),
+      '8: models.m.providers[0].api: expected responses, got "chat"',
+    ],
+    [
+      'an API that the provider does not have',
+      withModel(
+        'workload: chat',
+        'providers: [{ provider: openai, api: responses }, { provider: backup, api: responses }]',
+      ).replace('backup: { adapter: openai', 'backup: { adapter: google'),
+      '8: models.m.providers[1].api: only providers with the adapter openai or sandbox have the API responses, and the adapter of backup is google',
+    ],
+    [
+      'an API of a provider that has problems of its own',
+      withModel('workload: chat', 'providers: [{ provider: backup, api: responses }]').replace(
+        'backup: { adapter: openai',
+        'backup: { adapter: gogle',
+      ),
+      '4: providers.backup.adapter: expected one of openai, anthropic, google, sandbox, got "gogle"',
+    ],
+    [
+      'an API of an image model',
+      withModel('workload: image', 'sizes: ["1x1"]', 'providers: [{ provider: openai, api: responses }]'),
+      '9: models.m.providers[0].api: only a chat model has a choice of APIs, and the workload here is image',
+    ],
+    [
       'no provider in the list',
       withModel('workload: chat', 'providers: []'),
       '8: models.m.providers: expected at least one provider, got an empty list',
@@ -651,7 +677,7 @@ describe('a good catalogue', () => {
       ownedBy: 'backup',
       maker: null,
       price: null,
-      routes: [{ providerId: 'backup', upstreamModel: 'plain', weight: null, cost: null }],
+      routes: [{ providerId: 'backup', upstreamModel: 'plain', api: null, weight: null, cost: null }],
       maxImages: 0,
       imageTokens: { low: 16_000, high: 16_000 },
       unsupportedParameters: new Set(),
@@ -692,12 +718,20 @@ models:
       ownedBy: 'one',
       maker: 'Example Labs',
       unsupportedParameters: new Set(['temperature']),
-      routes: [{ providerId: 'one', upstreamModel: 'a@1', weight: 3, cost: null }],
+      routes: [{ providerId: 'one', upstreamModel: 'a@1', api: null, weight: 3, cost: null }],
     });
+    expect(
+      modelOf(
+        good(withModel('workload: chat', 'providers: [backup, { provider: openai, api: responses }]')),
+        'm',
+      ).routes.map(({ api }) => api),
+    ).toEqual([null, 'responses']);
     const image = modelOf(catalog, 'b');
     // The label is not a month, and there is only one provider to choose from.
     expect(image.createdSeconds).toBe(Date.UTC(2026, 0, 1) / 1000);
-    expect(image.routes).toEqual([{ providerId: 'one', upstreamModel: 'b', weight: null, cost: null }]);
+    expect(image.routes).toEqual([
+      { providerId: 'one', upstreamModel: 'b', api: null, weight: null, cost: null },
+    ]);
     expect(image.maxImages).toBe(1);
     expect(image.sizes).toEqual(new Map([['512x512', null]]));
     expect(image.capabilities.textInput).toBe(false);
@@ -773,7 +807,7 @@ models:
     for (const price of prices) {
       expect(good(withModel('workload: chat', ...price.trimEnd().split('\n'))).models.size).toBe(1);
     }
-    expect(prices).toHaveLength(4);
+    expect(prices).toHaveLength(5);
   });
 
   test('names that mean something to JavaScript or YAML are only names', () => {

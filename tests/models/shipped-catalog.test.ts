@@ -171,6 +171,18 @@ test.each([
   ).toContain(printed);
 });
 
+test('models that take tools only through the Responses API are served by it', () => {
+  const served = [...catalog.models.values()].filter(({ routes }) => routes.some(({ api }) => api !== null));
+  expect(served.map(({ id }) => id)).toEqual([
+    'gpt-6-luna',
+    'gpt-6-sol',
+    'gpt-6-astra',
+    'gpt-6.1-terra',
+    'gpt-6.1-sol',
+  ]);
+  for (const { capabilities } of served) expect(capabilities.functionCalling).toBe(true);
+});
+
 /** All sets of rates that a request can be charged by. */
 function chargedRates({ price }: Model): readonly TokenRates[] {
   if (price?.billingType !== 'token') return [];

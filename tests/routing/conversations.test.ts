@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import type { Provider } from '../../src/models/model.ts';
+import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
 import { type Candidate, CandidatesInTurn } from '../../src/routing/candidates.ts';
 import { Conversations } from '../../src/routing/conversations.ts';
@@ -15,6 +16,7 @@ function candidate(id: string, changes: Partial<Provider> = {}): Candidate {
   const connection = { provider } as Candidate['connection'];
   return {
     connection,
+    chat: chatAdapters.openai,
     upstreamModel: 'm',
     weight: null,
     cost: null,

@@ -9,6 +9,7 @@ import { createLog } from '../../src/lib/log.ts';
 import type { Catalog } from '../../src/models/model.ts';
 import { defaultTimings } from '../../src/nodes/heartbeat.ts';
 import { takeLease } from '../../src/nodes/lease.ts';
+import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { ProviderError } from '../../src/providers/upstream.ts';
 import type { ActiveCatalog } from '../../src/routing/active-catalog.ts';
 import type { Candidate } from '../../src/routing/candidates.ts';
@@ -103,6 +104,7 @@ function catalogWith(gate: Gate, problems: readonly string[] | null) {
   const connection = { provider: provider({ id: 'p' }) } as Candidate['connection'];
   const candidate: Candidate = {
     connection,
+    chat: chatAdapters.openai,
     upstreamModel: 'vendor/m',
     weight: null,
     cost: null,

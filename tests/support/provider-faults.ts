@@ -5,8 +5,21 @@
 import type { Fault } from '../../chaos/world/fault.ts';
 import type { ErrorCode } from '../../src/errors.ts';
 
-export const formats = ['openai', 'anthropic', 'google'] as const;
+export const formats = ['openai', 'anthropic', 'google', 'responses'] as const;
 export type Format = (typeof formats)[number];
+
+/** Where the sandbox speaks each of them. */
+export const pathOf = {
+  openai: '/v1',
+  anthropic: '/v1',
+  google: '/v1beta',
+  responses: '/v1',
+} satisfies Record<Format, string>;
+
+/** In the catalogue, one format is an API of another's providers. */
+export const adapterOf = (format: Format) => (format === 'responses' ? 'openai' : format);
+export const routeTo = (provider: string, format: Format) =>
+  format === 'responses' ? `{ provider: ${provider}, api: responses }` : provider;
 
 /** `refused`: an HTTP error, nothing was sent before. `broken`: a stream that ends with this error inside it. */
 export type Outcome =
@@ -88,6 +101,7 @@ const onlyOpenai = (outcome: Outcome): Row['stream'] => ({
   openai: outcome,
   anthropic: completed,
   google: completed,
+  responses: completed,
 });
 
 /** A position inside a stream; whole answers with the same directive break half way through the body. */

@@ -125,7 +125,8 @@ function candidateAt(
   const { timeouts } = provider;
   const link = { calls: new Calls(), watchdog: new ConnectWatchdog(baseUrl, true), timeouts };
   return {
-    connection: { provider, baseUrl, apiKey: 'x', link, chat: adapter, images: null },
+    connection: { provider, baseUrl, apiKey: 'x', link, images: null },
+    chat: adapter,
     upstreamModel: 'upstream-m',
     weight: null,
     cost: null,

@@ -284,6 +284,100 @@ export const google: Speaker = {
   end: null,
 };
 
+export const responses: Speaker = {
+  name: 'responses',
+  key: { authorization: 'Bearer any-key' },
+  path: () => '/v1/responses',
+  write: (talk, stream) => ({
+    model: talk.model ?? 'm',
+    input: [
+      ...(talk.system ?? []).map((content) => ({ role: 'developer', content })),
+      ...talk.turns.flatMap((turn): Json[] => {
+        if ('user' in turn) {
+          const image = { type: 'input_image', image_url: `data:image/png;base64,${png}`, detail: 'auto' };
+          const images = Array.from({ length: turn.images ?? 0 }, () => image);
+          return [{ role: 'user', content: [{ type: 'input_text', text: turn.user }, ...images] }];
+        }
+        if ('results' in turn) {
+          return turn.results.map(({ id, result }) => ({
+            type: 'function_call_output',
+            call_id: id,
+            output: result,
+          }));
+        }
+        const said = turn.said ? [{ role: 'assistant', content: turn.said }] : [];
+        const calls = turn.calls.map(({ id, name, args }) => ({
+          type: 'function_call',
+          call_id: id,
+          name,
+          arguments: JSON.stringify(args),
+        }));
+        return [...said, ...calls];
+      }),
+    ],
+    tools: talk.tools?.map((tool) => ({ type: 'function', strict: false, ...tool })),
+    tool_choice: talk.force && { type: 'function', name: talk.force },
+    max_output_tokens: talk.maxTokens,
+    text: talk.schema && { format: { type: 'json_schema', name: 's', schema: talk.schema } },
+    reasoning: { summary: 'auto' },
+    store: false,
+    ...(stream && { stream }),
+  }),
+  hear: (body) => {
+    const items = list(deep(body, 'output'));
+    const partsOf = (type: string, name: string) =>
+      items.filter((item) => item.type === type).flatMap((item) => list(item[name]));
+    const reason = deep(body, 'incomplete_details', 'reason');
+    return {
+      text: joined(partsOf('message', 'content'), 'text'),
+      thought: joined(partsOf('reasoning', 'summary'), 'text'),
+      calls: items
+        .filter(({ type }) => type === 'function_call')
+        .map(({ name, arguments: written }) => ({
+          name: name as string,
+          args: JSON.parse(written as string),
+        })),
+      finish: `${deep(body, 'status')}${reason ? ` ${reason}` : ''}`,
+      usage: responsesUsage(deep(body, 'usage') as Json),
+    };
+  },
+  hearAll: (chunks) => {
+    const deltas = (type: string) =>
+      joined(
+        (chunks as Json[]).filter((chunk) => chunk.type === type),
+        'delta',
+      );
+    const last = (chunks as Json[]).find(({ type }) => /completed|incomplete/.test(String(type)));
+    const done = (chunks as Json[]).filter(({ type }) => type === 'response.output_item.done');
+    const heard = responses.hear({ ...(last?.response as Json), output: done.map(({ item }) => item) });
+    return {
+      ...heard,
+      finish: last === undefined ? '' : heard.finish,
+      text: deltas('response.output_text.delta'),
+      thought: deltas('response.reasoning_summary_text.delta'),
+    };
+  },
+  finish: {
+    stop: 'completed',
+    length: 'incomplete max_output_tokens',
+    tool_calls: 'completed',
+    content_filter: 'incomplete content_filter',
+  },
+  isContent: (chunk) => chunk.type === 'response.output_text.delta',
+  isError: (body) => body.type === 'error' || typeof deep(body, 'error', 'type') === 'string',
+  end: null,
+};
+
+function responsesUsage(usage: Json | null | undefined): Heard['usage'] {
+  if (!usage) return null;
+  return {
+    input: usage.input_tokens as number,
+    output: usage.output_tokens as number,
+    cached: (deep(usage, 'input_tokens_details', 'cached_tokens') ?? 0) as number,
+    reasoning: (deep(usage, 'output_tokens_details', 'reasoning_tokens') ?? 0) as number,
+  };
+}
+
 export const saying = (user: string): Talk => ({ turns: [{ user }] });
 
 /** Two tools, the arguments that the sandbox makes up for them, and a conversation in which both were called. */

@@ -1,0 +1,146 @@
+/**
+ * Requests and answers between a client and a provider that both speak the Responses format. Whatever the gateway does not
+ * know is passed on as it is; IDs, names of models and what tells who asked are the gateway's own.
+ */
+import type { Echo, JsonObject, Original, PassOn } from './chat.ts';
+import { readAnswer } from './responses-answer.ts';
+import { readReasoningSignature, reasoningSignature } from './responses-reasoning.ts';
+import { cacheKeyOf, responsesRequest } from './responses-request.ts';
+import { openStreamReader } from './responses-stream.ts';
+import type { Upstream, UpstreamRequest } from './upstream.ts';
+import { type Fields, isCount, isObject } from './wire.ts';
+
+export const passOn: PassOn = {
+  request,
+  readAnswer: (body, echo, upstream) => {
+    const answer = readAnswer(body, upstream);
+    const wire = new ResponseRewriter(echo, upstream).response(body as Fields);
+    return { ...answer, wire };
+  },
+  openReader: (echo, upstream) => {
+    const rewriter = new ResponseRewriter(echo, upstream);
+    return openStreamReader(upstream, (event, number) => rewriter.event(event, number));
+  },
+};
+
+/** They tell who asked, which stays here, or what Codex thinks of its own session. */
+const keptHere = ['metadata', 'client_metadata', 'safety_identifier', 'user'] as const;
+
+function request(original: Original, upstream: Upstream, stream: boolean): UpstreamRequest {
+  const { body } = original;
+  const { headers, ...sent } = responsesRequest(upstream, {
+    ...body,
+    ...Object.fromEntries(keptHere.map((name) => [name, undefined])),
+    model: upstream.model,
+    input: passedInput(body.input, original, upstream),
+    // Always sent, because the hold covers no more than this.
+    max_output_tokens: upstream.maxOutputTokens ?? undefined,
+    prompt_cache_key: body.prompt_cache_key ?? cacheKeyOf(upstream),
+    store: false,
+    stream: stream || undefined,
+  });
+  return { ...sent, headers: { ...original.headers, ...headers } };
+}
+
+function passedInput(input: unknown, original: Original, upstream: Upstream): unknown {
+  if (!Array.isArray(input)) return input;
+  return (input as readonly unknown[]).flatMap((item): readonly unknown[] =>
+    isObject(item) && item.type === 'reasoning' ? passedReasoning(item, original, upstream) : [item],
+  );
+}
+
+/** With the ID and content that its maker gave it. What somebody else made is left out. */
+function passedReasoning(item: Fields, original: Original, { maker }: Upstream): readonly Fields[] {
+  const { encrypted_content: sealed } = item;
+  const signature = typeof sealed === 'string' ? original.signatures.get(sealed) : null;
+  if (!signature || signature.madeBy !== maker) return [];
+  const opened = readReasoningSignature(signature);
+  return opened === null ? [] : [{ ...item, ...opened }];
+}
+
+/** The ID of a response, made from that of its request. */
+export function responseIdOf(requestId: string): string {
+  return `resp_${digitsOf(requestId)}`;
+}
+
+const idPrefixes: ReadonlyMap<unknown, string> = new Map([
+  ['message', 'msg'],
+  ['function_call', 'fc'],
+  ['custom_tool_call', 'ctc'],
+  ['reasoning', 'rs'],
+]);
+
+/** The ID of an item, made from its place in the answer. Its vendor looks at the prefix when it comes back. */
+export function itemIdOf(requestId: string, type: unknown, place: number, vendorsOwn = ''): string {
+  const prefix = idPrefixes.get(type) ?? /^[a-z]{1,12}(?=_)/.exec(vendorsOwn)?.[0] ?? 'item';
+  return `${prefix}_${digitsOf(requestId)}_${place}`;
+}
+
+function digitsOf(requestId: string): string {
+  return requestId.slice(requestId.indexOf('_') + 1);
+}
+
+/** What a response says about the operator's own account with the provider. */
+const operatorsOwn = ['organization', 'organization_id', 'project', 'project_id', 'billing', 'request_id'];
+
+/** Rewrites the objects of one answer. The same item has the same ID everywhere. */
+class ResponseRewriter {
+  readonly #echo: Echo;
+  readonly #upstream: Upstream;
+  /** By the places of their items. */
+  readonly #itemIds = new Map<number, string>();
+  /** By the vendor's content: the same seal for the same content. */
+  readonly #seals = new Map<string, string>();
+
+  constructor(echo: Echo, upstream: Upstream) {
+    this.#echo = echo;
+    this.#upstream = upstream;
+  }
+
+  response(response: Fields): JsonObject {
+    const { model } = this.#echo;
+    const own: Record<string, unknown> = { ...response, id: responseIdOf(this.#upstream.requestId), model };
+    for (const name of operatorsOwn) delete own[name];
+    for (const name of keptHere) if (name in response) own[name] = name === 'metadata' ? {} : null;
+    if (Array.isArray(response.output))
+      own.output = response.output.map((item: unknown, place) =>
+        isObject(item) ? this.#item(item, place) : item,
+      );
+    return own;
+  }
+
+  /** An event of the stream as the client gets it. */
+  event(event: Fields, number: number): string {
+    const { type, output_index: place, item, response } = event;
+    const own: Record<string, unknown> = { ...event, sequence_number: number };
+    if (isObject(response)) own.response = this.response(response);
+    if (isCount(place)) {
+      if (isObject(item)) own.item = this.#item(item, place);
+      if (typeof event.item_id === 'string') own.item_id = this.#idAt(place, null, event.item_id);
+    }
+    return `${typeof type === 'string' && /^[\w.]+$/.test(type) ? `event: ${type}\n` : ''}data: ${JSON.stringify(own)}\n\n`;
+  }
+
+  #item(item: Fields, place: number): Fields {
+    const own: Record<string, unknown> = { ...item };
+    if (typeof item.id === 'string') own.id = this.#idAt(place, item.type, item.id);
+    if (item.type === 'reasoning' && 'encrypted_content' in item) own.encrypted_content = this.#sealed(item);
+    return own;
+  }
+
+  #idAt(place: number, type: unknown, vendorsOwn: string): string {
+    const known = this.#itemIds.get(place);
+    if (known !== undefined) return known;
+    const id = itemIdOf(this.#upstream.requestId, type, place, vendorsOwn);
+    this.#itemIds.set(place, id);
+    return id;
+  }
+
+  #sealed(item: Fields): string | null {
+    const signature = reasoningSignature(item, this.#upstream.maker);
+    if (signature === null) return null;
+    const sealed = this.#seals.get(signature.value) ?? this.#echo.seal(signature);
+    this.#seals.set(signature.value, sealed);
+    return sealed;
+  }
+}
