@@ -43,7 +43,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   demo: ['people', 'accounts', 'keys', 'lib'],
   inference: ['routing', 'idempotency', 'models', 'providers', 'pricing', 'ledger', 'keys', 'json', 'http', 'lib', 'errors'],
   telemetry: ['routing', 'ledger', 'http', 'config', 'lib', 'errors'],
-  chat: ['inference', 'routing', 'models', 'providers', 'pricing', 'ledger', 'json', 'http', 'lib', 'errors'],
+  chat: ['inference', 'routing', 'models', 'providers', 'pricing', 'ledger', 'keys', 'json', 'http', 'lib', 'errors'],
   images: ['inference', 'routing', 'models', 'providers', 'pricing', 'json', 'errors'],
   operations: ['demo', 'nodes', 'models', 'providers', 'database', 'http', 'config', 'lib'],
   console: ['images', 'chat', 'inference', 'decisions', 'routing', 'reconciliation', 'people', 'nodes', 'models', 'generations', 'accounts', 'usage', 'ledger', 'keys', 'json', 'http', 'audit', 'lib', 'errors'],

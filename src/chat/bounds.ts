@@ -3,6 +3,7 @@
  * tokenizer can take seconds on a text crafted for that. docs/token-bounds.md has the measurements and sources of all
  * figures here.
  */
+import { ApiError } from '../errors.ts';
 import type { Model } from '../models/model.ts';
 import type {
   AnswerItem,
@@ -14,6 +15,7 @@ import type {
   Tool,
 } from '../providers/chat.ts';
 import { type InputBound, InputTally } from './input-tally.ts';
+import type { FurtherInput } from './request.ts';
 
 /** What providers put before every conversation: start tokens, the date, a system prompt of their own. */
 const requestAllowance = 1_024;
@@ -29,7 +31,7 @@ const toolsAllowance = 1_024;
 /** The instruction to the model to answer in JSON. */
 const formatAllowance = 512;
 
-export function inputBound(call: ChatCall, model: Model): InputBound {
+export function inputBound(call: ChatCall, model: Model, further?: FurtherInput): InputBound {
   const tally = new InputTally(model.contextWindow ?? Number.POSITIVE_INFINITY);
   tally.allow(requestAllowance);
   for (const message of call.messages) addMessage(tally, message, model);
@@ -40,7 +42,17 @@ export function inputBound(call: ChatCall, model: Model): InputBound {
       tally.addQuoted(call.toolChoice.functionName);
   }
   if (call.responseFormat !== null) addFormat(tally, call.responseFormat);
+  if (further !== undefined) addFurther(tally, further, model);
   return tally.bound();
+}
+
+/** Nothing but the context window bounds what a provider makes of a PDF, or finds at an address. */
+function addFurther(tally: InputTally, { values, tokens, unbounded }: FurtherInput, model: Model): void {
+  tally.allow(tokens);
+  for (const value of values) tally.addJson(value);
+  if (unbounded === null) return;
+  if (model.contextWindow === null) throw new ApiError('unsupported_parameter', unbounded);
+  tally.allowAll();
 }
 
 function addMessage(tally: InputTally, message: ChatMessage, model: Model): void {

@@ -11,6 +11,8 @@ import type { ChatRequest } from './request.ts';
 export type ChatDialect<Asked> = Readonly<{
   /** The scope of an idempotency key. */
   route: string;
+  /** The parameters that its address may have, all without effect. Left out: none. */
+  queryParameters?: readonly string[];
   /** Throws a 400 that names the parameter. */
   parse: (body: unknown, incoming: Incoming) => ChatRequest<Asked>;
   /** The body of a non-streamed response. */

@@ -8,9 +8,9 @@ import { formatDollars, type Money } from '../lib/money.ts';
 import type { Model } from '../models/model.ts';
 import { type CacheWrites, costAtRates, highestTokenRates, tokensWithin } from '../pricing/cost.ts';
 import type { TokenPrice, TokenRates } from '../pricing/price.ts';
-import type { ChatCall } from '../providers/chat.ts';
 import { inputBound } from './bounds.ts';
 import type { InputBound } from './input-tally.ts';
+import type { ChatRequest } from './request.ts';
 
 /** The shortest output limit worth starting with; a request is denied when even that costs too much. */
 const minOutputTokens = 1_024;
@@ -28,12 +28,12 @@ export type ChatTerms = Readonly<{
 }>;
 
 export function chatTerms(
-  { call, outputLimit }: Readonly<{ call: ChatCall; outputLimit: number | null }>,
+  { call, outputLimit, furtherInput }: Pick<ChatRequest<unknown>, 'call' | 'outputLimit' | 'furtherInput'>,
   model: Model,
   price: TokenPrice,
   writes: CacheWrites,
 ): ChatTerms {
-  const input = inputBound(call, model);
+  const input = inputBound(call, model, furtherInput);
   const rates = highestTokenRates(price, input.tokens, writes);
   if (call.maxTokens !== null)
     return { input, writes, rates, minOutputTokens: call.maxTokens, maxOutputTokens: call.maxTokens };

@@ -56,6 +56,11 @@ export class InputTally {
     this.#allowed += tokens;
   }
 
+  /** For input of any size. It says nothing about how much there likely is. */
+  allowAll(): void {
+    this.#tokens = Math.max(this.#tokens, this.#limit);
+  }
+
   /** Text that goes into the prompt as it is. No ASCII character has a longer form. */
   addText(text: string): void {
     const bytes = this.#measure(text);

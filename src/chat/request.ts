@@ -1,5 +1,6 @@
 /** A chat request in our own terms, whichever dialect it came in. */
 import type { ChatCall, Original } from '../providers/chat.ts';
+import type { Unsupported } from '../providers/upstream.ts';
 
 /** `Asked` is what nobody but the dialect itself needs: how to present the answer. It stays in memory while that streams. */
 export type ChatRequest<Asked> = Readonly<{
@@ -13,5 +14,17 @@ export type ChatRequest<Asked> = Readonly<{
   outputLimit: number | null;
   /** For providers that speak the dialect's own format; null for a dialect whose requests are always translated. */
   original: Original | null;
+  /** What the original adds to the input of the call, where there is anything. */
+  furtherInput?: FurtherInput;
   asked: Asked;
+}>;
+
+/** Input that only a provider of the original's format gets, and that counts towards what is held. */
+export type FurtherInput = Readonly<{
+  /** JSON that goes into the prompt as it is. */
+  values: readonly unknown[];
+  /** What a provider itself adds to the prompt. */
+  tokens: number;
+  /** The first thing that can have more tokens than bytes, such as a PDF or an address; null when there is none. */
+  unbounded: Unsupported | null;
 }>;

@@ -74,7 +74,7 @@ const chatInstead = 'use POST /v1/chat/completions.';
 const otherApis: readonly (readonly [start: string, text: string])[] = [
   ['responses', `the Responses API is not supported: ${chatInstead} Most clients have a setting for it.`],
   ['completions', `the Completions API is not supported: ${chatInstead}`],
-  ['messages', `Anthropic's Messages API is not supported: ${chatInstead}`],
+  ['messages/batches', 'batches of messages are not supported: use POST /v1/messages for each.'],
   ['embeddings', 'embeddings are not supported.'],
   ['audio', 'audio is not supported.'],
   ['realtime', 'the Realtime API is not supported.'],

@@ -11,6 +11,7 @@ const sections = [
     names: [
       'clients',
       'chat',
+      'messages',
       'images',
       'generations',
       'usage',

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { chatRequestSchema } from '../chat/completions/schema.ts';
+import { countRequestSchema, messagesRequestSchema } from '../chat/messages/schema.ts';
 import { imageRequestSchema } from '../images/schema.ts';
 import { componentsOf, type JsonSchema, nameSchema } from './json-schema.ts';
 import { requestNotes } from './request-notes.ts';
@@ -30,14 +31,19 @@ const named: readonly (readonly [string, z.core.$ZodType])[] = [
   ['TextFormat', textFormat],
   ['JsonFormat', jsonFormat],
   ['JsonSchemaFormat', jsonSchemaFormat],
+  ['MessagesRequest', messagesRequestSchema],
+  ['CountTokensRequest', countRequestSchema],
   ['ImageRequest', imageRequestSchema],
 ];
 for (const [id, schema] of named) nameSchema(schema, id);
 
-export { chatRequestSchema, imageRequestSchema };
+export { chatRequestSchema, countRequestSchema, imageRequestSchema, messagesRequestSchema };
 
 export function requestComponents(): Record<string, JsonSchema> {
-  const components = componentsOf([chatRequestSchema, imageRequestSchema], 'input');
+  const components = componentsOf(
+    [chatRequestSchema, messagesRequestSchema, countRequestSchema, imageRequestSchema],
+    'input',
+  );
   return Object.fromEntries(
     Object.entries(components).map(([id, schema]) => [id, withNotes(schema, requestNotes[id])]),
   );

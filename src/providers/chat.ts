@@ -145,6 +145,8 @@ export type Original = Readonly<{
   signatures: ReadonlyMap<string, Signature | null>;
   /** The sealed form of a signature in the answer. */
   seal: (signature: Signature) => string;
+  /** For how long it asks the provider to keep its input in a cache. Left out: it does not. */
+  cacheMarks?: 'short' | 'long' | null;
 }>;
 
 /** How requests and answers are passed on between a client and a provider that speak the same format. */
@@ -153,6 +155,10 @@ export type PassOn = Readonly<{
   /** Also has the body for the client, in `wire`. */
   readAnswer: (body: unknown, original: Original, upstream: Upstream) => ChatAnswer;
   openReader: (original: Original, upstream: Upstream) => (data: string) => readonly ChatEvent[];
+  /** Reads the common events at the start of a text without parsing them, as an EventReader does. Left out: none. */
+  readCommon?: (text: string, events: ChatEvent[]) => number;
+  /** Asks how many tokens a request has. Left out: such providers do not say. */
+  countRequest?: (original: Original, upstream: Upstream) => UpstreamRequest;
 }>;
 
 /** A wire format, both ways. */

@@ -259,7 +259,6 @@ describe('404', () => {
   test.each([
     ['POST', '/v1/responses', 'Responses API is not supported: use POST /v1/chat/completions.'],
     ['POST', '/v1/embeddings', 'embeddings are not supported.'],
-    ['POST', '/v1/messages', 'Messages API is not supported'],
     ['POST', '/chat/completions', 'use /v1/chat/completions.'],
     ['POST', '/v1/v1/chat/completions', 'leave it out of the base URL.'],
     ['GET', '/v1/chat/completions', 'use POST.'],

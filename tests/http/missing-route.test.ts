@@ -55,7 +55,7 @@ describe('the likely fix', () => {
     ['/v1/responses/resp_1', 'Responses API'],
     ['/responses', 'Responses API'],
     ['/v1/embeddings', 'embeddings'],
-    ['/v1/messages', 'Anthropic'],
+    ['/v1/messages/batches', 'batches of messages'],
     ['/v1/completions', 'Completions'],
     ['/v1/audio/speech', 'audio'],
     ['/v1beta/models/x:generateContent', 'Google'],

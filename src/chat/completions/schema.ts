@@ -54,7 +54,7 @@ const imageUrl = `an https:// URL of up to ${maxUrl} characters without credenti
 const dataUrlHead = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
 
 /** Only the head of a data URL is looked at: the rest can be megabytes, and only the provider decodes it. */
-function isImageUrl(url: string): boolean {
+export function isImageUrl(url: string): boolean {
   const head = dataUrlHead.exec(url.slice(0, 100));
   if (head !== null) return url.length > head[0].length;
   // The URL parser would drop spaces and line breaks, and so check a different text than the one that is passed on.

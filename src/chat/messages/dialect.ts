@@ -1,0 +1,19 @@
+/** Anthropic's Messages API. */
+import type { ChatDialect } from '../dialect.ts';
+import type { Signatures } from '../signatures.ts';
+import { type AskedOfMessages, parseMessages } from './parse.ts';
+import { PassedOnWriter } from './passed-on-writer.ts';
+import { presentMessage } from './present.ts';
+import { TranslatedWriter } from './translated-writer.ts';
+
+export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
+  return {
+    route: 'messages',
+    // Some clients add `?beta=true` to the address.
+    queryParameters: ['beta'],
+    parse: (body, incoming) => parseMessages(body, incoming, signatures),
+    present: presentMessage,
+    openWriter: (facts, isPassedOn) => (isPassedOn ? new PassedOnWriter(facts) : new TranslatedWriter(facts)),
+    showsReasoning: true,
+  };
+}
