@@ -196,6 +196,7 @@ test('JSON from outside is parsed within bounds: elsewhere only what this projec
   expect(parsers.toSorted()).toEqual([
     // What the gateway stored itself.
     'src/audit/archive-file.ts',
+    'src/chat/signatures.ts',
     // The operator's own files.
     'src/database/restore.ts',
     'src/demo.ts',

@@ -2,7 +2,7 @@
  * Requests of a client that speaks Anthropic's Messages format, passed on to a provider that does too, and its answers
  * passed back. Changed are the model, the limit on output, who it is for, and whatever must not leave the gateway.
  */
-import type { ChatAdapter, ChatEvent, JsonObject, Original, PassOn } from './chat.ts';
+import type { ChatAdapter, ChatEvent, Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { type Fields, isObject, objectAt, parseObject } from './wire.ts';
 
@@ -12,11 +12,11 @@ type Reading = Pick<ChatAdapter, 'readAnswer' | 'openReader'>;
 export function passOnMessages({ readAnswer, openReader }: Reading): PassOn {
   return {
     request: passedRequest,
-    readAnswer: (body, original, upstream) => ({
+    readAnswer: (body, echo, upstream) => ({
       ...readAnswer(body, upstream),
-      wire: passedAnswer(body as Fields, original, upstream),
+      wire: passedAnswer(body as Fields, echo, upstream),
     }),
-    openReader: (original, upstream) => passedReader(openReader(upstream), original, upstream),
+    openReader: (echo, upstream) => passedReader(openReader(upstream), echo, upstream),
     readCommon: readDeltas,
     countRequest,
   };
@@ -135,16 +135,16 @@ function publicFields(fields: Fields): Fields {
 }
 
 /** A message with our own ID and name of the model. */
-function passedMessage(message: Fields, { model }: Original, { requestId }: Upstream): JsonObject {
+function passedMessage(message: Fields, { model }: Echo, { requestId }: Upstream): JsonObject {
   return { ...publicFields(message), id: requestId, model };
 }
 
-function passedAnswer(body: Fields, original: Original, upstream: Upstream): JsonObject {
-  const content = (body.content as readonly Fields[]).map((block) => sealBlock(block, original, upstream));
-  return { ...passedMessage(body, original, upstream), content };
+function passedAnswer(body: Fields, echo: Echo, upstream: Upstream): JsonObject {
+  const content = (body.content as readonly Fields[]).map((block) => sealBlock(block, echo, upstream));
+  return { ...passedMessage(body, echo, upstream), content };
 }
 
-function sealBlock(block: Fields, { seal }: Original, { maker = '' }: Upstream): Fields {
+function sealBlock(block: Fields, { seal }: Echo, { maker = '' }: Upstream): Fields {
   const field = sealedField(block);
   const value = field === null ? null : block[field];
   if (field === null || typeof value !== 'string' || value === '') return block;
@@ -154,12 +154,12 @@ function sealBlock(block: Fields, { seal }: Original, { maker = '' }: Upstream):
 /** Adds to each event of the adapter what the client gets of it. */
 function passedReader(
   read: (data: string) => readonly ChatEvent[],
-  original: Original,
+  echo: Echo,
   upstream: Upstream,
 ): (data: string) => readonly ChatEvent[] {
   return (data) => {
     const events = read(data);
-    const wire = passedEvent(data, original, upstream);
+    const wire = passedEvent(data, echo, upstream);
     if (wire === null) return events;
     const [first, ...others] = events;
     if (first === undefined)
@@ -180,7 +180,7 @@ const plainEvents: ReadonlySet<string> = new Set([
 ]);
 
 /** The event as the client gets it; null for one that it does not get. */
-function passedEvent(data: string, original: Original, upstream: Upstream): string | null {
+function passedEvent(data: string, echo: Echo, upstream: Upstream): string | null {
   const [, known = ''] = /^\{"type": ?"(\w{1,40})"/.exec(data) ?? [];
   if (plainEvents.has(known) && !mayHoldSignature.test(data) && !data.includes('\n'))
     return `event: ${known}\ndata: ${data}\n\n`;
@@ -188,19 +188,19 @@ function passedEvent(data: string, original: Original, upstream: Upstream): stri
   const type = event?.type;
   if (event === null || typeof type !== 'string' || !/^\w{1,40}$/.test(type)) return null;
   if (type === 'error' || type === 'message_stop') return null;
-  return `event: ${type}\ndata: ${JSON.stringify(rewritten(event, original, upstream))}\n\n`;
+  return `event: ${type}\ndata: ${JSON.stringify(rewritten(event, echo, upstream))}\n\n`;
 }
 
 const mayHoldSignature = /"(?:signature|data)"/;
 
-function rewritten(event: Fields, original: Original, upstream: Upstream): Fields {
+function rewritten(event: Fields, echo: Echo, upstream: Upstream): Fields {
   const { type, message, content_block: block, delta } = event;
   if (type === 'message_start' && isObject(message))
-    return { ...publicFields(event), message: passedMessage(message, original, upstream) };
+    return { ...publicFields(event), message: passedMessage(message, echo, upstream) };
   if (type === 'content_block_start' && isObject(block))
-    return { ...event, content_block: sealBlock(block, original, upstream) };
+    return { ...event, content_block: sealBlock(block, echo, upstream) };
   if (type === 'content_block_delta' && isObject(delta) && delta.type === 'signature_delta') {
-    const sealed = sealBlock({ type: 'thinking', signature: delta.signature }, original, upstream);
+    const sealed = sealBlock({ type: 'thinking', signature: delta.signature }, echo, upstream);
     return { ...event, delta: { ...delta, signature: sealed.signature } };
   }
   if (type === 'message_delta' && isObject(delta))
