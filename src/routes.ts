@@ -1,17 +1,19 @@
 /** Every route on one screen, and the one place where errors become responses. */
 import { completions } from './chat/completions/dialect.ts';
 import { CountingRates, countTokens } from './chat/count-tokens.ts';
-import { presentInputTokens, responses } from './chat/responses/dialect.ts';
+import { countedMessages, messages } from './chat/messages/dialect.ts';
+import { countedResponses, responses } from './chat/responses/dialect.ts';
 import { Signatures } from './chat/signatures.ts';
 import { chatWorkload } from './chat/workload.ts';
 import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
 import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
-import { ApiError, type ErrorCode, errorTable } from './errors.ts';
+import { ApiError, type ErrorCode, errorTable, presentError } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
 import { streamOf } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
+import { isForMessagesClient, presentMessagesError } from './http/messages-error.ts';
 import { knownRoutes, missingRoute } from './http/missing-route.ts';
 import { pathOf } from './http/path.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
@@ -68,9 +70,11 @@ export function createRoutes(services: Services, origin: () => string): { routes
   const counting = new CountingRates();
   const handlers: Record<string, Record<string, Handler>> = {
     '/v1/chat/completions': { POST: new Inference(chatWorkload(completions), services).handle },
+    '/v1/messages': { POST: new Inference(chatWorkload(messages(signatures)), services).handle },
+    '/v1/messages/count_tokens': { POST: countTokens(countedMessages(signatures), services, counting) },
     '/v1/responses': { POST: new Inference(chatWorkload(responses(signatures)), services).handle },
     '/v1/responses/input_tokens': {
-      POST: countTokens(responses(signatures), presentInputTokens, services, counting),
+      POST: countTokens(countedResponses(signatures), services, counting),
     },
     '/v1/images/generations': { POST: new Inference(imageWorkload, services).handle },
     '/v1/generations': { GET: listGenerations(services) },
@@ -91,6 +95,8 @@ export function createRoutes(services: Services, origin: () => string): { routes
     },
     '/docs.css': { GET: reference.showStyle },
     ...Object.fromEntries(appPaths.map((path) => [path, { GET: dashboard.showApp }])),
+    // Some clients look whether there is anything at their base URL.
+    '/': { GET: dashboard.showApp, HEAD: () => new Response(null) },
     '/assets/:name': { GET: dashboard.showAsset },
     '/healthz': { GET: reportHealth },
     '/readyz': { GET: reportReadiness(services) },
@@ -129,7 +135,7 @@ async function serve(
     rejectTwoHosts(request);
     response = await handler(request, context);
   } catch (thrown) {
-    response = errorResponseTo(thrown, context, route, services);
+    response = errorResponseTo(thrown, request, context, route, services);
   }
   const { headers, status } = response;
   const { ended, opening } = streamOf(response) ?? noStream;
@@ -153,6 +159,9 @@ async function serve(
     headers.set('x-service-request-id', requestId);
     headers.set('x-request-id', requestId);
   }
+  // The name that Anthropic's SDKs read.
+  if (isForMessagesClient(request))
+    headers.set('request-id', headers.get('x-service-request-id') ?? requestId);
   const { method } = request;
   const { recorder } = services;
   if (ended === null) recorder.end(route, method, status, startedAt, false, context);
@@ -184,6 +193,7 @@ function hasEndlessBody({ headers }: Request): boolean {
 
 function errorResponseTo(
   thrown: unknown,
+  request: Request,
   context: RequestContext,
   route: string,
   services: Services,
@@ -200,7 +210,11 @@ function errorResponseTo(
       ...(error.cause === undefined ? {} : { error: error.cause }),
     });
   const retryAfterSeconds = isDatabaseUnavailable(error.cause) ? databaseRetrySeconds : undefined;
-  return errorResponse(error, services.publicUrl ?? '', retryAfterSeconds);
+  const origin = services.publicUrl ?? '';
+  const body = isForMessagesClient(request)
+    ? presentMessagesError(error, context.requestId, origin)
+    : presentError(error, origin);
+  return errorResponse(error, origin, retryAfterSeconds, body);
 }
 
 /**

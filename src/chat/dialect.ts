@@ -14,6 +14,8 @@ export type ChatDialect<Asked> = Readonly<{
   route: string;
   /** What it calls the parameters of the chat format, where that differs. Left out: all are the same. */
   names?: OwnNames;
+  /** The parameters that its address may have, all without effect. Left out: none. */
+  queryParameters?: readonly string[];
   /** Throws a 400 that names the parameter. */
   parse: (body: unknown, incoming: Incoming) => ChatRequest<Asked>;
   /** The body of a non-streamed response. */

@@ -28,6 +28,7 @@ export function chatWorkload<Asked>(
   return {
     name: 'chat',
     route: dialect.route,
+    queryParameters: dialect.queryParameters ?? [],
     parse: dialect.parse,
     isStreamed: ({ stream }) => stream,
     plan: (chat, active, allowedModels) => withOwnNames(names, () => planChat(chat, active, allowedModels)),
@@ -79,7 +80,7 @@ function planChat<Asked>(
   if (price.billingType !== 'token') throw new ApiError('model_pricing_not_configured', { param: 'model' });
   const candidates = ableToServe(active.candidates.get(model.id) ?? [], chat);
   checkDirectives(candidates, () => lastUserText(call), 'messages', expectsTools(call));
-  const terms = chatTerms(chat, model, price, cacheWrites(call, candidates));
+  const terms = chatTerms(chat, model, price, cacheWrites(call, candidates, chat.original));
   const conversation = wantsCache(call) ? () => beginningOf(call) : null;
   return { model: model.id, candidates, hold: holdRange(terms), conversation, chat, price, terms };
 }

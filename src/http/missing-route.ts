@@ -78,7 +78,7 @@ const otherApis: readonly (readonly [start: string, text: string])[] = [
       'POST /v1/responses.',
   ],
   ['completions', `the Completions API is not supported: ${chatInstead}`],
-  ['messages', `Anthropic's Messages API is not supported: ${chatInstead}`],
+  ['messages/batches', 'batches of messages are not supported: use POST /v1/messages for each.'],
   ['embeddings', 'embeddings are not supported.'],
   ['audio', 'audio is not supported.'],
   ['realtime', 'the Realtime API is not supported.'],

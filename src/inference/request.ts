@@ -49,7 +49,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
     const { authenticate, bodies } = this.#services;
     const found = authenticated(authenticate, request, context);
     const key = found instanceof Promise ? await found : found;
-    readQuery(request.url, []);
+    readQuery(request.url, this.#workload.queryParameters ?? []);
     const body = await readInferenceBody(request, bodies, key.accountId, (sizeBytes) => {
       context.bodyBytes = sizeBytes;
     });

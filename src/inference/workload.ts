@@ -48,6 +48,8 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   name: WorkloadName;
   /** The scope of an idempotency key: the same key on another route is another request. */
   route: string;
+  /** The parameters that its address may have, all without effect. Left out: none. */
+  queryParameters?: readonly string[];
   /** Throws a 400 that names the parameter. */
   parse: (body: unknown, incoming: Incoming) => Wanted;
   isStreamed: (wanted: Wanted) => boolean;

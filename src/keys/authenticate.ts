@@ -21,9 +21,10 @@ export type Authenticate = (
 export function authenticateWith(cache: KeyCache, refusals = new Refusals()): Authenticate {
   return (request, context, failure) => {
     const authorization = request.headers.get('authorization');
-    const token = bearerToken(authorization);
-    if (token === null || !isWellFormedKey(token))
-      throw refusals.ofNetwork(context.clientAddress(), malformed(authorization, token));
+    const apiKey = request.headers.get('x-api-key');
+    const token = authorization === null ? apiKey : bearerToken(authorization);
+    if (token === null || !isWellFormedKey(token) || (apiKey !== null && apiKey !== token))
+      throw refusals.ofNetwork(context.clientAddress(), malformed(authorization, apiKey, token));
     const hash = hashKey(token);
     const known = cache.known(hash);
     if (known !== null) return accept(known, context);
@@ -55,17 +56,19 @@ function bearerToken(authorization: string | null): string | null {
 }
 
 /** What was sent cannot be a key, whichever keys exist: saying why gives nothing away. */
-function malformed(authorization: string | null, token: string | null): ApiError {
-  return new ApiError('invalid_api_key', { message: `${flawOf(authorization, token)} ${howToSend}` });
+function malformed(authorization: string | null, apiKey: string | null, token: string | null): ApiError {
+  const flaw = flawOf(authorization ?? apiKey, token) ?? 'Authorization and x-api-key have different keys.';
+  return new ApiError('invalid_api_key', { message: `${flaw} ${howToSend}` });
 }
 
 const howToSend = 'Send your API key as: Authorization: Bearer svc_sk_…';
 
-function flawOf(authorization: string | null, token: string | null): string {
-  if (authorization === null) return 'There is no Authorization header.';
+/** Null for a key that could be right. */
+function flawOf(sent: string | null, token: string | null): string | null {
+  if (sent === null) return 'There is no Authorization header.';
   if (token === null) return 'The Authorization header does not consist of Bearer and an API key.';
   if (!isForThisGateway(token)) return 'This is not a key of this gateway: its keys begin with svc_sk_.';
-  return 'This API key is incomplete or mistyped.';
+  return isWellFormedKey(token) ? null : 'This API key is incomplete or mistyped.';
 }
 
 /**

@@ -1,11 +1,13 @@
 /** GET /v1/models and GET /v1/models/{model} */
 import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
+import { isForMessagesClient } from '../http/messages-error.ts';
 import { pathOf } from '../http/path.ts';
 import { readQuery } from '../http/query.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import { callableModel, callableModels, type ModelAccess, modelNotFound } from './access.ts';
+import { pageParameters, presentMessagesModel, presentMessagesModels } from './messages-models.ts';
 import type { Catalog } from './model.ts';
 import { presentModel } from './present.ts';
 
@@ -17,9 +19,11 @@ const failure = 'model_list_failed';
 export function listModels({ authenticate, catalog: active }: ModelServices): Handler {
   return async (request, context) => {
     const key = await authenticate(request, context, failure);
-    readQuery(request.url, []);
+    const isForMessages = isForMessagesClient(request);
+    const query = readQuery(request.url, isForMessages ? pageParameters : []);
     const { catalog, connections } = active();
     const models = callableModels(catalog, accessOf(key, connections));
+    if (isForMessages) return Response.json(presentMessagesModels(models, query));
     return Response.json({
       object: 'list',
       data: models.map((model) => presentModel(model, catalog.priceVersion)),
@@ -41,6 +45,7 @@ export function getModel({ authenticate, catalog: active }: ModelServices): Hand
     const access = accessOf(key, connections);
     const model = id === null ? null : callableModel(catalog, id, access);
     if (model === null) throw modelNotFound(catalog, id ?? '', access);
+    if (isForMessagesClient(request)) return Response.json(presentMessagesModel(model));
     return Response.json(presentModel(model, catalog.priceVersion));
   };
 }

@@ -8,6 +8,7 @@ import type { Endpoint } from './endpoints/endpoint.ts';
 import { getGeneration, listGenerations } from './endpoints/generations.ts';
 import { createImages } from './endpoints/images.ts';
 import { getKey } from './endpoints/key.ts';
+import { countMessageTokens, createMessage } from './endpoints/messages.ts';
 import { getModel, listModels } from './endpoints/models.ts';
 import { countInputTokens, createResponse } from './endpoints/responses.ts';
 import { listUsage } from './endpoints/usage.ts';
@@ -16,6 +17,7 @@ import { componentsOf, referenceTo } from './json-schema.ts';
 import { requestComponents } from './requests.ts';
 import { headerComponents, presentRow, responsesOf } from './responses.ts';
 import { errorEventSchema, errorSchema } from './schemas/errors.ts';
+import { anyMessagesErrorSchema } from './schemas/messages.ts';
 
 const packageFile = join(rootFolder, 'package.json');
 const { version, license } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
@@ -26,6 +28,7 @@ const { version, license } = JSON.parse(readFileSync(packageFile, 'utf8')) as {
 const tags = [
   { name: 'Models', description: 'What can be called, and what it costs.' },
   { name: 'Chat', description: 'Conversations with tools, images and streams.' },
+  { name: 'Messages', description: 'The same conversations, for clients of Anthropic’s API.' },
   { name: 'Images', description: 'Images from a prompt.' },
   { name: 'Generations', description: 'What became of each request, without its content.' },
   { name: 'Usage', description: 'What was billed to the account.' },
@@ -69,7 +72,7 @@ function responseComponents() {
     response.schema,
     ...(events === null ? [] : [events.schema]),
   ]);
-  return componentsOf([...schemas, errorSchema, errorEventSchema], 'output');
+  return componentsOf([...schemas, errorSchema, errorEventSchema, anyMessagesErrorSchema], 'output');
 }
 
 function pathsOf(all: readonly Endpoint[]) {
@@ -108,6 +111,8 @@ export const endpoints: readonly Endpoint[] = [
   createChatCompletion,
   createResponse,
   countInputTokens,
+  createMessage,
+  countMessageTokens,
   createImages,
   listGenerations,
   getGeneration,

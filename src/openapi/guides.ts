@@ -12,6 +12,7 @@ const sections = [
       'clients',
       'chat',
       'responses',
+      'messages',
       'images',
       'generations',
       'usage',

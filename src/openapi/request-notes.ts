@@ -14,6 +14,18 @@ const sdkNotes = {
   parsed: nullNote,
 };
 
+/** What both endpoints for messages read. */
+const messagesNotes = {
+  model: 'The ID of a callable chat model, as `GET /v1/models` lists it.',
+  messages: 'The conversation so far, oldest first. Each call of a tool is answered in the next message.',
+  system: 'Instructions to the model.',
+  tools: 'Tools that the model may ask the client to run. Those that run at a provider are refused.',
+  tool_choice: 'Whether the model may, must or must not call tools, or which one.',
+  thinking: 'Whether the model thinks before it answers, and how much of that is shown.',
+  output_config: 'How much effort to make, and the JSON Schema of the answer.',
+  cache_control: 'Up to where a provider should write the conversation to its cache.',
+};
+
 /** For each named part of a body: the sentence about it, and one for each of its fields. */
 export const requestNotes: Readonly<
   Record<string, Readonly<{ about: string; fields: Readonly<Record<string, string>> }>>
@@ -146,6 +158,24 @@ export const requestNotes: Readonly<
       background: 'Only `false`.',
       client_metadata: 'Without effect.',
     },
+  },
+  MessagesRequest: {
+    about: 'A conversation to continue. Other fields are for providers that speak the same format.',
+    fields: {
+      ...messagesNotes,
+      max_tokens:
+        'The most the model may write, thinking included. It is lowered where the balance demands it.',
+      stream: 'Respond with Server-Sent Events.',
+      stop_sequences: 'Strings, any of which ends the answer.',
+      temperature: 'Higher is more varied. Not in the version 2026-10-21.',
+      top_p: 'The share of the likeliest tokens to choose from. Not in the version 2026-10-21.',
+      top_k: 'How many of the likeliest tokens to choose from. Not in the version 2026-10-21.',
+      metadata: 'Who the request is for. It does not leave the gateway.',
+    },
+  },
+  CountTokensRequest: {
+    about: 'A conversation whose tokens are counted.',
+    fields: messagesNotes,
   },
   ImageRequest: {
     about: 'Images to make. Any other field is rejected with `unsupported_parameter`.',

@@ -4,6 +4,7 @@
  */
 import type { z } from 'zod';
 import { chatRequestSchema } from '../chat/completions/schema.ts';
+import { countRequestSchema, messagesRequestSchema } from '../chat/messages/schema.ts';
 import { responsesRequestSchema } from '../chat/responses/schema.ts';
 import { imageRequestSchema } from '../images/schema.ts';
 import { componentsOf, type JsonSchema, nameSchema } from './json-schema.ts';
@@ -32,14 +33,31 @@ const named: readonly (readonly [string, z.core.$ZodType])[] = [
   ['JsonFormat', jsonFormat],
   ['JsonSchemaFormat', jsonSchemaFormat],
   ['ResponsesRequest', responsesRequestSchema],
+  ['MessagesRequest', messagesRequestSchema],
+  ['CountTokensRequest', countRequestSchema],
   ['ImageRequest', imageRequestSchema],
 ];
 for (const [id, schema] of named) nameSchema(schema, id);
 
-export { chatRequestSchema, imageRequestSchema, responsesRequestSchema };
+export {
+  chatRequestSchema,
+  countRequestSchema,
+  imageRequestSchema,
+  messagesRequestSchema,
+  responsesRequestSchema,
+};
 
 export function requestComponents(): Record<string, JsonSchema> {
-  const components = componentsOf([chatRequestSchema, responsesRequestSchema, imageRequestSchema], 'input');
+  const components = componentsOf(
+    [
+      chatRequestSchema,
+      responsesRequestSchema,
+      messagesRequestSchema,
+      countRequestSchema,
+      imageRequestSchema,
+    ],
+    'input',
+  );
   return Object.fromEntries(
     Object.entries(components).map(([id, schema]) => [id, withNotes(schema, requestNotes[id])]),
   );

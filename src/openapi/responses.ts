@@ -1,9 +1,11 @@
 /** Success and error responses of an endpoint, with their headers. */
-import { apiErrorCodes, type ErrorCode, errorTable } from '../errors.ts';
+import { ApiError, apiErrorCodes, type ErrorCode, errorTable } from '../errors.ts';
+import { presentMessagesError } from '../http/messages-error.ts';
 import type { Endpoint, Examples } from './endpoints/endpoint.ts';
 import { type JsonSchema, referenceTo, schemaOf } from './json-schema.ts';
 import { errorSchema } from './schemas/errors.ts';
 import { requestId } from './schemas/fields.ts';
+import { anyMessagesErrorSchema } from './schemas/messages.ts';
 
 export type MediaType = Readonly<{ schema: JsonSchema; examples: Examples }>;
 export type OpenApiResponse = Readonly<{
@@ -128,8 +130,21 @@ function failure(endpoint: Endpoint, status: number, codes: [ErrorCode, ...Error
   return {
     description: codes.map((code) => `\`${code}\``).join(', '),
     headers: headersOf(endpoint, status),
-    content: { 'application/json': { schema: narrowed(codes), examples: examplesOf(codes) } },
+    content: { 'application/json': bodyOf(endpoint, codes) },
     'x-errors': codes.map(presentRow),
+  };
+}
+
+function bodyOf({ errorForm }: Endpoint, codes: [ErrorCode, ...ErrorCode[]]): MediaType {
+  if (errorForm === undefined) return { schema: narrowed(codes), examples: examplesOf(codes) };
+  const error = { properties: { code: { enum: codes } } };
+  const examples = codes.map((code) => {
+    const value = presentMessagesError(new ApiError(code), exampleId);
+    return [code, { summary: errorTable[code].message, value }];
+  });
+  return {
+    schema: { allOf: [referenceTo(anyMessagesErrorSchema), { properties: { error } }] },
+    examples: Object.fromEntries(examples) as Examples,
   };
 }
 

@@ -3,6 +3,7 @@
  * streams at platform.claude.com/docs/en/build-with-claude/streaming.
  */
 
+import { passOnMessages } from './anthropic-pass-on.ts';
 import { chatRequest } from './anthropic-request.ts';
 import { unsupported } from './anthropic-unsupported.ts';
 import { type AnthropicInput, noInput, noteInput, readAnthropicUsage } from './anthropic-usage.ts';
@@ -22,7 +23,7 @@ import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts
 
 export const anthropic: ChatAdapter = {
   format: 'messages',
-  passOn: null,
+  passOn: passOnMessages({ readAnswer, openReader }),
   unsupported,
   chatRequest,
   readAnswer,

@@ -19,8 +19,9 @@ import { google } from './google.ts';
 import { openai } from './openai.ts';
 import { responses } from './responses.ts';
 import { LearnedTemplate } from './text-template.ts';
-import { postForAnswer, postForStream } from './transport.ts';
+import { postForAnswer, postForJson, postForStream } from './transport.ts';
 import { beyondLimit, type ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
+import { isCount, isObject } from './wire.ts';
 
 /** One entry per wire format, by its name in the catalogue: that of an adapter, or of an API of a model's provider. */
 export const chatAdapters = { openai, anthropic, google, sandbox: openai, responses } satisfies Record<
@@ -98,6 +99,24 @@ export function completeChat(
       throw error;
     }
   });
+}
+
+/** Someone waits for a count, and an estimate would do. */
+const maxCountMs = 4_000;
+
+/** How many tokens a provider of the same format says that a request has; null when it does not say. */
+export async function countTokensAt(
+  { chat: { passOn }, link }: ChatProvider,
+  original: Original,
+  upstream: Upstream,
+): Promise<number | null> {
+  if (passOn?.countRequest === undefined) return null;
+  const { timeouts } = link;
+  const totalMs = Math.min(timeouts.totalMs, maxCountMs);
+  const quick = { ...link, timeouts: { ...timeouts, totalMs } };
+  const { body } = await postForJson(passOn.countRequest(original, upstream), quick);
+  const tokens = isObject(body) ? body.input_tokens : null;
+  return isCount(tokens) ? tokens : null;
 }
 
 export type ChatEventStream = EventStream<ChatEvent>;

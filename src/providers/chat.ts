@@ -156,6 +156,8 @@ export type Original = Readonly<{
   signatures: ReadonlyMap<string, Signature | null>;
   /** The sealed form of a signature in the answer. */
   seal: (signature: Signature) => string;
+  /** For how long it asks the provider to keep its input in a cache. Left out: it does not. */
+  cacheMarks?: 'short' | 'long' | null;
 }>;
 
 /** What reading an answer needs of its original. It is all that is kept of it while the answer streams. */
@@ -167,6 +169,8 @@ export type PassOn = Readonly<{
   /** Also has the body for the client, in `wire`. */
   readAnswer: (body: unknown, echo: Echo, upstream: Upstream) => ChatAnswer;
   openReader: (echo: Echo, upstream: Upstream) => ChatEventReader;
+  /** Asks how many tokens a request has. Left out: such providers do not say. */
+  countRequest?: (original: Original, upstream: Upstream) => UpstreamRequest;
 }>;
 
 /** A wire format, both ways. */

@@ -264,7 +264,6 @@ describe('404', () => {
     ['GET', '/v1/responses', 'use POST.'],
     ['POST', '/responses', 'use /v1/responses.'],
     ['POST', '/v1/embeddings', 'embeddings are not supported.'],
-    ['POST', '/v1/messages', 'Messages API is not supported'],
     ['POST', '/chat/completions', 'use /v1/chat/completions.'],
     ['POST', '/v1/v1/chat/completions', 'leave it out of the base URL.'],
     ['GET', '/v1/chat/completions', 'use POST.'],

@@ -54,7 +54,7 @@ describe('the likely fix', () => {
     ['/v1/responses/resp_1', 'nothing is stored here'],
     ['/v1/responses/compact', 'nothing is stored here'],
     ['/v1/embeddings', 'embeddings'],
-    ['/v1/messages', 'Anthropic'],
+    ['/v1/messages/batches', 'batches of messages'],
     ['/v1/completions', 'Completions'],
     ['/v1/audio/speech', 'audio'],
     ['/v1beta/models/x:generateContent', 'Google'],

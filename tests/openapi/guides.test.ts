@@ -42,7 +42,7 @@ test('every section that an error names exists', () => {
     .filter((name) => name.endsWith('.ts'))
     .map((name) => readFileSync(join(folder, name), 'utf8'));
   const named = sources.flatMap((text) =>
-    [...text.matchAll(/'((?:clients|chat|images|keys)#[\w-]+)'/g)].map(([, target = '']) => target),
+    [...text.matchAll(/'((?:clients|chat|messages|images|keys)#[\w-]+)'/g)].map(([, target = '']) => target),
   );
   expect(new Set(named).size).toBeGreaterThan(6);
   expect(named.filter((target) => !exists(target))).toEqual([]);

@@ -1,5 +1,6 @@
 /** The published document: that it is valid, complete, and describes what the gateway does. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import Anthropic from '@anthropic-ai/sdk';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import Ajv from 'ajv/dist/2020';
 import fc from 'fast-check';
@@ -8,6 +9,7 @@ import { z } from 'zod';
 import packageFile from '../../package.json';
 import { parseChat } from '../../src/chat/completions/parse.ts';
 import { chatRequestSchema } from '../../src/chat/completions/schema.ts';
+import { parseCount, parseMessages } from '../../src/chat/messages/parse.ts';
 import { responses } from '../../src/chat/responses/dialect.ts';
 import { Signatures } from '../../src/chat/signatures.ts';
 import { ApiError, apiErrorCodes, errorTable } from '../../src/errors.ts';
@@ -235,18 +237,24 @@ describe('errors', () => {
 describe('examples', () => {
   const nameOf = (schema: z.core.$ZodType) => String(referenceTo(schema).$ref).split('/').at(-1) ?? '';
 
-  const parserOf = (path: string): ((body: unknown) => unknown) => {
-    if (path === '/v1/chat/completions') return parseChat;
-    if (path === '/v1/images/generations') return parseImages;
-    const { parse } = responses(new Signatures(Buffer.alloc(32)));
-    return (body) => parse(body, { headers: new Headers(), accountId: 'a' });
+  const signatures = new Signatures(Buffer.alloc(32));
+  const { parse: parseResponses } = responses(signatures);
+  const incoming = { headers: new Headers({ 'anthropic-version': '2023-06-01' }), accountId: 'a' };
+  const parsers: Readonly<Record<string, (body: unknown) => unknown>> = {
+    '/v1/chat/completions': parseChat,
+    '/v1/messages': (body) => parseMessages(body, incoming, signatures),
+    '/v1/messages/count_tokens': (body) => parseCount(body, incoming, signatures),
+    '/v1/responses': (body) => parseResponses(body, incoming),
+    '/v1/responses/input_tokens': (body) => parseResponses(body, incoming),
+    '/v1/images/generations': parseImages,
   };
 
   test('of requests are taken by the parsers, those of answers by their schemas', () => {
     for (const { path, body, response, events } of endpoints) {
       for (const { value } of Object.values(body?.examples ?? {})) {
         expect(takes(nameOf(body?.schema ?? z.never()), value)).toBe(true);
-        expect(() => parserOf(path)(value)).not.toThrow();
+        expect(() => parsers[path]?.(value)).not.toThrow();
+        expect(parsers[path]).toBeDefined();
       }
       for (const { value } of Object.values(response.examples)) {
         expect(z.safeParse(response.schema, value).error).toBeUndefined();
@@ -254,7 +262,7 @@ describe('examples', () => {
       }
       for (const { value } of Object.values(events?.examples ?? {})) {
         expect(z.safeParse(events?.schema ?? z.never(), value).error).toBeUndefined();
-        const names = ['ChatCompletionChunk', 'ErrorEvent', 'ResponseEvent'];
+        const names = ['ChatCompletionChunk', 'ErrorEvent', 'ResponseEvent', 'MessageEvent', 'MessagesError'];
         expect(names.some((name) => takes(name, value))).toBe(true);
       }
     }
@@ -495,25 +503,26 @@ describe('the page', () => {
   test('shows requests with which the SDK for Node sends the same as curl', async () => {
     for (const sample of sdkSamples) {
       const sent: Request[] = [];
-      class Recorder extends OpenAI {
-        constructor(options: { baseURL: string }) {
-          super({
-            ...options,
-            apiKey: 'key',
-            maxRetries: 0,
-            fetch: async (...input) => {
-              sent.push(new Request(...(input as [string, RequestInit])));
-              const { body } = sample as { body: { stream?: boolean } | null };
-              if (body?.stream !== true) return Response.json({ object: 'response', output: [] });
-              return new Response('data: [DONE]\n\n', { headers: { 'content-type': 'text/event-stream' } });
-            },
-          });
-        }
-      }
+      const options = {
+        apiKey: 'key',
+        maxRetries: 0,
+        fetch: async (...input: unknown[]) => {
+          sent.push(new Request(...(input as [string, RequestInit])));
+          const { body } = sample as { body: { stream?: boolean } | null };
+          if (body?.stream !== true) return Response.json({ object: 'response', output: [] });
+          return new Response('data: [DONE]\n\n', { headers: { 'content-type': 'text/event-stream' } });
+        },
+      };
+      const make = (Sdk: typeof OpenAI | typeof Anthropic) => (given: { baseURL: string }) =>
+        new Sdk({ ...given, ...options });
       const [imported = '', ...lines] = nodeSample(sample).split('\n');
-      expect(imported).toBe("import OpenAI from 'openai';");
-      const program = new Function('OpenAI', 'console', `return (async () => {${lines.join('\n')}})();`);
-      await program(Recorder, { log: () => {} });
+      const isForAnthropic = sample.path.startsWith('/v1/messages');
+      expect(imported).toBe(
+        isForAnthropic ? "import Anthropic from '@anthropic-ai/sdk';" : "import OpenAI from 'openai';",
+      );
+      const text = lines.join('\n').replace(/\bnew (?=OpenAI|Anthropic)/, '');
+      const program = new Function('OpenAI', 'Anthropic', 'console', `return (async () => {${text}})();`);
+      await program(make(OpenAI), make(Anthropic), { log: () => {} });
       const [request] = sent;
       expect(request?.method.toLowerCase()).toBe(sample.method);
       expect(curl({ ...sample, url: `${origin}${sample.path}` })).toContain(request?.url ?? 'nothing');
@@ -612,7 +621,11 @@ describe('a gateway', () => {
   test.each(withBody)('answers the example of %s: %s', async (path, _, value) => {
     const response = await fetch(`${gateway.origin}${path}`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        ...(path.startsWith('/v1/messages') && { 'anthropic-version': '2023-06-01' }),
+      },
       body: JSON.stringify(value),
     });
     const text = await response.text();

@@ -8,6 +8,7 @@ import { errorTable } from '../../src/errors.ts';
 import { endpoints } from '../../src/openapi/document.ts';
 import { statusesOf } from '../../src/openapi/responses.ts';
 import { errorBodySchema, errorSchema } from '../../src/openapi/schemas/errors.ts';
+import { messagesErrorSchema } from '../../src/openapi/schemas/messages.ts';
 import contractErrors from '../contract/errors.json';
 
 /** Rows of the contract that no test causes over a socket yet. A row that occurs must leave this list. */
@@ -20,6 +21,8 @@ export type Answer = Readonly<{
   status: number;
   contentType: string;
   text: string;
+  /** Whether it has the form of Anthropic's API. */
+  isForMessages?: boolean;
 }>;
 
 type ErrorSeen = Readonly<{ status: number | null; type: string; code: string }>;
@@ -33,9 +36,13 @@ const routes = endpoints.map((endpoint) => ({
   // The ID of a model may contain slashes.
   pattern: new RegExp(`^${endpoint.path.replace('{model}', '.+').replace(/\{\w+\}/g, '[^/]+')}$`),
   refusals: new Map([...statusesOf(endpoint)].map(([status, codes]) => [status, errorBodySchema(codes)])),
+  messagesRefusals: new Map(
+    [...statusesOf(endpoint)].map(([status, codes]) => [status, messagesErrorSchema(codes)]),
+  ),
 }));
 
 const unknownRoute = errorBodySchema(['not_found']);
+const unknownMessagesRoute = messagesErrorSchema(['not_found']);
 
 /** What is wrong with a response, in words; null when it is as documented. */
 export function faultOf(answer: Answer): string | null {
@@ -61,11 +68,23 @@ function bodyFault(answer: Answer): string | null {
   const body = parse(text);
   if (body === undefined) return 'the body is not JSON';
   const route = routeOf(answer);
+  if (answer.isForMessages === true) return messagesFault(answer, body);
   if (!route) return status === 404 ? mismatch(unknownRoute, body) : 'there is no such endpoint';
   if (status === 200) return mismatch(route.endpoint.response.schema, body);
   const refusal = route.refusals.get(status);
   if (!refusal) return `the status is not documented: ${text.slice(0, 300)}`;
   return mismatch(refusal, body) ?? typeFault(errorIn(body, status));
+}
+
+function messagesFault(answer: Answer, body: unknown): string | null {
+  const { status } = answer;
+  const route = routeOf(answer);
+  if (!route) return status === 404 ? mismatch(unknownMessagesRoute, body) : 'there is no such endpoint';
+  // Models have another form here, which the document only mentions.
+  if (status === 200)
+    return answer.path.startsWith('/v1/models') ? null : mismatch(route.endpoint.response.schema, body);
+  const refusal = route.messagesRefusals.get(status);
+  return refusal ? mismatch(refusal, body) : `the status is not documented: ${answer.text.slice(0, 300)}`;
 }
 
 function streamFault(answer: Answer): string | null {
@@ -173,7 +192,8 @@ export function startRecorder(): Recorder {
     const method = init?.method ?? request?.method ?? 'GET';
     if (contentType === null || method === 'HEAD') return;
     const { pathname: path } = new URL(request?.url ?? String(input));
-    const answer = { method, path, status: response.status, contentType };
+    const isForMessages = response.headers.has('request-id');
+    const answer = { method, path, status: response.status, contentType, isForMessages };
     if (contentType.startsWith('text/event-stream')) {
       // A second reader would keep open a stream that its client has left, so only what the test itself reads is seen.
       const read = response.text.bind(response);

@@ -1,4 +1,5 @@
 /** OpenAI's Responses, without anything that is stored. */
+import type { Counting } from '../count-tokens.ts';
 import type { ChatDialect } from '../dialect.ts';
 import type { Signatures } from '../signatures.ts';
 import { type AskedOfResponses, parseResponses } from './parse.ts';
@@ -23,7 +24,10 @@ export function responses(signatures: Signatures): ChatDialect<AskedOfResponses>
   };
 }
 
-/** What POST /v1/responses/input_tokens answers. */
-export function presentInputTokens(tokens: number): object {
-  return { object: 'response.input_tokens', input_tokens: tokens };
+/** POST /v1/responses/input_tokens. */
+export function countedResponses(signatures: Signatures): Counting<AskedOfResponses> {
+  return {
+    parse: parseResponses(signatures),
+    present: (tokens) => ({ object: 'response.input_tokens', input_tokens: tokens }),
+  };
 }

@@ -41,6 +41,8 @@ export type Endpoint = Readonly<{
   events: (Content & Readonly<{ description: string }>) | null;
   /** Whether it counts towards the key's requests per minute and takes an Idempotency-Key. */
   isInference: boolean;
+  /** Whose form its errors have. Left out: our own. */
+  errorForm?: 'messages';
   errors: readonly ErrorCode[];
 }>;
 

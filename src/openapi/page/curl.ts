@@ -14,6 +14,9 @@ export function curl({ method, url, parameters, body }: CurlRequest): string {
   const lines = [
     `curl ${isStream ? '-N ' : ''}${quotedIfNeeded(withParameters(url, parameters))}`,
     '-H "Authorization: Bearer $OPENAI_API_KEY"',
+    ...parameters
+      .filter((parameter) => parameter.in === 'header' && parameter.required)
+      .map(({ name, example }) => `-H "${name}: ${String(example)}"`),
     ...(method === 'post'
       ? [
           '-H "Content-Type: application/json"',

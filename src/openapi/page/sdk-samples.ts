@@ -1,4 +1,4 @@
-/** A request with OpenAI's SDKs for Python and Node. Endpoints that the SDKs do not have go through their plain methods. */
+/** A request with the SDKs for Python and Node, OpenAI's or Anthropic's. Endpoints that the SDKs do not have go through their plain methods. */
 import type { Parameter } from '../endpoints/endpoint.ts';
 
 export type SdkRequest = Readonly<{
@@ -14,18 +14,28 @@ const methods: ReadonlyMap<string, string> = new Map([
   ['post /v1/chat/completions', 'chat.completions.create'],
   ['post /v1/responses', 'responses.create'],
   ['post /v1/responses/input_tokens', 'responses.inputTokens.count'],
+  ['post /v1/messages', 'messages.create'],
+  ['post /v1/messages/count_tokens', 'messages.countTokens'],
   ['post /v1/images/generations', 'images.generate'],
   ['get /v1/models', 'models.list'],
   ['get /v1/models/{model}', 'models.retrieve'],
 ]);
 
+/** Anthropic's SDKs add `/v1` themselves. */
+const isForAnthropic = ({ path }: SdkRequest) => path.startsWith('/v1/messages');
+
 export function pythonSample(request: SdkRequest): string {
   const { body, origin } = request;
   const call = pythonCall(request);
+  const head = isForAnthropic(request)
+    ? [
+        'from anthropic import Anthropic',
+        '',
+        `client = Anthropic(base_url="${origin}")  # reads ANTHROPIC_API_KEY`,
+      ]
+    : ['from openai import OpenAI', '', `client = OpenAI(base_url="${origin}/v1")  # reads OPENAI_API_KEY`];
   return [
-    'from openai import OpenAI',
-    '',
-    `client = OpenAI(base_url="${origin}/v1")  # reads OPENAI_API_KEY`,
+    ...head,
     '',
     ...(isStream(body) ? [`for chunk in ${call}:`, '    print(chunk)'] : [`print(${call})`]),
   ].join('\n');
@@ -34,10 +44,19 @@ export function pythonSample(request: SdkRequest): string {
 export function nodeSample(request: SdkRequest): string {
   const { body, origin } = request;
   const call = `await ${nodeCall(request)}`;
+  const head = isForAnthropic(request)
+    ? [
+        "import Anthropic from '@anthropic-ai/sdk';",
+        '',
+        `const client = new Anthropic({ baseURL: '${origin}' }); // reads ANTHROPIC_API_KEY`,
+      ]
+    : [
+        "import OpenAI from 'openai';",
+        '',
+        `const client = new OpenAI({ baseURL: '${origin}/v1' }); // reads OPENAI_API_KEY`,
+      ];
   return [
-    "import OpenAI from 'openai';",
-    '',
-    `const client = new OpenAI({ baseURL: '${origin}/v1' }); // reads OPENAI_API_KEY`,
+    ...head,
     '',
     ...(isStream(body)
       ? [`const stream = ${call};`, 'for await (const chunk of stream) console.log(chunk);']

@@ -1,0 +1,38 @@
+/**
+ * Errors in the form of Anthropic's API, for the endpoints that its clients call. The statuses are our own; so are the code
+ * and the parameter, which clients of that API do not look for.
+ */
+import { type ApiError, type ErrorCode, errorTable, presentError } from '../errors.ts';
+import { pathOf } from './path.ts';
+
+/** Whether the client of this request speaks that API. The paths of models are those of other APIs too. */
+export function isForMessagesClient({ url, headers }: Request): boolean {
+  const path = pathOf(url);
+  if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return true;
+  return /^\/v1\/models(?:\/|$)/.test(path) && headers.has('anthropic-version');
+}
+
+export function presentMessagesError(error: ApiError, requestId: string, origin = '') {
+  const { message, code, param = null } = presentError(error, origin).error;
+  return {
+    type: 'error',
+    error: { type: typeOf(error.code), message, code, param },
+    request_id: requestId,
+  };
+}
+
+const types: ReadonlyMap<number, string> = new Map([
+  [400, 'invalid_request_error'],
+  [401, 'authentication_error'],
+  [402, 'billing_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [429, 'rate_limit_error'],
+  [503, 'overloaded_error'],
+  [504, 'timeout_error'],
+]);
+
+/** Codes that occur only inside streams have no status. */
+function typeOf(code: ErrorCode): string {
+  return types.get(errorTable[code].status ?? 500) ?? 'api_error';
+}
