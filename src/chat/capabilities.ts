@@ -22,6 +22,8 @@ export function checkCapabilities({ stream, call }: ChatRequest<unknown>, model:
     throw unsupported('response_format', 'This model does not support the response format json_schema.');
   const lacking = unsupportedParameter(call, model.unsupportedParameters);
   if (lacking !== null) throw unsupported(lacking.param, lacking.message);
+  if (call.demandsEffort === true && call.effort !== null && model.reasoning === null)
+    throw unsupported('reasoning_effort', 'This model does not support reasoning_effort: leave it out.');
   if (call.maxTokens !== null && maxOutputTokens !== null && call.maxTokens > maxOutputTokens)
     throw new ApiError('invalid_parameter', {
       param: 'max_tokens',
@@ -32,11 +34,11 @@ export function checkCapabilities({ stream, call }: ChatRequest<unknown>, model:
 /** The candidates that can honour the whole request. When none can, the error names what the first one lacks. */
 export function ableToServe(candidates: readonly Candidate[], order: ChatOrder): readonly Candidate[] {
   const { call, original } = order;
-  const lacking = candidates.map(({ connection: { provider, chat } }) => {
+  const lacking = candidates.map(({ connection: { provider, chat }, reasoning }) => {
     const { unsupportedParameters, dialect } = provider;
     const unsupportedHere = unsupportedParameter(call, unsupportedParameters);
     if (unsupportedHere !== null || isPassedOn(order, chat)) return unsupportedHere;
-    return original?.untranslatable ?? chat.unsupported(call, dialect);
+    return original?.untranslatable ?? chat.unsupported(call, dialect, reasoning);
   });
   if (lacking.every((found) => found === null)) return candidates;
   const able = candidates.filter((_, index) => lacking[index] === null);

@@ -1,6 +1,7 @@
 /** Which providers can serve a model, and in which order they are tried. */
 import type { Catalog } from '../models/model.ts';
 import { chargedRates, type Price } from '../pricing/price.ts';
+import type { ReasoningSupport } from '../providers/effort.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Conversation } from './conversations.ts';
@@ -17,11 +18,14 @@ export type Candidate = Readonly<{
   gate: Gate;
   /** Whether calls mark what the provider should write to its cache. */
   marksCache: boolean;
+  /** What the model can be told about its reasoning, and whether how much to write. */
+  reasoning: ReasoningSupport | null;
+  takesVerbosity: boolean;
 }>;
 
 /** Where a call to a candidate goes. `maxOutputTokens` limits the answer; null when it is not text. */
 export function upstreamOf(
-  { connection, upstreamModel, marksCache }: Candidate,
+  { connection, upstreamModel, marksCache, reasoning, takesVerbosity }: Candidate,
   { requestId, traceparent, cacheKey }: CallOrigin,
   maxOutputTokens: number | null,
   showsReasoning = false,
@@ -36,6 +40,8 @@ export function upstreamOf(
     marksCache,
     cacheKey,
     showsReasoning,
+    reasoning,
+    takesVerbosity,
     maker: `${provider.id}/${upstreamModel}`,
     requestId,
     traceparent,
@@ -49,14 +55,14 @@ export function candidatesByModel(
   gates: Gates,
 ): ReadonlyMap<string, readonly Candidate[]> {
   const candidates = new Map<string, readonly Candidate[]>();
-  for (const { id, price, routes } of catalog.models.values()) {
+  for (const { id, price, routes, reasoning, takesVerbosity } of catalog.models.values()) {
     const isWritePriced = hasWritePrice(price);
     const reachable = routes.flatMap(({ providerId, upstreamModel, weight, cost }) => {
       const connection = connections.get(providerId);
       if (connection === undefined) return [];
       const gate = gates.at(connection.provider, upstreamModel, connection.apiKey);
       const marksCache = isWritePriced && connection.provider.promptCache === 'auto';
-      return [{ connection, upstreamModel, weight, cost, gate, marksCache }];
+      return [{ connection, upstreamModel, weight, cost, gate, marksCache, reasoning, takesVerbosity }];
     });
     candidates.set(id, reachable);
   }

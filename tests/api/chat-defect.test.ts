@@ -81,7 +81,18 @@ function serveStream(
   const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
   const gate = new Gates().at(provider, 'm');
   const candidates = new CandidatesInTurn(
-    [{ connection, upstreamModel: 'm', weight: null, cost: null, gate, marksCache: false }],
+    [
+      {
+        connection,
+        upstreamModel: 'm',
+        weight: null,
+        cost: null,
+        gate,
+        marksCache: false,
+        reasoning: null,
+        takesVerbosity: false,
+      },
+    ],
     'account',
   );
   const first = candidates.current;
