@@ -1,5 +1,6 @@
 /** Every route on one screen, and the one place where errors become responses. */
-import { completions } from './chat/completions/dialect.ts';
+import { completionsWith } from './chat/completions/dialect.ts';
+import type { ChatExtension } from './chat/completions/extensions.ts';
 import { chatWorkload } from './chat/workload.ts';
 import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
@@ -46,6 +47,8 @@ export type Services = InferenceServices &
     isDraining: () => boolean;
     /** The proxies whose X-Forwarded-For is trusted. */
     trustedProxies: readonly IpNetwork[];
+    /** What chat completions take beyond the contract. */
+    chatExtensions: ReadonlySet<ChatExtension>;
     /** Where to report vulnerabilities; null when nowhere. */
     securityContact: string | null;
   }>;
@@ -61,7 +64,9 @@ export function createRoutes(services: Services, origin: () => string): { routes
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
   const handlers: Record<string, Record<string, Handler>> = {
-    '/v1/chat/completions': { POST: new Inference(chatWorkload(completions), services).handle },
+    '/v1/chat/completions': {
+      POST: new Inference(chatWorkload(completionsWith(services.chatExtensions)), services).handle,
+    },
     '/v1/images/generations': { POST: new Inference(imageWorkload, services).handle },
     '/v1/generations': { GET: listGenerations(services) },
     '/v1/generations/:id': { GET: getGeneration(services) },

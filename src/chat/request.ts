@@ -13,5 +13,7 @@ export type ChatRequest<Asked> = Readonly<{
   outputLimit: number | null;
   /** For providers that speak the dialect's own format; null for a dialect whose requests are always translated. */
   original: Original | null;
+  /** Whom the client sends it for, in the client's own words, which no provider gets. Left out: it does not say. */
+  endUser?: string | null;
   asked: Asked;
 }>;
