@@ -20,10 +20,10 @@ export function checkCapabilities({ stream, call }: ChatRequest<unknown>, model:
     throw unsupported('tools', 'This model does not call tools.');
   if (call.responseFormat?.type === 'json_schema' && !capabilities.structuredOutput)
     throw unsupported('response_format', 'This model does not support the response format json_schema.');
-  const lacking = unsupportedParameter(call, model.unsupportedParameters);
+  const lacking =
+    unsupportedParameter(call, model.unsupportedParameters) ??
+    (model.reasoning === null ? unsupportedParameter(call, withoutReasoning) : null);
   if (lacking !== null) throw unsupported(lacking.param, lacking.message);
-  if (call.demandsEffort === true && call.effort !== null && model.reasoning === null)
-    throw unsupported('reasoning_effort', 'This model does not support reasoning_effort: leave it out.');
   if (call.maxTokens !== null && maxOutputTokens !== null && call.maxTokens > maxOutputTokens)
     throw new ApiError('invalid_parameter', {
       param: 'max_tokens',
@@ -57,7 +57,11 @@ const isAsked: Readonly<Record<OptionalParameter, (call: ChatCall) => boolean>> 
   parallel_tool_calls: (call) => call.parallelToolCalls === false && call.tools !== null,
   response_format: (call) => call.responseFormat !== null && call.responseFormat.type !== 'text',
   seed: (call) => call.seed !== null,
+  // A hint is left out instead.
+  reasoning_effort: (call) => call.effort !== null && call.demandsEffort === true,
 };
+
+const withoutReasoning: ReadonlySet<OptionalParameter> = new Set(['reasoning_effort']);
 
 function unsupportedParameter(call: ChatCall, names: ReadonlySet<OptionalParameter>): Unsupported | null {
   for (const param of names)

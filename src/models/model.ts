@@ -24,6 +24,7 @@ export const optionalParameters = [
   'parallel_tool_calls',
   'response_format',
   'seed',
+  'reasoning_effort',
 ] as const;
 export type OptionalParameter = (typeof optionalParameters)[number];
 

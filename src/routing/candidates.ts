@@ -1,5 +1,5 @@
 /** Which providers can serve a model, and in which order they are tried. */
-import type { Catalog } from '../models/model.ts';
+import type { Catalog, Model, Provider } from '../models/model.ts';
 import { chargedRates, type Price } from '../pricing/price.ts';
 import type { ReasoningSupport } from '../providers/effort.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
@@ -55,18 +55,28 @@ export function candidatesByModel(
   gates: Gates,
 ): ReadonlyMap<string, readonly Candidate[]> {
   const candidates = new Map<string, readonly Candidate[]>();
-  for (const { id, price, routes, reasoning, takesVerbosity } of catalog.models.values()) {
+  for (const model of catalog.models.values()) {
+    const { id, price, routes, takesVerbosity } = model;
     const isWritePriced = hasWritePrice(price);
     const reachable = routes.flatMap(({ providerId, upstreamModel, weight, cost }) => {
       const connection = connections.get(providerId);
       if (connection === undefined) return [];
       const gate = gates.at(connection.provider, upstreamModel, connection.apiKey);
       const marksCache = isWritePriced && connection.provider.promptCache === 'auto';
+      const reasoning = reasoningAt(connection.provider, model);
       return [{ connection, upstreamModel, weight, cost, gate, marksCache, reasoning, takesVerbosity }];
     });
     candidates.set(id, reachable);
   }
   return candidates;
+}
+
+/** What a model can be told about its reasoning through this provider. */
+function reasoningAt({ unsupportedParameters }: Provider, model: Model): ReasoningSupport | null {
+  const isUnsupported = [unsupportedParameters, model.unsupportedParameters].some((names) =>
+    names.has('reasoning_effort'),
+  );
+  return isUnsupported ? null : model.reasoning;
 }
 
 /** Without a price of their own, writes would be charged as other input, and most providers ask more for them. */

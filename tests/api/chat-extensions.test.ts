@@ -22,12 +22,15 @@ const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
   openai:    { adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, dialect: { max_tokens: max_completion_tokens } }
+  deaf:      { adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY, unsupported_parameters: [reasoning_effort] }
   anthropic: { adapter: anthropic, base_url: ${url}/v1, api_key_env: MAIN_KEY }
   google:    { adapter: google, base_url: ${url}/v1beta, api_key_env: MAIN_KEY }
 models:
   plain:    { workload: chat, ${everything}, ${price}, providers: [openai] }
   stubborn: { workload: chat, ${everything}, unsupported_parameters: [tool_choice], ${price}, providers: [openai] }
   gpt:      { workload: chat, max_output_tokens: 8192, ${everything}, ${efforts}, ${price}, providers: [openai] }
+  deaf:     { workload: chat, ${everything}, ${efforts}, ${price}, providers: [deaf] }
+  either:   { workload: chat, ${everything}, ${efforts}, ${price}, providers: [deaf, anthropic] }
   claude:   { workload: chat, max_output_tokens: 8192, ${everything}, ${levels}, ${price}, providers: [anthropic] }
   older:    { workload: chat, max_output_tokens: 8192, ${everything}, ${budget}, ${price}, providers: [anthropic] }
   gemini:   { workload: chat, max_output_tokens: 8192, ${everything}, ${levels}, ${price}, providers: [google] }
@@ -165,6 +168,13 @@ describe('reasoning_effort', () => {
     });
   });
 
+  test('goes to a provider that can pass it on', async () => {
+    expect(await sent('either', { reasoning_effort: 'low' })).toHaveProperty('output_config', {
+      effort: 'low',
+    });
+    expect(await sent('either', {})).toHaveProperty('max_tokens');
+  });
+
   test('says nothing when it is null', async () => {
     expect(await sent('gpt', { reasoning_effort: null })).not.toHaveProperty('reasoning_effort');
     expect(await sent('plain', { reasoning_effort: null })).not.toHaveProperty('reasoning_effort');
@@ -172,6 +182,7 @@ describe('reasoning_effort', () => {
 
   test.each([
     ['plain', {}],
+    ['deaf', {}],
     ['gpt', { tools: [look] }],
     ['older', { temperature: 0.5 }],
     ['older', { tools: [look], tool_choice: 'required' }],

@@ -47,7 +47,7 @@ const bands = (changes: string) =>
 const modelFields =
   'name, owned_by, maker, workload, created, enabled, context_window, max_output_tokens, capabilities, image_tokens, unsupported_parameters, reasoning, verbosity, sizes, max_images, pricing, providers';
 const parameters =
-  'one of temperature, top_p, stop, presence_penalty, tool_choice, parallel_tool_calls, response_format, seed';
+  'one of temperature, top_p, stop, presence_penalty, tool_choice, parallel_tool_calls, response_format, seed, reasoning_effort';
 const address = 'an http or https address without credentials, query or fragment';
 const decimal = 'a decimal in quotes such as "0.15"';
 
