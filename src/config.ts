@@ -21,6 +21,19 @@ const minSecret = 32;
 export const durabilitySettings = ['fsync', 'full_page_writes', 'synchronous_commit'] as const;
 type DurabilitySetting = (typeof durabilitySettings)[number];
 
+/**
+ * Parameters beyond the contract that chat completions can serve. Others that clients send, such as n and logprobs, cannot
+ * be honoured and have no name here.
+ */
+const chatExtensions = [
+  'max_completion_tokens',
+  'reasoning_effort',
+  'user',
+  'tool_choice_required',
+  'developer',
+] as const;
+type ChatExtension = (typeof chatExtensions)[number];
+
 const proxyVariables = ['HTTP_PROXY', 'HTTPS_PROXY', 'http_proxy', 'https_proxy'];
 
 /** How a gateway stops: how long it still serves everyone, and how long requests may take in all, from the signal on. */
@@ -72,6 +85,8 @@ export type Config = ProcessSettings &
     trustedProxies: readonly IpNetwork[];
     /** How long Generations are kept; null means forever. */
     generationRetentionDays: number | null;
+    /** What chat completions take beyond the contract. */
+    chatExtensions: ReadonlySet<ChatExtension>;
     /** How many bytes of request bodies may be in memory at a time; a quarter of it per account. */
     bodyBudgetBytes: number;
     /** The source of decisions. Null means not set. */
@@ -122,6 +137,7 @@ export function readConfig(environment: Environment = process.env): Config {
     mail: readMail(environment),
     trustedProxies: readNetworks(environment, 'TRUSTED_PROXIES'),
     generationRetentionDays: readRetention(environment),
+    chatExtensions: new Set(readList(environment, 'CHAT_EXTENSIONS', chatExtensions)),
     bodyBudgetBytes: readInteger(environment, 'BODY_BUDGET_MB', 256, 80, 65_536) * 1024 * 1024,
     decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),

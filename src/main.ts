@@ -260,6 +260,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     ...opened.people,
     isSignUpOpen: config.isSignUpOpen,
     trustedProxies: config.trustedProxies,
+    chatExtensions: config.chatExtensions,
     decisions: openDecisions({
       settings: config.decisions,
       secret: config.secret,

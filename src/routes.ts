@@ -1,5 +1,6 @@
 /** Every route on one screen, and the one place where errors become responses. */
-import { completions } from './chat/completions/dialect.ts';
+import { completionsWith } from './chat/completions/dialect.ts';
+import type { ChatExtension } from './chat/completions/extensions.ts';
 import { CountingRates, countTokens } from './chat/count-tokens.ts';
 import { countedMessages, messages } from './chat/messages/dialect.ts';
 import { countedResponses, responses } from './chat/responses/dialect.ts';
@@ -52,6 +53,8 @@ export type Services = InferenceServices &
     isDraining: () => boolean;
     /** The proxies whose X-Forwarded-For is trusted. */
     trustedProxies: readonly IpNetwork[];
+    /** What chat completions take beyond the contract. */
+    chatExtensions: ReadonlySet<ChatExtension>;
     /** Where to report vulnerabilities; null when nowhere. */
     securityContact: string | null;
   }>;
@@ -69,7 +72,9 @@ export function createRoutes(services: Services, origin: () => string): { routes
   const signatures = new Signatures(services.deriveKey('signatures'));
   const counting = new CountingRates();
   const handlers: Record<string, Record<string, Handler>> = {
-    '/v1/chat/completions': { POST: new Inference(chatWorkload(completions), services).handle },
+    '/v1/chat/completions': {
+      POST: new Inference(chatWorkload(completionsWith(services.chatExtensions)), services).handle,
+    },
     '/v1/messages': { POST: new Inference(chatWorkload(messages(signatures)), services).handle },
     '/v1/messages/count_tokens': { POST: countTokens(countedMessages(signatures), services, counting) },
     '/v1/responses': { POST: new Inference(chatWorkload(responses(signatures)), services).handle },

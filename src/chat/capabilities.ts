@@ -20,7 +20,9 @@ export function checkCapabilities({ stream, call }: ChatRequest<unknown>, model:
     throw unsupported('tools', 'This model does not call tools.');
   if (call.responseFormat?.type === 'json_schema' && !capabilities.structuredOutput)
     throw unsupported('response_format', 'This model does not support the response format json_schema.');
-  const lacking = unsupportedParameter(call, model.unsupportedParameters);
+  const lacking =
+    unsupportedParameter(call, model.unsupportedParameters) ??
+    (model.reasoning === null ? unsupportedParameter(call, withoutReasoning) : null);
   if (lacking !== null) throw unsupported(lacking.param, lacking.message);
   if (call.maxTokens !== null && maxOutputTokens !== null && call.maxTokens > maxOutputTokens)
     throw new ApiError('invalid_parameter', {
@@ -32,11 +34,11 @@ export function checkCapabilities({ stream, call }: ChatRequest<unknown>, model:
 /** The candidates that can honour the whole request. When none can, the error names what the first one lacks. */
 export function ableToServe(candidates: readonly Candidate[], order: ChatOrder): readonly Candidate[] {
   const { call, original } = order;
-  const lacking = candidates.map(({ connection: { provider }, chat }) => {
+  const lacking = candidates.map(({ connection: { provider }, chat, reasoning }) => {
     const { unsupportedParameters, dialect } = provider;
     const unsupportedHere = unsupportedParameter(call, unsupportedParameters);
     if (unsupportedHere !== null || isPassedOn(order, chat)) return unsupportedHere;
-    return original?.untranslatable ?? chat.unsupported(call, dialect);
+    return original?.untranslatable ?? chat.unsupported(call, dialect, reasoning);
   });
   if (lacking.every((found) => found === null)) return candidates;
   const able = candidates.filter((_, index) => lacking[index] === null);
@@ -55,7 +57,11 @@ const isAsked: Readonly<Record<OptionalParameter, (call: ChatCall) => boolean>> 
   parallel_tool_calls: (call) => call.parallelToolCalls === false && call.tools !== null,
   response_format: (call) => call.responseFormat !== null && call.responseFormat.type !== 'text',
   seed: (call) => call.seed !== null,
+  // A hint is left out instead.
+  reasoning_effort: (call) => call.effort !== null && call.demandsEffort === true,
 };
+
+const withoutReasoning: ReadonlySet<OptionalParameter> = new Set(['reasoning_effort']);
 
 function unsupportedParameter(call: ChatCall, names: ReadonlySet<OptionalParameter>): Unsupported | null {
   for (const param of names)

@@ -16,6 +16,8 @@ export type ChatRequest<Asked> = Readonly<{
   original: Original | null;
   /** What the original adds to the input of the call, where there is anything. */
   furtherInput?: FurtherInput;
+  /** Whom the client sends it for, in the client's own words, which no provider gets. Left out: it does not say. */
+  endUser?: string | null;
   asked: Asked;
 }>;
 

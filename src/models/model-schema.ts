@@ -2,6 +2,7 @@
 import type { z } from 'zod';
 import { parseTime } from '../lib/calendar.ts';
 import type { BillingType, Price } from '../pricing/price.ts';
+import { efforts, type ReasoningSupport } from '../providers/effort.ts';
 import type { Path } from './catalog-yaml.ts';
 import {
   faultsOf,
@@ -108,6 +109,26 @@ const imageTokens = fields({ low: imageTokenCount.optional(), high: imageTokenCo
   },
 );
 
+const effortList = withoutRepeats('efforts', oneOf(...efforts)).transform((names) =>
+  efforts.filter((effort) => names.includes(effort)),
+);
+const reasoning = fields({
+  efforts: effortList,
+  efforts_with_tools: effortList.optional(),
+  control: oneOf('effort', 'budget').optional(),
+}).transform((wire, context): ReasoningSupport => {
+  const { efforts: known, efforts_with_tools: withTools = known, control = 'effort' } = wire;
+  if (known.length === 0) report(context, ['efforts'], 'expected at least one effort, got an empty list');
+  const unknown = withTools.find((effort) => !known.includes(effort));
+  if (unknown !== undefined)
+    report(
+      context,
+      ['efforts_with_tools'],
+      `expected some of the efforts ${known.join(', ')}, got "${unknown}"`,
+    );
+  return { efforts: known, effortsWithTools: withTools, control };
+});
+
 /** The most images that a request may ask for. */
 const maxImagesLimit = 4;
 
@@ -129,6 +150,8 @@ export function modelSchema(providers: ReadonlyMap<string, Adapter | null>) {
     capabilities: withoutRepeats('capabilities', oneOf(...capabilityNames)).optional(),
     image_tokens: imageTokens.optional(),
     unsupported_parameters: unsupportedParameters.optional(),
+    reasoning: reasoning.optional(),
+    verbosity: trueOrFalse.optional(),
     sizes: sizes.optional(),
     max_images: wholeNumber(1, maxImagesLimit).optional(),
     pricing: pricing.optional(),
@@ -178,6 +201,8 @@ export function modelOf(
     },
     imageTokens: wire.image_tokens ?? { low: defaultImageTokens, high: defaultImageTokens },
     unsupportedParameters: wire.unsupported_parameters ?? new Set(),
+    reasoning: wire.reasoning ?? null,
+    takesVerbosity: wire.verbosity ?? false,
     sizes: wire.sizes ?? new Map(),
     maxImages: wire.workload === 'image' ? (wire.max_images ?? maxImagesLimit) : 0,
     price: wire.pricing ?? null,
@@ -191,6 +216,8 @@ const fieldsOfWorkload = [
   { name: 'max_images', workload: 'image', text: 'only an image model makes images' },
   { name: 'image_tokens', workload: 'chat', text: 'only a chat model is charged for images by tokens' },
   { name: 'unsupported_parameters', workload: 'chat', text: 'only a chat model has these parameters' },
+  { name: 'reasoning', workload: 'chat', text: 'only a chat model reasons' },
+  { name: 'verbosity', workload: 'chat', text: 'only a chat model can be told how much to write' },
 ] as const;
 
 function checkWorkload(

@@ -5,6 +5,7 @@
 import type { Money } from '../lib/money.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Timeouts } from '../providers/call.ts';
+import type { ReasoningSupport } from '../providers/effort.ts';
 import type { Dialect } from '../providers/upstream.ts';
 
 export const workloads = ['chat', 'image', 'video'] as const;
@@ -27,6 +28,7 @@ export const optionalParameters = [
   'parallel_tool_calls',
   'response_format',
   'seed',
+  'reasoning_effort',
 ] as const;
 export type OptionalParameter = (typeof optionalParameters)[number];
 
@@ -111,6 +113,10 @@ export type Model = Readonly<{
   imageTokens: ImageTokens;
   /** What the model cannot honour, whoever serves it. */
   unsupportedParameters: ReadonlySet<OptionalParameter>;
+  /** Null for a model that does not reason, or of which nobody knows what it can be told. */
+  reasoning: ReasoningSupport | null;
+  /** Whether it can be told how much to write. */
+  takesVerbosity: boolean;
   /** Allowed image sizes and the rate tier of each, null for the plain unit price. Empty for other workloads. */
   sizes: ReadonlyMap<string, string | null>;
   /** How many images one request may ask for. Zero for other workloads. */

@@ -51,6 +51,7 @@ const dialect = fields({
   images: oneOf('any', 'data').optional(),
   strict_tools: oneOf('unsupported', 'supported').optional(),
   cache_key: oneOf('none', 'prompt_cache_key', 'x-grok-conv-id').optional(),
+  reasoning: oneOf('none', 'reasoning_content').optional(),
 }).transform(
   (wire): Dialect => ({
     maxTokens: wire.max_tokens ?? defaultDialect.maxTokens,
@@ -59,6 +60,7 @@ const dialect = fields({
     images: wire.images ?? defaultDialect.images,
     strictTools: wire.strict_tools ?? defaultDialect.strictTools,
     cacheKey: wire.cache_key ?? defaultDialect.cacheKey,
+    reasoning: wire.reasoning ?? defaultDialect.reasoning,
   }),
 );
 

@@ -2,10 +2,12 @@
  * A chat call as a request of Anthropic's Messages API, documented at platform.claude.com/docs/en/api/messages.
  * anthropic-unsupported.ts has already rejected whatever the format does not support.
  */
+import { isMadeBy, isThinking, wireReasoning, wireThinking } from './anthropic-thinking.ts';
 import type {
   AnswerItem,
   ChatCall,
   ChatMessage,
+  Effort,
   ImagePart,
   JsonObject,
   ResponseFormat,
@@ -33,14 +35,12 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
  * What the client left out is left out here too: `undefined` is not serialized. What a conversation begins with comes
  * first, in the order in which the provider reads it.
  */
-function requestBody(
-  call: ChatCall,
-  { model, maxOutputTokens, marksCache }: Upstream,
-  stream: boolean,
-): object {
+function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): object {
+  const { model, maxOutputTokens, marksCache, maker } = upstream;
   const tools = call.tools?.map(wireTool);
   const system = wireSystem(call.messages);
-  const turns = wireTurns(call.messages);
+  const turns = wireTurns(call.messages, maker);
+  const { thinking, effort } = wireReasoning(call, upstream);
   if (marksCache === true && wantsCache(call)) setBreakpoints(tools, system, turns);
   return {
     model,
@@ -52,12 +52,16 @@ function requestBody(
     top_p: call.topP ?? undefined,
     stop_sequences: call.stop ?? undefined,
     tool_choice: wireToolChoice(call),
-    output_config: wireOutputConfig(call.responseFormat),
+    thinking,
+    output_config: wireOutputConfig(call.responseFormat, effort),
     stream: stream || undefined,
   };
 }
 
-/** Only some models accept instructions mid-conversation, and only in some places. All accept them at the beginning. */
+/**
+ * Only some models accept instructions mid-conversation, and only in some places. All accept them at the beginning, where
+ * a new one changes what the provider has in its cache.
+ */
 function wireSystem(messages: readonly ChatMessage[]): Block[] | undefined {
   const blocks = messages.flatMap((message) =>
     message.role === 'system' ? [textBlock(message.content)] : [],
@@ -81,33 +85,43 @@ function setBreakpoints(
   }
 }
 
-type Block = Readonly<Record<string, unknown>>;
+export type Block = Readonly<Record<string, unknown>>;
 type Turn = Readonly<{ role: 'user' | 'assistant'; content: Block[] }>;
 
 /**
  * There are only two roles, and consecutive messages of one role form one turn. So tool results come first in the turn
  * that follows their calls, as the format demands, and what the user adds comes after them.
  */
-function wireTurns(messages: readonly ChatMessage[]): readonly Turn[] {
+function wireTurns(messages: readonly ChatMessage[], maker: string | undefined): readonly Turn[] {
   const turns: Turn[] = [];
   const uses = new Map<string, number>();
   for (const message of messages) {
     if (message.role === 'system') continue;
     const role = message.role === 'assistant' ? 'assistant' : 'user';
+    if (role === 'user') endAnswer(turns);
     let turn = turns.at(-1);
     if (turn?.role !== role) {
       turn = { role, content: [] };
       turns.push(turn);
     }
-    for (const block of wireBlocks(message, uses)) turn.content.push(block);
+    for (const block of wireBlocks(message, uses, maker)) turn.content.push(block);
   }
   return turns;
+}
+
+/** The format rejects a turn that ends with thinking, and one without content. */
+function endAnswer(turns: Turn[]): void {
+  const last = turns.at(-1);
+  if (last?.role !== 'assistant') return;
+  while (isThinking(last.content.at(-1))) last.content.pop();
+  if (last.content.length === 0) turns.pop();
 }
 
 /** `uses` counts how often each call ID has been used so far. A result belongs to the latest use. */
 function wireBlocks(
   message: Exclude<ChatMessage, { role: 'system' }>,
   uses: Map<string, number>,
+  maker: string | undefined,
 ): readonly Block[] {
   switch (message.role) {
     case 'user':
@@ -115,13 +129,13 @@ function wireBlocks(
         ? [textBlock(message.content)]
         : message.content.map(wirePart);
     case 'assistant':
-      return message.items.flatMap((item) => wireItem(item, uses));
+      return message.items.flatMap((item) => wireItem(item, uses, maker));
     case 'tool':
       return [
         {
           type: 'tool_result',
           tool_use_id: wireId(message.toolCallId, uses.get(message.toolCallId) ?? 1),
-          content: wireResult(message.content),
+          content: wireResult(message),
           is_error: message.isError || undefined,
         },
       ];
@@ -129,14 +143,18 @@ function wireBlocks(
 }
 
 /** The format rejects empty text blocks, and next to calls an empty text means nothing. */
-function wireItem(item: AnswerItem, uses: Map<string, number>): readonly Block[] {
+function wireItem(item: AnswerItem, uses: Map<string, number>, maker: string | undefined): readonly Block[] {
   if (item.type === 'tool_call') return [wireToolUse(item, uses)];
-  return item.type === 'reasoning' || isBlank(item.text) ? [] : [textBlock(item.text)];
+  if (item.type === 'reasoning') return isMadeBy(item, maker) ? [wireThinking(item)] : [];
+  return isBlank(item.text) ? [] : [textBlock(item.text)];
 }
 
-function wireResult(content: ToolResult['content']): string | readonly Block[] | undefined {
-  if (typeof content !== 'string') return content.map(wirePart);
-  return isBlank(content) ? undefined : content;
+/** The format rejects empty text blocks in here too, and an error that says nothing. */
+function wireResult({ content, isError }: ToolResult): string | readonly Block[] | undefined {
+  const silent = isError ? 'The tool failed.' : undefined;
+  if (typeof content === 'string') return isBlank(content) ? silent : content;
+  const parts = content.filter((part) => part.type === 'image' || !isBlank(part.text));
+  return parts.length === 0 ? silent : parts.map(wirePart);
 }
 
 function wireToolUse({ id, name, arguments: text }: ToolCall, uses: Map<string, number>): Block {
@@ -205,9 +223,10 @@ function wireToolChoice({ tools, toolChoice, parallelToolCalls }: ChatCall): obj
 }
 
 /** The format has no field for the name of a schema, and treats every schema as strict. */
-function wireOutputConfig(format: ResponseFormat | null): object | undefined {
-  if (format?.type !== 'json_schema' || format.schema === null) return undefined;
+function wireOutputConfig(format: ResponseFormat | null, effort: Effort | undefined): object | undefined {
+  if (format?.type !== 'json_schema' || format.schema === null)
+    return effort === undefined ? undefined : { effort };
   const { description } = format;
   const schema = description === null ? format.schema : { description, ...format.schema };
-  return { format: { type: 'json_schema', schema } };
+  return { effort, format: { type: 'json_schema', schema } };
 }

@@ -3,6 +3,7 @@
  * the order of the contract's parameters. Whatever only some of its models reject belongs in the catalogue.
  */
 import { inputSchema, isBlank, sentMediaType } from './anthropic-request.ts';
+import { effortProblem } from './anthropic-thinking.ts';
 import {
   type AnswerItem,
   type ChatCall,
@@ -15,11 +16,16 @@ import {
   textOf,
   toolCallsOf,
 } from './chat.ts';
+import type { ReasoningSupport } from './effort.ts';
 import { areReadable, deepestArguments, readArguments, tooMuchToRead } from './tool-arguments.ts';
-import type { Unsupported } from './upstream.ts';
+import type { Dialect, Unsupported } from './upstream.ts';
 import { arrayAt, type Fields, isObject } from './wire.ts';
 
-export function unsupported(call: ChatCall): Unsupported | null {
+export function unsupported(
+  call: ChatCall,
+  _dialect: Dialect,
+  reasoning?: ReasoningSupport | null,
+): Unsupported | null {
   return (
     inParameter('messages', messagesProblem(call.messages)) ??
     inParameter('temperature', temperatureProblem(call)) ??
@@ -28,7 +34,8 @@ export function unsupported(call: ChatCall): Unsupported | null {
     inParameter('presence_penalty', presencePenaltyProblem(call)) ??
     inParameter('tools', toolsProblem(call)) ??
     inParameter('response_format', formatProblem(call.responseFormat)) ??
-    inParameter('seed', call.seed === null ? null : 'This model does not support seed: leave it out.')
+    inParameter('seed', call.seed === null ? null : 'This model does not support seed: leave it out.') ??
+    inParameter('reasoning_effort', effortProblem(call, reasoning))
   );
 }
 
@@ -63,11 +70,13 @@ function messageProblem(message: ChatMessage): string | null {
     case 'assistant':
       return answerProblem(message.items);
     case 'tool':
-      return null;
+      return typeof message.content === 'string' ? null : firstProblem(message.content, resultPartProblem);
   }
 }
 
 function answerProblem(items: readonly AnswerItem[]): string | null {
+  // What a model thought before it was cut off says nothing to anyone else.
+  if (items.length > 0 && items.every(({ type }) => type === 'reasoning')) return null;
   const calls = toolCallsOf(items);
   if (calls.length === 0) return isBlank(textOf(items)) ? blankText : null;
   return firstProblem(calls, toolCallProblem);
@@ -83,6 +92,11 @@ function partProblem(part: TextPart | ImagePart): string | null {
   if (part.detail === 'low')
     return 'This model has no image detail "low": use "auto" or "high", or send a smaller image.';
   return null;
+}
+
+/** An empty text in a result is left out: it means nothing. */
+function resultPartProblem(part: TextPart | ImagePart): string | null {
+  return part.type === 'text' ? null : partProblem(part);
 }
 
 function toolCallProblem({ name, arguments: text }: ToolCall): string | null {

@@ -5,6 +5,7 @@
 
 import { passOnMessages } from './anthropic-pass-on.ts';
 import { chatRequest } from './anthropic-request.ts';
+import { isThinking, signatureIn } from './anthropic-thinking.ts';
 import { unsupported } from './anthropic-unsupported.ts';
 import { type AnthropicInput, noInput, noteInput, readAnthropicUsage } from './anthropic-usage.ts';
 import {
@@ -15,10 +16,11 @@ import {
   type FinishReason,
   failed,
   maxToolCalls,
+  type Signature,
   type ToolCall,
 } from './chat.ts';
 import { writeArguments } from './tool-arguments.ts';
-import { beyondLimit, ProviderError, unreadableArguments } from './upstream.ts';
+import { beyondLimit, ProviderError, type Upstream, unreadableArguments } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
 export const anthropic: ChatAdapter = {
@@ -32,8 +34,8 @@ export const anthropic: ChatAdapter = {
   hasUniformText: false,
 };
 
-/** Thinking, and blocks of unknown types, are not part of the answer. */
-function readAnswer(body: unknown): ChatAnswer {
+/** Blocks of unknown types are not part of the answer, nor is thinking unless it is shown. */
+function readAnswer(body: unknown, { showsReasoning, maker = '' }: Upstream): ChatAnswer {
   if (!isObject(body) || body.type === 'error' || !Array.isArray(body.content))
     throw new ProviderError('provider_unknown_error');
   const items: AnswerItem[] = [];
@@ -42,6 +44,12 @@ function readAnswer(body: unknown): ChatAnswer {
     if (!isObject(block)) throw new ProviderError('provider_unknown_error');
     if (block.type === 'text')
       items.push({ type: 'text', text: textOf(block.text, 'provider_unknown_error') });
+    if (showsReasoning === true && isThinking(block))
+      items.push({
+        type: 'reasoning',
+        text: textOf(block.thinking ?? '', 'provider_unknown_error'),
+        signature: signatureIn(block, maker),
+      });
     if (block.type !== 'tool_use') continue;
     items.push(readToolUse(block));
     callCount += 1;
@@ -79,10 +87,22 @@ type Progress = {
   readonly openCalls: Map<number, OpenCall>;
   callCount: number;
   readonly input: AnthropicInput;
+  /** Whose signatures are read; null when thinking is not shown. */
+  readonly maker: string | null;
+  /** The block of thinking that is still open. */
+  thinking: OpenThinking | null;
 };
 
-function openReader(): (data: string) => readonly ChatEvent[] {
-  const progress: Progress = { openCalls: new Map(), callCount: 0, input: noInput() };
+type OpenThinking = { readonly index: number; signature: Signature | null };
+
+function openReader({ showsReasoning, maker = '' }: Upstream): (data: string) => readonly ChatEvent[] {
+  const progress: Progress = {
+    openCalls: new Map(),
+    callCount: 0,
+    input: noInput(),
+    maker: showsReasoning === true ? maker : null,
+    thinking: null,
+  };
   return (data) => {
     const event = parseObject(data);
     if (event === null) throw new ProviderError('malformed_stream_chunk');
@@ -116,6 +136,10 @@ function readEvent(event: Fields, progress: Progress): readonly ChatEvent[] {
 function readBlockStart({ index, content_block: block }: Fields, progress: Progress): readonly ChatEvent[] {
   if (!isCount(index) || !isObject(block)) throw new ProviderError('malformed_stream_chunk');
   if (block.type === 'text') return textEvents(block.text ?? '');
+  if (progress.maker !== null && isThinking(block)) {
+    progress.thinking = { index, signature: signatureIn(block, progress.maker) };
+    return thinkingEvents(block.thinking ?? '');
+  }
   if (block.type !== 'tool_use') return [];
   const id = textOf(block.id, 'malformed_stream_chunk');
   const name = textOf(block.name, 'malformed_stream_chunk');
@@ -127,9 +151,15 @@ function readBlockStart({ index, content_block: block }: Fields, progress: Progr
   return [{ type: 'tool_call', index: call.index, id, name }];
 }
 
-function readBlockDelta({ index, delta }: Fields, { openCalls }: Progress): readonly ChatEvent[] {
+function readBlockDelta({ index, delta }: Fields, progress: Progress): readonly ChatEvent[] {
   if (!isCount(index) || !isObject(delta)) throw new ProviderError('malformed_stream_chunk');
   if (delta.type === 'text_delta') return textEvents(delta.text);
+  const { openCalls, thinking, maker } = progress;
+  if (thinking?.index === index && maker !== null) {
+    if (delta.type === 'thinking_delta') return thinkingEvents(delta.thinking);
+    if (delta.type === 'signature_delta') thinking.signature = signatureIn(delta, maker);
+    return [];
+  }
   const call = openCalls.get(index);
   if (delta.type !== 'input_json_delta' || call === undefined) return [];
   const text = textOf(delta.partial_json, 'malformed_stream_chunk');
@@ -138,8 +168,13 @@ function readBlockDelta({ index, delta }: Fields, { openCalls }: Progress): read
   return [{ type: 'tool_arguments', index: call.index, text }];
 }
 
-function readBlockStop({ index }: Fields, { openCalls }: Progress): readonly ChatEvent[] {
+function readBlockStop({ index }: Fields, progress: Progress): readonly ChatEvent[] {
   if (!isCount(index)) throw new ProviderError('malformed_stream_chunk');
+  const { openCalls, thinking } = progress;
+  if (thinking?.index === index) {
+    progress.thinking = null;
+    return [{ type: 'reasoning_end', signature: thinking.signature }];
+  }
   const call = openCalls.get(index);
   openCalls.delete(index);
   return call === undefined || call.rest === ''
@@ -150,6 +185,11 @@ function readBlockStop({ index }: Fields, { openCalls }: Progress): readonly Cha
 function textEvents(value: unknown): readonly ChatEvent[] {
   const text = textOf(value, 'malformed_stream_chunk');
   return text === '' ? [] : [{ type: 'text', text }];
+}
+
+function thinkingEvents(value: unknown): readonly ChatEvent[] {
+  const text = textOf(value, 'malformed_stream_chunk');
+  return text === '' ? [] : [{ type: 'reasoning', text }];
 }
 
 function readMessageDelta(event: Fields, progress: Progress): readonly ChatEvent[] {

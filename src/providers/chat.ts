@@ -3,7 +3,10 @@
  * does nothing else: it is pure, and never sees the database, prices, customers' keys or the response.
  */
 import type { Meters } from '../lib/meters.ts';
+import type { Effort, ReasoningSupport } from './effort.ts';
 import type { Dialect, ProviderError, Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
+
+export { type Effort, efforts } from './effort.ts';
 
 export type TextPart = Readonly<{ type: 'text'; text: string }>;
 export type ImagePart = Readonly<{ type: 'image'; url: string; detail: 'auto' | 'low' | 'high' | null }>;
@@ -47,10 +50,6 @@ export type JsonObject = Readonly<Record<string, unknown>>;
 
 export type ToolChoice = 'auto' | 'none' | 'required' | Readonly<{ functionName: string }>;
 
-/** How much a model should think before it answers, from least to most. */
-export const efforts = ['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'] as const;
-export type Effort = (typeof efforts)[number];
-
 export type ResponseFormat =
   | Readonly<{ type: 'text' }>
   | Readonly<{ type: 'json_object' }>
@@ -76,6 +75,9 @@ export type ChatCall = Readonly<{
   responseFormat: ResponseFormat | null;
   seed: number | null;
   effort: Effort | null;
+  /** Whether the call is refused where its effort cannot be honoured. Left out: the effort is a hint. */
+  demandsEffort?: boolean;
+  /** A hint. */
   verbosity: 'low' | 'medium' | 'high' | null;
 }>;
 
@@ -179,7 +181,7 @@ export type ChatAdapter = Readonly<{
   /** Null for a format that no client speaks here, or whose requests are always read and written anew. */
   passOn: PassOn | null;
   /** The first thing in this call that the format does not support, or null. Nothing is ever dropped silently. */
-  unsupported: (call: ChatCall, dialect: Dialect) => Unsupported | null;
+  unsupported: (call: ChatCall, dialect: Dialect, reasoning?: ReasoningSupport | null) => Unsupported | null;
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Reads the JSON body of a non-streamed answer; throws a ProviderError when it is not one. */
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;
@@ -205,6 +207,10 @@ export function textOf(items: readonly AnswerItem[]): string {
   let text = '';
   for (const item of items) if (item.type === 'text') text += item.text;
   return text;
+}
+
+export function textOfParts(parts: readonly (TextPart | ImagePart)[]): string {
+  return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }
 
 export function toolCallsOf(items: readonly AnswerItem[]): readonly ToolCall[] {

@@ -13,8 +13,10 @@ import {
   type Tool,
   type ToolCall,
   type ToolResult,
+  textOfParts,
   toolCallsOf,
 } from './chat.ts';
+import { budgetOf, effortFor } from './effort.ts';
 import { ResultReader, readArguments } from './tool-arguments.ts';
 import { type ErrorDetails, requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { arrayAt, isObject, objectAt } from './wire.ts';
@@ -50,7 +52,8 @@ function readError(status: number, body: unknown): ErrorDetails | null {
  * What the client left out is left out here too: `undefined` is not serialized. What a conversation begins with comes
  * first.
  */
-function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): object {
+function requestBody(call: ChatCall, upstream: Upstream): object {
+  const { model, maxOutputTokens } = upstream;
   const system = call.messages.flatMap((message) =>
     message.role === 'system' ? [{ text: message.content }] : [],
   );
@@ -58,7 +61,9 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): obje
   return {
     systemInstruction: system.length === 0 ? undefined : { parts: system },
     tools: call.tools === null ? undefined : [{ functionDeclarations: call.tools.map(wireTool) }],
-    contents: turnsOf(call.messages).map((turn) => wireTurn(turn, model, reader)),
+    contents: turnsOf(call.messages)
+      .map((turn) => wireTurn(turn, model, reader))
+      .filter(({ parts }) => parts.length > 0),
     toolConfig: wireToolConfig(call),
     generationConfig: {
       temperature: call.temperature ?? undefined,
@@ -69,8 +74,29 @@ function requestBody(call: ChatCall, { model, maxOutputTokens }: Upstream): obje
       presencePenalty: call.presencePenalty ?? undefined,
       seed: call.seed ?? undefined,
       ...wireResponseFormat(call.responseFormat),
+      thinkingConfig: wireThinking(call, upstream),
     },
   };
+}
+
+/**
+ * Documented at ai.google.dev/gemini-api/docs/thinking: from Gemini 3 on, a level; before, a number of tokens. What the
+ * model thought is shown on request only.
+ */
+function wireThinking(
+  call: ChatCall,
+  { reasoning, maxOutputTokens, showsReasoning }: Upstream,
+): object | undefined {
+  if (!reasoning) return undefined;
+  const effort = effortFor(call, reasoning);
+  if (effort === 'none') return { thinkingBudget: 0 };
+  const budget = effort === null || reasoning.control === 'effort' ? null : budgetOf(effort, maxOutputTokens);
+  const config = {
+    ...(effort !== null && reasoning.control === 'effort' && { thinkingLevel: effort }),
+    ...(budget !== null && { thinkingBudget: budget }),
+    ...(showsReasoning === true && { includeThoughts: true }),
+  };
+  return Object.keys(config).length === 0 ? undefined : config;
 }
 
 export type MessageOf<Role> = Extract<ChatMessage, { role: Role }>;
@@ -106,7 +132,11 @@ export function turnsOf(messages: readonly ChatMessage[]): readonly Turn[] {
   return turns;
 }
 
-function wireTurn(turn: Turn, model: string, reader: ResultReader): object {
+function wireTurn(
+  turn: Turn,
+  model: string,
+  reader: ResultReader,
+): Readonly<{ role: string; parts: readonly object[] }> {
   switch (turn.kind) {
     case 'user': {
       const { content } = turn.message;
@@ -118,7 +148,7 @@ function wireTurn(turn: Turn, model: string, reader: ResultReader): object {
     case 'model':
       return { role: 'model', parts: modelParts(turn.messages, model) };
     case 'results':
-      return { role: 'user', parts: resultParts(turn.messages, turn.calls, reader) };
+      return { role: 'user', parts: resultParts(turn.messages, turn.calls, model, reader) };
   }
 }
 
@@ -131,11 +161,14 @@ function wirePart(part: TextPart | ImagePart): object {
 /** Documented for calls that another model made, for which there is no signature. */
 const signatureThatSkipsTheCheck = 'skip_thought_signature_validator';
 
-/** From Gemini 3 on, a step of calls is rejected when the first has no signature; before, signatures were optional. */
-const needsSignatures = (model: string) => /^gemini-(?![12][.-])/.test(model);
+/**
+ * From then on, a step of calls is rejected when the first has no signature (before, signatures were optional), and results
+ * may hold images.
+ */
+const isGemini3OrLater = (model: string) => /^gemini-(?![12][.-])/.test(model);
 
 function modelParts(messages: readonly MessageOf<'assistant'>[], model: string): object[] {
-  let missing = needsSignatures(model) ? signatureThatSkipsTheCheck : undefined;
+  let missing = isGemini3OrLater(model) ? signatureThatSkipsTheCheck : undefined;
   return messages.flatMap(({ items }) => {
     const parts = items.flatMap((item): object[] => {
       if (item.type === 'text') return item.text === '' ? [] : [{ text: item.text }];
@@ -146,37 +179,51 @@ function modelParts(messages: readonly MessageOf<'assistant'>[], model: string):
       const args = readArguments(item.arguments) ?? {};
       return [{ functionCall: { id: upstreamId ?? undefined, name: item.name, args }, thoughtSignature }];
     });
-    return parts.length === 0 ? [{ text: '' }] : parts;
+    // What a model thought before it was cut off says nothing to anyone else.
+    const isUnsaid = items.some(({ type }) => type === 'reasoning');
+    return parts.length === 0 && !isUnsaid ? [{ text: '' }] : parts;
   });
 }
 
-/** In the order of the calls: where they have no ID from the vendor, results are matched by order alone. */
+/**
+ * In the order of the calls: where they have no ID from the vendor, results are matched by order alone. Images are part
+ * of a result where the model takes them there, and otherwise follow all results.
+ */
 function resultParts(
   results: readonly MessageOf<'tool'>[],
   calls: readonly ToolCall[],
+  model: string,
   reader: ResultReader,
 ): object[] {
   // From last to first, so that the first of several with the same ID wins.
   const positions = new Map(calls.map(({ id }, index) => [id, index] as const).toReversed());
-  return results
+  const holdsImages = isGemini3OrLater(model);
+  const ordered = results
     .map((result) => ({ result, position: positions.get(result.toolCallId) ?? -1 }))
-    .toSorted((a, b) => a.position - b.position)
-    .map(({ result: { toolCallId, name, content }, position }) => ({
+    .toSorted((a, b) => a.position - b.position);
+  const responses = ordered.map(({ result, position }) => {
+    const images = holdsImages ? imagesIn(result) : [];
+    return {
       functionResponse: {
-        id: readCallId(toolCallId).upstreamId ?? undefined,
-        name: calls[position]?.name ?? name ?? '',
-        // A result that is a JSON object is passed on as one; anything else is wrapped.
-        response: wireResult(content, reader),
+        id: readCallId(result.toolCallId).upstreamId ?? undefined,
+        name: calls[position]?.name ?? result.name ?? '',
+        response: wireResult(result, reader),
+        parts: images.length === 0 ? undefined : images.map(wirePart),
       },
-    }));
+    };
+  });
+  const images = holdsImages ? [] : ordered.flatMap(({ result }) => imagesIn(result));
+  return [...responses, ...images.map(wirePart)];
 }
 
-function wireResult(content: ToolResult['content'], reader: ResultReader): object {
-  const text =
-    typeof content === 'string'
-      ? content
-      : content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
-  return reader.read(text) ?? { result: text };
+function imagesIn({ content }: ToolResult): readonly ImagePart[] {
+  return typeof content === 'string' ? [] : content.filter((part) => part.type === 'image');
+}
+
+/** A result that is a JSON object is passed on as one; anything else is wrapped. */
+function wireResult({ content, isError }: ToolResult, reader: ResultReader): object {
+  const text = typeof content === 'string' ? content : textOfParts(content);
+  return isError ? { error: text } : (reader.read(text) ?? { result: text });
 }
 
 /** `parametersJsonSchema` takes JSON Schema as it is; `parameters` would be another dialect of it. */

@@ -31,9 +31,10 @@ function messagesProblem(messages: readonly ChatMessage[]): string | null {
 }
 
 function messageProblem(message: ChatMessage): string | null {
-  if (message.role === 'user' && typeof message.content !== 'string') {
+  if ((message.role === 'user' || message.role === 'tool') && typeof message.content !== 'string') {
+    const types = message.role === 'user' ? imageTypes : resultImageTypes;
     for (const part of message.content) {
-      const problem = part.type === 'image' ? imageProblem(part) : null;
+      const problem = part.type === 'image' ? imageProblem(part, types) : null;
       if (problem !== null) return problem;
     }
   }
@@ -42,17 +43,19 @@ function messageProblem(message: ChatMessage): string | null {
   return `This model takes the arguments of a tool call only as a JSON object of at most ${deepestArguments} levels.`;
 }
 
-const imageTypes = ['image/png', 'image/jpeg', 'image/webp', 'image/heic', 'image/heif'];
+/** Documented at ai.google.dev/gemini-api/docs/function-calling for results, and at …/image-understanding. */
+const resultImageTypes = ['image/png', 'image/jpeg', 'image/webp'];
+const imageTypes = [...resultImageTypes, 'image/heic', 'image/heif'];
 
 /** The format wants a media type with a URL, and only fetching the image would reveal it. */
-function imageProblem({ url, detail }: ImagePart): string | null {
+function imageProblem({ url, detail }: ImagePart, types: readonly string[]): string | null {
   if (detail === 'low')
     return 'This model has no low detail for single images: set detail to "auto" or "high", or leave it out.';
   const head = dataUrlHead(url);
   if (head === null) return 'This model takes images as data: URLs only.';
-  return imageTypes.includes(head.mimeType)
+  return types.includes(head.mimeType)
     ? null
-    : `This model takes images of these types only: ${imageTypes.join(', ')}.`;
+    : `This model takes images of these types only: ${types.join(', ')}.`;
 }
 
 /** The format rejects calls at the start, and calls that are not followed at once by as many results. */

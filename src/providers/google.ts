@@ -29,18 +29,19 @@ export const google: ChatAdapter = {
   hasUniformText: false,
 };
 
-function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
+function readAnswer(body: unknown, { requestId, showsReasoning }: Upstream): ChatAnswer {
   if (!isObject(body) || isError(body)) throw new ProviderError('provider_unknown_error');
   const usage = readGoogleUsage(objectAt(body, 'usageMetadata'));
   const candidate = firstCandidate(body);
   if (candidate === null && isBlocked(body)) return { items: [], finishReason: 'content_filter', usage };
   if (candidate === null) throw new ProviderError('provider_unknown_error');
-  const pieces = readPieces(candidate);
+  const pieces = readPieces(candidate, showsReasoning === true);
   if (pieces.some(({ type }) => type === 'unreadable')) throw unreadableArguments();
   const items: AnswerItem[] = [];
   let callCount = 0;
   for (const piece of pieces) {
     if (piece.type === 'text') items.push(piece);
+    if (piece.type === 'reasoning') addReasoning(items, piece.text);
     if (piece.type !== 'call') continue;
     if (callCount >= maxToolCalls) throw unreadableArguments();
     const { name, arguments: written, carried } = piece;
@@ -53,20 +54,40 @@ function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   return { items, finishReason, usage };
 }
 
+/** Thoughts that follow one another are one item. The vendor signs calls instead of them: see `Carried`. */
+function addReasoning(items: AnswerItem[], text: string): void {
+  const last = items.at(-1);
+  if (last?.type === 'reasoning') items[items.length - 1] = { ...last, text: last.text + text };
+  else items.push({ type: 'reasoning', text, signature: null });
+}
+
 /** Each event is a complete object that holds what is new. Only the end of the connection marks the end. */
-function openReader({ requestId }: Upstream): (data: string) => readonly ChatEvent[] {
+function openReader({ requestId, showsReasoning }: Upstream): (data: string) => readonly ChatEvent[] {
   let callCount = 0;
+  let isThinking = false;
   let isFinished = false;
   /** An unreadable event may have been the end of the answer: from then on any count may cover all of it. */
   let mayBeFinished = false;
 
   function finish(event: ChatEvent, events: ChatEvent[]): void {
+    endThinking(events);
     if (!isFinished) events.push(event);
     isFinished = true;
   }
 
+  function endThinking(events: ChatEvent[]): void {
+    if (isThinking) events.push({ type: 'reasoning_end', signature: null });
+    isThinking = false;
+  }
+
   function readCandidate(candidate: Fields, events: ChatEvent[]): void {
-    for (const piece of readPieces(candidate)) {
+    for (const piece of readPieces(candidate, showsReasoning === true)) {
+      if (piece.type === 'reasoning') {
+        events.push(piece);
+        isThinking = true;
+        continue;
+      }
+      endThinking(events);
       if (piece.type === 'text') {
         events.push(piece);
         continue;
@@ -117,16 +138,20 @@ function failedAnswer(): ProviderError {
 
 type Piece =
   | Readonly<{ type: 'text'; text: string }>
+  | Readonly<{ type: 'reasoning'; text: string }>
   /** A call whose arguments are invalid or nested too deeply. */
   | Readonly<{ type: 'unreadable' }>
   | Readonly<{ type: 'call'; name: string; arguments: string; carried: Carried }>;
 
-/** The text and calls of a candidate, in order. */
-function readPieces(candidate: Fields): readonly Piece[] {
+/** The text and calls of a candidate, in order, and its thoughts if they are shown. */
+function readPieces(candidate: Fields, showsReasoning: boolean): readonly Piece[] {
   const pieces: Piece[] = [];
   for (const part of arrayAt(objectAt(candidate, 'content'), 'parts')) {
-    // Thinking is not part of the answer.
-    if (!isObject(part) || part.thought === true) continue;
+    if (!isObject(part)) continue;
+    if (part.thought === true) {
+      if (showsReasoning && isText(part.text)) pieces.push({ type: 'reasoning', text: part.text });
+      continue;
+    }
     if (typeof part.text === 'string' && part.text !== '') pieces.push({ type: 'text', text: part.text });
     if (part.functionCall === undefined || part.functionCall === null) continue;
     pieces.push(readCall(part) ?? { type: 'unreadable' });

@@ -6,6 +6,7 @@ import {
   type AnswerItem,
   type ChatCall,
   type ChatMessage,
+  type Effort,
   hasStrictTool,
   type ImagePart,
   type ResponseFormat,
@@ -13,9 +14,12 @@ import {
   type Tool,
   type ToolCall,
   type ToolChoice,
+  type ToolResult,
+  textOfParts,
   textOrNull,
   toolCallsOf,
 } from './chat.ts';
+import { effortFor, type ReasoningSupport } from './effort.ts';
 import { breakpoint, endOfLastCall, wantsCache } from './prompt-cache.ts';
 import {
   type Dialect,
@@ -25,7 +29,11 @@ import {
   type UpstreamRequest,
 } from './upstream.ts';
 
-export function unsupported(call: ChatCall, { images, strictTools }: Dialect): Unsupported | null {
+export function unsupported(
+  call: ChatCall,
+  { images, strictTools }: Dialect,
+  reasoning?: ReasoningSupport | null,
+): Unsupported | null {
   if (images === 'data' && call.messages.some(namesImage))
     return { param: 'messages', message: 'This model takes images as data: URLs only.' };
   if (strictTools === 'unsupported' && hasStrictTool(call))
@@ -33,12 +41,31 @@ export function unsupported(call: ChatCall, { images, strictTools }: Dialect): U
       param: 'tools',
       message: 'This model has no strict tools: leave strict out, or set it to false.',
     };
+  if (call.demandsEffort === true && reasoning && wireEffort(call, reasoning) === undefined)
+    return {
+      param: 'reasoning_effort',
+      message: `With tools, this model takes no such reasoning_effort: ${withTools(reasoning)}.`,
+    };
   return null;
+}
+
+function withTools({ effortsWithTools }: ReasoningSupport): string {
+  return effortsWithTools.length === 0
+    ? 'leave it out'
+    : `use ${effortsWithTools.join(' or ')}, or leave it out`;
+}
+
+function wireEffort(call: ChatCall, reasoning: ReasoningSupport | null | undefined): Effort | undefined {
+  const effort = effortFor(call, reasoning);
+  const isTaken =
+    call.tools === null || effort === null || reasoning?.effortsWithTools.includes(effort) === true;
+  return isTaken ? (effort ?? undefined) : undefined;
 }
 
 /** Whether an image is given by URL instead of inline. */
 function namesImage(message: ChatMessage): boolean {
-  if (message.role !== 'user' || typeof message.content === 'string') return false;
+  if ((message.role !== 'user' && message.role !== 'tool') || typeof message.content === 'string')
+    return false;
   return message.content.some((part) => part.type === 'image' && !/^data:/i.test(part.url));
 }
 
@@ -64,7 +91,7 @@ export function bearerHeaders(upstream: Upstream): Record<string, string> {
  */
 function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): object {
   const { model, dialect, maxOutputTokens, marksCache, cacheKey } = upstream;
-  const messages = call.messages.map(wireMessage);
+  const messages = wireMessages(call.messages, upstream);
   if (marksCache === true && wantsCache(call)) setBreakpoints(messages);
   return {
     model,
@@ -80,6 +107,8 @@ function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): objec
     parallel_tool_calls: call.parallelToolCalls ?? undefined,
     response_format: call.responseFormat === null ? undefined : wireResponseFormat(call.responseFormat),
     [dialect.seed]: call.seed ?? undefined,
+    reasoning_effort: wireEffort(call, upstream.reasoning),
+    verbosity: upstream.takesVerbosity === true ? (call.verbosity ?? undefined) : undefined,
     prompt_cache_key: dialect.cacheKey === 'prompt_cache_key' ? (cacheKey ?? undefined) : undefined,
     stream: stream || undefined,
     // Without usage nothing could be charged. Vendors that always send it may reject the option, as Mistral does.
@@ -126,7 +155,41 @@ function markedParts({ content }: WireMessage): readonly object[] | null {
   return parts;
 }
 
-function wireMessage(message: ChatMessage): WireMessage {
+/**
+ * The format has no images in tool messages: they follow as a user's, once all results of the turn are there, because
+ * nothing may come between those. What a model thought before it was cut off says nothing to another.
+ */
+function wireMessages(messages: readonly ChatMessage[], upstream: Upstream): WireMessage[] {
+  const wire: WireMessage[] = [];
+  let images: object[] = [];
+  let resultCount = 0;
+  for (const message of messages) {
+    if (message.role !== 'tool') {
+      if (images.length > 0) wire.push({ role: 'user', content: images });
+      images = [];
+      resultCount = 0;
+    }
+    if (message.role === 'assistant' && isOnlyReasoning(message.items)) continue;
+    wire.push(wireMessage(message, upstream));
+    if (message.role === 'tool') for (const part of labelledImages(message, ++resultCount)) images.push(part);
+  }
+  if (images.length > 0) wire.push({ role: 'user', content: images });
+  return wire;
+}
+
+function isOnlyReasoning(items: readonly AnswerItem[]): boolean {
+  return items.length > 0 && items.every(({ type }) => type === 'reasoning');
+}
+
+/** `place` is that of the result among the results of its turn. */
+function labelledImages({ content }: ToolResult, place: number): readonly object[] {
+  const images = typeof content === 'string' ? [] : content.filter((part) => part.type === 'image');
+  return images.length === 0
+    ? []
+    : [{ type: 'text', text: `Images of tool result ${place}:` }, ...images.map(wirePart)];
+}
+
+function wireMessage(message: ChatMessage, upstream: Upstream): WireMessage {
   switch (message.role) {
     case 'system':
       return message;
@@ -140,15 +203,37 @@ function wireMessage(message: ChatMessage): WireMessage {
         role: 'assistant',
         content: textOrNull(message.items),
         tool_calls: wireToolCalls(message.items),
+        reasoning_content: wireReasoning(message.items, upstream),
       };
     case 'tool':
       return {
         role: 'tool',
         tool_call_id: message.toolCallId,
-        content: typeof message.content === 'string' ? message.content : message.content.map(wirePart),
+        content: wireResult(message),
         name: message.name ?? undefined,
       };
   }
+}
+
+/** The format has no mark for a failed tool. */
+function wireResult({ content, isError }: ToolResult): string {
+  const text = typeof content === 'string' ? content : textOfParts(content);
+  return isError ? `Error: ${text}` : text;
+}
+
+/**
+ * DeepSeek and Moonshot reject a turn that calls tools without the reasoning that led to it, even an empty one. Clients of
+ * chat completions are not shown any, so that they cannot return it.
+ */
+function wireReasoning(
+  items: readonly AnswerItem[],
+  { dialect, showsReasoning, maker }: Upstream,
+): string | undefined {
+  if (dialect.reasoning === 'none' || showsReasoning !== true) return undefined;
+  const own = items.flatMap((item) =>
+    item.type === 'reasoning' && item.signature?.madeBy === maker ? [item.text] : [],
+  );
+  return own.length === 0 && toolCallsOf(items).length === 0 ? undefined : own.join('\n');
 }
 
 function wirePart(part: TextPart | ImagePart): object {

@@ -4,12 +4,14 @@
  * is known to differ and the meaning is clear.
  */
 import {
+  type AnswerItem,
   type ChatAdapter,
   type ChatAnswer,
   type ChatEvent,
   type FinishReason,
   failed,
   type ReportedUsage,
+  type Signature,
 } from './chat.ts';
 import { chatRequest, unsupported } from './openai-request.ts';
 import { readToolCalls, ToolCallReader } from './openai-tool-calls.ts';
@@ -28,7 +30,8 @@ export const openai: ChatAdapter = {
   hasUniformText: true,
 };
 
-function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
+function readAnswer(body: unknown, upstream: Upstream): ChatAnswer {
+  const { requestId } = upstream;
   // Some servers report a failure with a success status.
   if (isObject(body) && hasError(body)) throw new ProviderError('provider_unknown_error');
   const choice = firstChoice(body);
@@ -41,16 +44,25 @@ function readAnswer(body: unknown, { requestId }: Upstream): ChatAnswer {
   const reason = readFinishReason(choice.finish_reason, toolCalls.length > 0);
   if (reason === null) throw new ProviderError('provider_unknown_error');
   if (reason === 'failure') throw new ProviderError('provider_unavailable');
-  const text = Array.isArray(content) ? textOfParts(content) : content;
+  const text = Array.isArray(content) ? textIn(content) : content;
+  const thought = upstream.showsReasoning === true ? reasoningIn(message) : '';
+  const items: AnswerItem[] = [...toolCalls];
+  if (text !== null) items.unshift({ type: 'text', text });
+  if (thought !== '') items.unshift({ type: 'reasoning', text: thought, signature: signatureOf(upstream) });
   return {
-    items: text === null ? toolCalls : [{ type: 'text', text }, ...toolCalls],
+    items,
     finishReason: reason,
     usage: readOpenaiUsage(objectAt(body, 'usage')),
   };
 }
 
-function openReader({ requestId }: Upstream): (data: string) => readonly ChatEvent[] {
-  const toolCalls = new ToolCallReader(requestId);
+/** For servers that want reasoning back. Nothing is signed: it says only whose reasoning it is. */
+function signatureOf({ dialect, maker = '' }: Upstream): Signature | null {
+  return dialect.reasoning === 'none' ? null : { value: dialect.reasoning, madeBy: maker };
+}
+
+function openReader(upstream: Upstream): (data: string) => readonly ChatEvent[] {
+  const choices = new ChoiceReader(upstream);
   return (data) => {
     if (data === '[DONE]') return [{ type: 'end' }];
     const chunk = parseObject(data);
@@ -58,7 +70,7 @@ function openReader({ requestId }: Upstream): (data: string) => readonly ChatEve
     const events: ChatEvent[] = [];
     if (hasError(chunk)) events.push(failed(new ProviderError('provider_stream_error')));
     const choice = firstChoice(chunk);
-    if (choice !== null) readChoice(choice, toolCalls, events);
+    if (choice !== null) choices.read(choice, events);
     // Also for an answer that has failed: the tokens were used all the same.
     const usage = usageIn(chunk, choice);
     if (usage !== null) events.push({ type: 'usage', usage });
@@ -66,23 +78,70 @@ function openReader({ requestId }: Upstream): (data: string) => readonly ChatEve
   };
 }
 
-function readChoice(choice: Fields, toolCalls: ToolCallReader, events: ChatEvent[]): void {
-  const delta = choice.delta;
-  // Reasoning (`reasoning_content` from DeepSeek, Qwen, Moonshot and others, `reasoning` from Groq) is not part of the
-  // answer and is skipped.
-  if (isObject(delta)) {
-    const { content } = delta;
-    const text = Array.isArray(content) ? textOfParts(content) : content;
-    if (typeof text === 'string' && text !== '') events.push({ type: 'text', text });
-    if (Array.isArray(delta.tool_calls)) toolCalls.readAll(delta.tool_calls, events);
+/** Reads the pieces of one answer. Reasoning has no end of its own: whatever else follows ends it. */
+class ChoiceReader {
+  readonly #toolCalls: ToolCallReader;
+  readonly #showsReasoning: boolean;
+  readonly #signature: Signature | null;
+  #isReasoning = false;
+
+  constructor(upstream: Upstream) {
+    this.#toolCalls = new ToolCallReader(upstream.requestId);
+    this.#showsReasoning = upstream.showsReasoning === true;
+    this.#signature = signatureOf(upstream);
   }
-  const reason = readFinishReason(choice.finish_reason, toolCalls.count > 0);
-  if (reason === 'failure') events.push(failed(new ProviderError('provider_stream_error')));
-  else if (reason !== null) events.push({ type: 'finish', reason });
+
+  read(choice: Fields, events: ChatEvent[]): void {
+    const { delta } = choice;
+    const toolCalls = this.#toolCalls;
+    if (isObject(delta)) {
+      if (this.#showsReasoning) this.#readReasoning(delta, events);
+      const { content } = delta;
+      const text = Array.isArray(content) ? textIn(content) : content;
+      if (typeof text === 'string' && text !== '') {
+        this.#endReasoning(events);
+        events.push({ type: 'text', text });
+      }
+      if (Array.isArray(delta.tool_calls)) {
+        if (delta.tool_calls.length > 0) this.#endReasoning(events);
+        toolCalls.readAll(delta.tool_calls, events);
+      }
+    }
+    const reason = readFinishReason(choice.finish_reason, toolCalls.count > 0);
+    if (reason !== null) this.#endReasoning(events);
+    if (reason === 'failure') events.push(failed(new ProviderError('provider_stream_error')));
+    else if (reason !== null) events.push({ type: 'finish', reason });
+  }
+
+  #readReasoning(delta: Fields, events: ChatEvent[]): void {
+    const text = reasoningIn(delta);
+    if (text === '') return;
+    this.#isReasoning = true;
+    events.push({ type: 'reasoning', text });
+  }
+
+  #endReasoning(events: ChatEvent[]): void {
+    if (this.#isReasoning) events.push({ type: 'reasoning_end', signature: this.#signature });
+    this.#isReasoning = false;
+  }
+}
+
+/**
+ * What the model thought: `reasoning_content` from DeepSeek, Qwen, Moonshot and others, `reasoning` from Groq and OpenRouter,
+ * parts of the content from Mistral. Some send the same in two of them.
+ */
+function reasoningIn({ reasoning_content: thought, reasoning, content }: Fields): string {
+  if (typeof thought === 'string' && thought !== '') return thought;
+  if (typeof reasoning === 'string') return reasoning;
+  if (!Array.isArray(content)) return '';
+  return content
+    .filter((part) => isObject(part) && part.type === 'thinking')
+    .map((part) => textIn(arrayAt(part, 'thinking')))
+    .join('');
 }
 
 /** Mistral's thinking models write a list of parts: the text is the answer, the thinking is not. */
-function textOfParts(parts: readonly unknown[]): string {
+function textIn(parts: readonly unknown[]): string {
   let text = '';
   for (const part of parts) {
     if (isObject(part) && part.type === 'text' && typeof part.text === 'string') text += part.text;

@@ -105,6 +105,8 @@ export class LearnedTemplate {
 
   /** Takes the template from a chunk that had to be parsed. `openReader` is for samples. */
   learn(data: string, events: readonly ChatEvent[], openReader: () => Read): void {
+    // The next chunk of text also ends the reasoning, so it has to be parsed.
+    if (events[0]?.type === 'reasoning') this.#template = null;
     if (events.length !== 1 || events[0]?.type !== 'text' || this.#useless >= maxUseless) return;
     if (this.#template !== null && isLike(this.#template, data)) return;
     this.#useless += 1;

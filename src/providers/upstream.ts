@@ -1,5 +1,6 @@
 /** What every kind of call to a provider has in common: where it goes, what is unsupported, and how it fails. */
 import type { ErrorCode } from '../errors.ts';
+import type { ReasoningSupport } from './effort.ts';
 
 /** Where a call goes. */
 export type Upstream = Readonly<{
@@ -15,6 +16,10 @@ export type Upstream = Readonly<{
   cacheKey?: string | null;
   /** Whether the client sees what the model shows of its reasoning. Left out: no. */
   showsReasoning?: boolean;
+  /** What the model can be told about its reasoning. Left out or null: nothing. */
+  reasoning?: ReasoningSupport | null;
+  /** Whether the model can be told how much to write. Left out: no. */
+  takesVerbosity?: boolean;
   /** Tells apart who made a signature: the provider and its model. */
   maker?: string;
   requestId: string;
@@ -144,6 +149,8 @@ export type Dialect = Readonly<{
   strictTools: 'unsupported' | 'supported';
   /** Where to send the key by which the vendor chooses the machine, and so the cache, for a conversation. */
   cacheKey: 'none' | 'prompt_cache_key' | 'x-grok-conv-id';
+  /** Where the server wants to get the reasoning of earlier turns back. */
+  reasoning: 'none' | 'reasoning_content';
 }>;
 
 export const defaultDialect: Dialect = {
@@ -153,4 +160,5 @@ export const defaultDialect: Dialect = {
   images: 'any',
   strictTools: 'unsupported',
   cacheKey: 'none',
+  reasoning: 'none',
 };

@@ -1,8 +1,9 @@
 /** Which providers can serve a model, and in which order they are tried. */
-import type { Catalog } from '../models/model.ts';
+import type { Catalog, Model, Provider } from '../models/model.ts';
 import { chargedRates, type Price } from '../pricing/price.ts';
 import type { ChatAdapter } from '../providers/chat.ts';
 import { chatAdapters } from '../providers/chat-call.ts';
+import type { ReasoningSupport } from '../providers/effort.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Conversation } from './conversations.ts';
@@ -21,11 +22,14 @@ export type Candidate = Readonly<{
   gate: Gate;
   /** Whether calls mark what the provider should write to its cache. */
   marksCache: boolean;
+  /** What the model can be told about its reasoning, and whether how much to write. */
+  reasoning: ReasoningSupport | null;
+  takesVerbosity: boolean;
 }>;
 
 /** Where a call to a candidate goes. `maxOutputTokens` limits the answer; null when it is not text. */
 export function upstreamOf(
-  { connection, upstreamModel, marksCache }: Candidate,
+  { connection, upstreamModel, marksCache, reasoning, takesVerbosity }: Candidate,
   { requestId, traceparent, cacheKey }: CallOrigin,
   maxOutputTokens: number | null,
   showsReasoning = false,
@@ -40,6 +44,8 @@ export function upstreamOf(
     marksCache,
     cacheKey,
     showsReasoning,
+    reasoning,
+    takesVerbosity,
     maker: `${provider.id}/${upstreamModel}`,
     requestId,
     traceparent,
@@ -53,7 +59,8 @@ export function candidatesByModel(
   gates: Gates,
 ): ReadonlyMap<string, readonly Candidate[]> {
   const candidates = new Map<string, readonly Candidate[]>();
-  for (const { id, price, routes } of catalog.models.values()) {
+  for (const model of catalog.models.values()) {
+    const { id, price, routes, takesVerbosity } = model;
     const isWritePriced = hasWritePrice(price);
     const reachable = routes.flatMap(({ providerId, upstreamModel, api, weight, cost }) => {
       const connection = connections.get(providerId);
@@ -61,11 +68,20 @@ export function candidatesByModel(
       const gate = gates.at(connection.provider, upstreamModel, connection.apiKey);
       const chat = chatAdapters[api ?? connection.provider.adapter];
       const marksCache = isWritePriced && connection.provider.promptCache === 'auto' && api === null;
-      return [{ connection, chat, upstreamModel, weight, cost, gate, marksCache }];
+      const reasoning = reasoningAt(connection.provider, model);
+      return [{ connection, chat, upstreamModel, weight, cost, gate, marksCache, reasoning, takesVerbosity }];
     });
     candidates.set(id, reachable);
   }
   return candidates;
+}
+
+/** What a model can be told about its reasoning through this provider. */
+function reasoningAt({ unsupportedParameters }: Provider, model: Model): ReasoningSupport | null {
+  const isUnsupported = [unsupportedParameters, model.unsupportedParameters].some((names) =>
+    names.has('reasoning_effort'),
+  );
+  return isUnsupported ? null : model.reasoning;
 }
 
 /** Without a price of their own, writes would be charged as other input, and most providers ask more for them. */

@@ -1,6 +1,7 @@
 /** Between the body and the provider: what a model and its providers can do, and how much a request can write. */
 import { describe, expect, test } from 'bun:test';
 import { ableToServe, checkCapabilities } from '../../src/chat/capabilities.ts';
+import { parseExtendedChat } from '../../src/chat/completions/extensions.ts';
 import { parseChat } from '../../src/chat/completions/parse.ts';
 import { chatTerms } from '../../src/chat/hold.ts';
 import {
@@ -92,16 +93,29 @@ describe('unsupported_parameters of a model', () => {
     ],
     ['response_format', { response_format: { type: 'json_object' } }, { response_format: { type: 'text' } }],
     ['seed', { seed: 0 }, { seed: null }],
+    ['reasoning_effort', { reasoning_effort: 'low' }, { reasoning_effort: null }],
   ];
+  const parse = (body: Fields) => parseExtendedChat(body, new Set(['reasoning_effort']));
+  const reasoning = { efforts: ['low'], effortsWithTools: ['low'], control: 'effort' } as const;
   test.each(rows)('%s is refused when it asks for something', (param, asks, asksNothing) => {
-    const lacking = model({ unsupportedParameters: new Set([param]) });
-    expect(refusalOf(() => checkCapabilities(parseChat(plus(asks)), lacking))).toMatchObject({
+    const lacking = model({ reasoning, unsupportedParameters: new Set([param]) });
+    expect(refusalOf(() => checkCapabilities(parse(plus(asks)), lacking))).toMatchObject({
       code: 'unsupported_parameter',
       param,
       message: `This model does not support ${param}: leave it out.`,
     });
-    expect(() => checkCapabilities(parseChat(plus(asks)), model())).not.toThrow();
-    expect(() => checkCapabilities(parseChat(plus(asksNothing)), lacking)).not.toThrow();
+    expect(() => checkCapabilities(parse(plus(asks)), model({ reasoning }))).not.toThrow();
+    expect(() => checkCapabilities(parse(plus(asksNothing)), lacking)).not.toThrow();
+  });
+
+  test('an effort is refused only where it is demanded', () => {
+    const demanded = parse(plus({ reasoning_effort: 'low' }));
+    expect(refusalOf(() => checkCapabilities(demanded, model()))).toMatchObject({
+      code: 'unsupported_parameter',
+      param: 'reasoning_effort',
+    });
+    const hinted = { ...demanded, call: { ...demanded.call, demandsEffort: false } };
+    expect(() => checkCapabilities(hinted, model())).not.toThrow();
   });
 
   test('every parameter that can be listed has a row', () => {

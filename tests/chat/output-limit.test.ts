@@ -128,6 +128,8 @@ test('the provider gets the bound that the hold covers, not the limit of the cli
     cost: null,
     gate: new Gates().at(facts, 'm'),
     marksCache: false,
+    reasoning: null,
+    takesVerbosity: false,
   };
   const workload = chatWorkload({ route: 'made-up', showsReasoning: false } as ChatDialect<null>);
   const origin = { requestId: 'req_1', traceparent: null, cacheKey: null, noteUsed: () => undefined };

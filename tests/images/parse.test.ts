@@ -137,6 +137,8 @@ function maker(images: ImageAdapter): ImageMaker {
     cost: null,
     gate: new Gates().at(provider, 'm'),
     marksCache: false,
+    reasoning: null,
+    takesVerbosity: false,
   };
 }
 

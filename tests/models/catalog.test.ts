@@ -45,9 +45,9 @@ const bands = (changes: string) =>
   );
 
 const modelFields =
-  'name, owned_by, maker, workload, created, enabled, context_window, max_output_tokens, capabilities, image_tokens, unsupported_parameters, sizes, max_images, pricing, providers';
+  'name, owned_by, maker, workload, created, enabled, context_window, max_output_tokens, capabilities, image_tokens, unsupported_parameters, reasoning, verbosity, sizes, max_images, pricing, providers';
 const parameters =
-  'one of temperature, top_p, stop, presence_penalty, tool_choice, parallel_tool_calls, response_format, seed';
+  'one of temperature, top_p, stop, presence_penalty, tool_choice, parallel_tool_calls, response_format, seed, reasoning_effort';
 const address = 'an http or https address without credentials, query or fragment';
 const decimal = 'a decimal in quotes such as "0.15"';
 
@@ -481,12 +481,12 @@ describe('a fault is named with its line, its place and what was expected', () =
       '3: providers.p.dialect.stream_usage: expected one of asked, always, got "never"',
       '3: providers.p.dialect.images: expected one of any, data, got "url"',
       '3: providers.p.dialect.strict_tools: expected one of unsupported, supported, got "maybe"',
-      '3: providers.p.dialect.tools: unknown field, expected one of max_tokens, seed, stream_usage, images, strict_tools, cache_key',
+      '3: providers.p.dialect.tools: unknown field, expected one of max_tokens, seed, stream_usage, images, strict_tools, cache_key, reasoning',
     ],
     [
       'a dialect that is a name',
       withProvider('{ adapter: openai, base_url: https://a.example, dialect: mistral }'),
-      '3: providers.p.dialect: expected a mapping with the fields max_tokens, seed, stream_usage, images, strict_tools, cache_key, got "mistral"',
+      '3: providers.p.dialect: expected a mapping with the fields max_tokens, seed, stream_usage, images, strict_tools, cache_key, reasoning, got "mistral"',
     ],
     ...(['anthropic', 'google', 'sandbox'] as const).map(
       (adapter) =>
@@ -758,7 +758,7 @@ models:
     expect(dialectOf('{ seed: random_seed }')).toEqual({ ...defaultDialect, seed: 'random_seed' });
     expect(
       dialectOf(
-        '{ max_tokens: max_completion_tokens, seed: random_seed, stream_usage: always, images: data, strict_tools: supported, cache_key: x-grok-conv-id }',
+        '{ max_tokens: max_completion_tokens, seed: random_seed, stream_usage: always, images: data, strict_tools: supported, cache_key: x-grok-conv-id, reasoning: reasoning_content }',
       ),
     ).toEqual({
       maxTokens: 'max_completion_tokens',
@@ -767,6 +767,7 @@ models:
       images: 'data',
       strictTools: 'supported',
       cacheKey: 'x-grok-conv-id',
+      reasoning: 'reasoning_content',
     });
   });
 
@@ -800,14 +801,14 @@ models:
 
   test('the example in the documentation is one', () => {
     const documentation = readFileSync(join(import.meta.dir, '../..', 'docs', 'catalog.md'), 'utf8');
-    const [example = '', ...prices] = [...documentation.matchAll(/```yaml\n(.*?)```/gs)].map(
+    const [example = '', ...fields] = [...documentation.matchAll(/```yaml\n(.*?)```/gs)].map(
       ([, yaml = '']) => yaml,
     );
     expect(good(example).models.size).toBe(2);
-    for (const price of prices) {
-      expect(good(withModel('workload: chat', ...price.trimEnd().split('\n'))).models.size).toBe(1);
+    for (const lines of fields) {
+      expect(good(withModel('workload: chat', ...lines.trimEnd().split('\n'))).models.size).toBe(1);
     }
-    expect(prices).toHaveLength(5);
+    expect(fields).toHaveLength(5);
   });
 
   test('names that mean something to JavaScript or YAML are only names', () => {

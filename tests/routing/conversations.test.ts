@@ -22,6 +22,8 @@ function candidate(id: string, changes: Partial<Provider> = {}): Candidate {
     cost: null,
     gate: gates.at(provider, 'm'),
     marksCache: false,
+    reasoning: null,
+    takesVerbosity: false,
   };
 }
 

@@ -110,6 +110,8 @@ function catalogWith(gate: Gate, problems: readonly string[] | null) {
     cost: null,
     gate,
     marksCache: false,
+    reasoning: null,
+    takesVerbosity: false,
   };
   const active = {
     catalog: { priceVersion: '2026-11' } as Catalog,

@@ -73,6 +73,8 @@ export function testModel(fields: Partial<Model> = {}): Model {
     capabilities: capable,
     imageTokens: { low: 100, high: 2_000 },
     unsupportedParameters: new Set(),
+    reasoning: null,
+    takesVerbosity: false,
     sizes: new Map(),
     maxImages: 0,
     price: null,

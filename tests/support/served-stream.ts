@@ -132,5 +132,7 @@ function candidateAt(
     cost: null,
     gate: new Gates().at(provider, 'm'),
     marksCache: false,
+    reasoning: null,
+    takesVerbosity: false,
   };
 }

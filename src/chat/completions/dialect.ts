@@ -1,12 +1,18 @@
 /** OpenAI's chat completions, as the contract has them. */
 import type { ChatDialect } from '../dialect.ts';
-import { type AskedOfCompletions, parseChat } from './parse.ts';
+import { type ChatExtension, parseExtendedChat } from './extensions.ts';
+import type { AskedOfCompletions } from './parse.ts';
 import { ChunkWriter, presentCompletion } from './present.ts';
 
-export const completions: ChatDialect<AskedOfCompletions> = {
-  route: 'chat',
-  parse: parseChat,
-  present: presentCompletion,
-  openWriter: (facts) => new ChunkWriter(facts),
-  showsReasoning: false,
-};
+/** `extensions` are the parameters beyond the contract that are served too. */
+export function completionsWith(extensions: ReadonlySet<ChatExtension>): ChatDialect<AskedOfCompletions> {
+  return {
+    route: 'chat',
+    parse: (body) => parseExtendedChat(body, extensions),
+    present: presentCompletion,
+    openWriter: (facts) => new ChunkWriter(facts),
+    showsReasoning: false,
+  };
+}
+
+export const completions = completionsWith(new Set());
