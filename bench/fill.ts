@@ -94,7 +94,7 @@ export async function emptyLedger(sql: SQL): Promise<void> {
     // Triggers forbid this for good reasons. This database exists for this run only.
     await transaction`set local session_replication_role = replica`;
     await transaction`
-      truncate generations, attempts, usage_records, ledger_entries, usage_days, usage_progress`;
+      truncate generations, attempts, usage_records, ledger_entries, usage_days, margin_days, usage_progress`;
     await transaction`update accounts set balance = ${credit}::numeric, entry_count = 1`;
     await transaction`
       insert into ledger_entries (account_id, number, kind, amount, balance_after, memo)
