@@ -274,14 +274,15 @@ const choices = {
   },
 } as const;
 
-/** A schema, and the names that it knows. */
-export type Kind<Schema extends z.ZodType = z.ZodType> = Readonly<{
-  schema: Schema;
+/** A schema, compiled, because a body can have thousands of items, and the names that it knows. */
+export type Kind<Value> = Readonly<{
+  schema: Readonly<{ safeParse: (value: unknown) => z.ZodSafeParseResult<Value> }>;
   names: ReadonlySet<string>;
 }>;
 
-function kindOf<Shape extends z.core.$ZodLooseShape>(shape: Shape): Kind<z.ZodObject<Shape>> {
-  return { schema: z.object(shape, 'an object'), names: new Set(Object.keys(shape)) };
+function kindOf<Shape extends z.core.$ZodLooseShape>(shape: Shape): Kind<z.output<z.ZodObject<Shape>>> {
+  const schema = z.compile(z.object(shape, 'an object'), { strict: true });
+  return { schema, names: new Set(Object.keys(shape)) };
 }
 
 export const itemKinds = {
