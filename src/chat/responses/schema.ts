@@ -167,6 +167,8 @@ const items = {
     namespace: shortOrNull,
     id: ignored,
     status: ignored,
+    // The SDK's helpers add it to what they return, and it says nothing that the arguments do not.
+    parsed_arguments: ignored,
   },
   custom_tool_call: {
     type: z.literal('custom_tool_call'),
@@ -208,6 +210,7 @@ const parts = {
     prompt_cache_breakpoint: ignored,
     annotations: ignored,
     logprobs: ignored,
+    parsed: ignored,
   },
   refusal: { type: z.literal('refusal'), refusal: text },
   image: {
