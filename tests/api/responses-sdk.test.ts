@@ -7,8 +7,7 @@ import { zodTextFormat } from 'openai/helpers/zod';
 import type { ResponseInputItem } from 'openai/resources/responses/responses';
 import { z } from 'zod';
 import { type ChatFixture, finishedGeneration } from '../support/chat-fixture.ts';
-import { formats } from '../support/provider-faults.ts';
-import { openResponses } from '../support/responses-fixture.ts';
+import { openResponses, otherFormats } from '../support/responses-fixture.ts';
 
 let fixture: ChatFixture;
 let key: string;
@@ -29,7 +28,7 @@ const parameters = {
   additionalProperties: false,
 };
 const weather = { type: 'function' as const, name: 'weather', parameters, strict: true };
-const models = formats.map((format) => `speaks-${format}`);
+const models = otherFormats.map((format) => `speaks-${format}`);
 
 describe.each(models)('the OpenAI SDK, %s', (model) => {
   test('asks, and its request ID finds the Generation', async () => {

@@ -2,7 +2,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { formatMoney } from '../../src/lib/money.ts';
 import { type ChatFixture, type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
-import { formats } from '../support/provider-faults.ts';
 import { openRawClient } from '../support/raw-socket.ts';
 import {
   assembled,
@@ -11,6 +10,7 @@ import {
   type Item,
   type Json,
   openResponses,
+  otherFormats,
   price,
   type ResponsesClient,
   readEvents,
@@ -29,7 +29,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close());
 
-const ways = formats.flatMap((format) => [
+const ways = otherFormats.flatMap((format) => [
   { format, stream: false, model: `speaks-${format}` },
   { format, stream: true, model: `speaks-${format}` },
 ]);
@@ -362,7 +362,7 @@ describe('refusals', () => {
   });
 
   test('a field that no provider of the model knows is named', async () => {
-    for (const format of formats)
+    for (const format of otherFormats)
       expect(await refusal({ model: `speaks-${format}`, input: 'x', new_field: { a: 1 } })).toMatchObject({
         status: 400,
         code: 'unsupported_parameter',

@@ -1,10 +1,11 @@
 /** A gateway in front of a sandbox in each format, and a client of the Responses format that reads every event. */
 import { expect } from 'bun:test';
 import { type ChatFixture, chatCatalog, openChatFixture } from './chat-fixture.ts';
-import { type Format, formats } from './provider-faults.ts';
 
 const everything = '[text_input, image_input, text_output, streaming, function_calling, structured_output]';
-const base = { openai: '/v1', anthropic: '/v1', google: '/v1beta' } satisfies Record<Format, string>;
+/** Those that a request has to be translated for. */
+export const otherFormats = ['openai', 'anthropic', 'google'] as const;
+const base = { openai: '/v1', anthropic: '/v1', google: '/v1beta' };
 
 /** In units of 1e-12 USD per million tokens, with more digits than can be exact. */
 export const price = { input: 2_000_000_100_000n, read: 50_000_300_000n, output: 10_000_000_300_000n };
@@ -13,11 +14,11 @@ const pricing =
 
 export function responsesCatalog(url: string): string {
   const dialect = { openai: ', dialect: { strict_tools: supported }', anthropic: '', google: '' };
-  const providers = formats.map(
+  const providers = otherFormats.map(
     (format) =>
       `  in-${format}: { adapter: ${format}, base_url: "${url}${base[format]}", api_key_env: MAIN_KEY, circuit: { failures: 1000 }${dialect[format]} }`,
   );
-  const models = formats.map(
+  const models = otherFormats.map(
     (format) =>
       `  speaks-${format}: { workload: chat, capabilities: ${everything}, max_output_tokens: 1000, context_window: 100000, ${pricing}, providers: [in-${format}] }`,
   );
