@@ -228,6 +228,21 @@ describe.each(ways)('$format, streamed: $stream', ({ format, stream, model }) =>
     expect(JSON.stringify(received(`Look ${format} ${stream}`))).toContain('iVBORw0KGgo=');
   });
 
+  test('a developer may speak in the middle of a conversation', async () => {
+    const response = await client.ask({
+      model,
+      stream,
+      input: [
+        { role: 'developer', content: 'Be brief.' },
+        said('one'),
+        { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'two' }] },
+        { role: 'developer', content: [{ type: 'input_text', text: 'Be kind.' }] },
+        said('three'),
+      ],
+    });
+    expect(textOf(response)).toContain('three');
+  });
+
   test('an answer that reached its limit is incomplete, and so is one that was filtered', async () => {
     const cut = await client.ask({ model, stream, input: 'x [[finish length]]' });
     expect([cut.status, cut.incomplete_details]).toEqual(['incomplete', { reason: 'max_output_tokens' }]);
@@ -314,6 +329,15 @@ describe('towards the provider', () => {
     ]);
     // What the client would take is more than the model can write.
     expect([tool_choice, max_tokens, parallel_tool_calls]).toEqual(['required', 1000, false]);
+  });
+
+  test('an upper limit is lowered to what the balance covers', async () => {
+    const { key: poor } = await fixture.customer('0.006');
+    const body = { model: 'twofold', input: 'poor-canary', max_output_tokens: 128_000 };
+    const response = await clientOf(fixture.gateway.origin, poor).ask(body);
+    expect(response).toMatchObject({ status: 'completed', max_output_tokens: 128_000 });
+    // 4,096 without the limit of the balance.
+    expect(received('poor-canary').max_tokens as number).toBeWithin(1_024, 3_000);
   });
 
   test('what Codex offers beside functions is left out', async () => {
