@@ -502,6 +502,19 @@ describe('hostile bodies', () => {
   });
 });
 
+test('a list of tools that is as long as another is not compared with each of it', () => {
+  const names = Array.from({ length: 20_000 }, (_, index) => `n${index}`);
+  const tools = names.map((name) => ({ type: 'namespace', name, tools: [look] }));
+  const allowed = names.map((namespace) => ({ type: 'function', name: 'look', namespace }));
+  const again = names.map(() => ({ type: 'function', name: 'look' }));
+  const choice = (list: Json[]) =>
+    asked({ tools, tool_choice: { type: 'allowed_tools', mode: 'auto', tools: list } });
+  // Pair by pair these would take minutes.
+  expect(parse(choice(again)).call.tools).toHaveLength(20_000);
+  expect(parse(choice(allowed)).call.tools).toHaveLength(20_000);
+  expect(parse(choice(allowed.slice(0, 100))).call.tools).toHaveLength(100);
+});
+
 type Path = readonly (string | number)[];
 
 function pathsIn(value: unknown, path: Path = []): Path[] {
