@@ -202,6 +202,13 @@ describe('refused whoever serves it', () => {
     [{ tools: [look], tool_choice: { type: 'file_search' } }, 'tool_choice'],
     [
       {
+        tools: [{ type: 'namespace', name: 'n', tools: [look] }],
+        tool_choice: { type: 'namespace', name: 'n' },
+      },
+      'tool_choice',
+    ],
+    [
+      {
         input: [
           {
             type: 'additional_tools',

@@ -138,7 +138,7 @@ function readChoice(
   }
   const path = ['tool_choice'];
   if (choice.type === 'allowed_tools') return allowedTools(reading, choice, path, declared);
-  const [tool] = new NamedTools(reading, declared).named(choice, path);
+  const [tool] = choice.type === 'namespace' ? [] : new NamedTools(reading, declared).named(choice, path);
   if (tool === undefined) throw refusedChoice(choice, path);
   return { tools: declared, choice: { functionName: tool.name } };
 }
