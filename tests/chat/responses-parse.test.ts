@@ -145,7 +145,7 @@ describe('messages', () => {
     [items({ content: 'x' }), 'input[0].type'],
     [items({ ...call, name: '' }), 'input[0].name'],
     [items({ ...call, call_id: 'x'.repeat(8_193) }), 'input[0].call_id'],
-    [items({ role: 'developer', content: 'x' }), 'input'],
+    [items({ type: 'reasoning', summary: [] }), 'input'],
     [asked({ input: [] }), 'input'],
     [asked({ input: 5 }), 'input'],
     [asked({ model: '' }), 'model'],
