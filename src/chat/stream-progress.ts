@@ -47,8 +47,7 @@ export class StreamProgress {
         this.failure ??= new ProviderError('repeated_streaming_chunk_limit', null, null, true);
       if (event.type === 'tool_arguments' && this.#isTooDeep(event.index, event.text))
         this.failure ??= beyondLimit();
-      const written = this.#write(event);
-      if (this.failure === null) text += written;
+      text += this.#write(event);
     }
     return text;
   }
@@ -69,6 +68,9 @@ export class StreamProgress {
   }
 
   #write(event: ChatEvent): string {
+    // Writers number their events and remember what they wrote, so they get none that is not sent.
+    const isSilent = this.failure !== null;
+    if (isSilent && isUsable(event) && event.type !== 'finish') return '';
     switch (event.type) {
       case 'text':
         return this.#counted(this.#writer.text(event), event.text);
@@ -81,14 +83,15 @@ export class StreamProgress {
       case 'tool_arguments':
         return this.#counted(this.#writer.toolArguments(event), event.text);
       case 'wire':
-        return this.#writer.wire(event);
+        return isSilent ? '' : this.#writer.wire(event);
       case 'finish':
         if (this.isFinished) return '';
         this.isFinished = true;
-        return this.#writer.finish(event);
+        return isSilent ? '' : this.#writer.finish(event);
       case 'usage':
         this.usage = latestUsage(this.usage, event.usage);
-        return event.wire === undefined ? '' : this.#writer.wire({ type: 'wire', wire: event.wire });
+        if (isSilent || event.wire === undefined) return '';
+        return this.#writer.wire({ type: 'wire', wire: event.wire });
       case 'failure':
         // A complete answer stays complete, whatever comes after it.
         if (this.missing() === null) {
@@ -108,7 +111,7 @@ export class StreamProgress {
 
   /** What is sent for a piece of the answer. Nothing is, for a piece that the client's format has no place for. */
   #counted(sent: string, text: string): string {
-    if (sent === '' || !this.isDelivering || this.failure !== null) return sent;
+    if (sent === '' || !this.isDelivering) return sent;
     this.hasText ||= text !== '';
     this.#delivered.add(text);
     this.deliveredTokens = this.#delivered.tokens;

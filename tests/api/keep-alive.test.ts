@@ -15,6 +15,7 @@ import { eventually } from '../support/eventually.ts';
 import { launchGateway, temporaryFolder } from '../support/gateway.ts';
 import { readSamples } from '../support/metrics.ts';
 import { quickGateway } from '../support/quick-lease.ts';
+import { assembled, readEvents, textOf } from '../support/responses-fixture.ts';
 import { delta, type Exchange, startScriptedProvider, usageEvent } from '../support/scripted-provider.ts';
 
 const first = startScriptedProvider();
@@ -299,5 +300,35 @@ describe('SDKs skip the comments', () => {
     answer(await first.received('patience-12'));
     await ended;
     expect((await text).join('')).toBe('At last');
+  });
+});
+
+describe('in the Responses format', () => {
+  const ask = (model: string, text: string) =>
+    fetch(`${fixture.gateway.origin}/v1/responses`, {
+      method: 'POST',
+      body: JSON.stringify({ model, stream: true, input: text }),
+      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    });
+
+  test('comments come before the first event, which begins a whole stream', async () => {
+    const response = await ask('silent', 'patient-response');
+    const { ended } = await untilComment(response);
+    answer(await first.received('patient-response'));
+    expect(textOf(assembled(readEvents(await ended)))).toBe('At last');
+  });
+
+  test.each([
+    [400, 'invalid_prompt', 'provider_stream_error'],
+    [429, 'rate_limit_exceeded', 'provider_stream_error'],
+    [500, 'server_error', 'provider_stream_error'],
+    [504, 'server_error', 'provider_timeout'],
+  ])('a failure with status %d tells clients whether to try again', async (status, code, own) => {
+    const text = `refused-response-${status}`;
+    const { ended } = await untilComment(await ask('silent', text));
+    (await first.received(text)).open(status);
+    const events = readEvents(await ended);
+    expect(events.map(({ type }) => type)).toEqual(['response.created', 'response.failed']);
+    expect(events[1]?.response?.error).toMatchObject({ code, gateway_code: own });
   });
 });

@@ -1,20 +1,19 @@
 /**
- * Every fault of the table in every format: what the client gets, what is recorded, what is charged, and whether another
- * provider takes over. The real gateway, real sockets, a sandbox in each format behind a network that can be made bad.
+ * Every fault of the table in every format, and for clients of two dialects: what the client gets, what is recorded, what is
+ * charged, and whether another provider takes over. The real gateway, real sockets, a sandbox in each format behind a network
+ * that can be made bad.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type AddressInfo, createServer } from 'node:net';
-import { startFaultProxy } from '../../chaos/world/fault-proxy.ts';
-import { startSandbox } from '../../sandbox/server.ts';
 import { type ErrorCode, errorTable } from '../../src/errors.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import {
   type ChatFixture,
   type ErrorBody,
-  eventsOf,
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { type FaultDialect, faultDialects } from '../support/fault-dialects.ts';
+import { startFaulty } from '../support/faulty-provider.ts';
 import { type Environment, launchGateway } from '../support/gateway.ts';
 import {
   adapterOf,
@@ -79,7 +78,7 @@ const launch = (environment: Environment) =>
   launchGateway(environment, { command: quickGateway('no-keep-alive.ts') }).listening;
 
 beforeAll(async () => {
-  const ports = await Promise.all(rows.map(startFaulty));
+  const ports = await Promise.all(rows.map((row) => startFaulty(row, closers)));
   fixture = await openChatFixture((url) => catalog(url, ports), launch);
   fixture.canaries.add('prompt-canary');
   ({ key } = await fixture.customer('100', '--rpm', '1000000', '--max-concurrent', '1000'));
@@ -90,60 +89,30 @@ afterAll(async () => {
   await Promise.all(closers.map((close) => close()));
 });
 
-/** Starts the provider that fails as the row says, and returns its port. */
-async function startFaulty({ cause }: Row): Promise<number> {
-  if ('bytes' in cause) return await startFixedServer(cause.bytes, cause.thenSilence ?? false);
-  const sandbox = startSandbox('directives' in cause ? { directives: cause.directives } : {});
-  closers.unshift(sandbox.stop);
-  if ('directives' in cause) return sandbox.port;
-  const proxy = await startFaultProxy({ host: '127.0.0.1', port: sandbox.port });
-  proxy.fault = cause.network;
-  closers.unshift(proxy.close);
-  return proxy.port;
-}
-
-/** Answers each connection's first bytes with these, and ends it or says nothing more. */
-async function startFixedServer(bytes: string, thenSilence: boolean): Promise<number> {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => {
-      socket.write(Buffer.from(bytes, 'latin1'));
-      if (!thenSilence) socket.end();
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.unshift(() => new Promise((resolve) => server.close(resolve)));
-  return (server.address() as AddressInfo).port;
-}
-
 const prompt = 'prompt-canary one two three four five [[usage 10 20]]';
 
-function chat(model: string, stream: boolean): Promise<Response> {
-  return fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+function ask({ path, body }: FaultDialect, model: string, stream: boolean): Promise<Response> {
+  return fetch(`${fixture.gateway.origin}${path}`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, stream, messages: [{ role: 'user', content: prompt }] }),
+    body: JSON.stringify(body(model, stream, prompt)),
   });
 }
 
 /** What the client saw: the error that it can act on, or none. */
 async function seen(
+  { failureIn }: FaultDialect,
   response: Response,
-): Promise<{ outcome: Outcome['kind']; error: ErrorBody['error'] | null }> {
+): Promise<{ outcome: Outcome['kind']; error: Pick<ErrorBody['error'], 'type' | 'code'> | null }> {
   const text = await response.text();
   expect(text).not.toMatch(/sandbox-private|provider-key-canary|req_sandbox|127\.0\.0\.1/);
   expect([...response.headers.values()].join()).not.toMatch(/sandbox|provider-key-canary|127\.0\.0\.1/);
   if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
-    const body = JSON.parse(text) as Partial<ErrorBody>;
-    return { outcome: body.error ? 'refused' : 'completed', error: body.error ?? null };
+    const { error } = JSON.parse(text) as Partial<ErrorBody>;
+    return { outcome: error ? 'refused' : 'completed', error: error ?? null };
   }
-  const events = eventsOf(text);
-  expect(events.at(-1)).toBe('[DONE]');
-  const errors = events.filter((event) => event.startsWith('{"error"'));
-  expect(errors.length).toBeLessThanOrEqual(1);
-  const [error] = errors;
-  if (error === undefined) return { outcome: 'completed', error: null };
-  return { outcome: 'broken', error: (JSON.parse(error) as ErrorBody).error };
+  const error = failureIn(text);
+  return { outcome: error === null ? 'completed' : 'broken', error };
 }
 
 /** The answer was withheld because it had no usage, but was fine itself: the attempt is not a failure of the provider. */
@@ -158,20 +127,21 @@ const isReset = ({ cause }: Row) => 'directives' in cause && cause.directives.in
 
 /** Served by the first provider alone, whatever the fallback. */
 async function expectNoOther(
+  dialect: FaultDialect,
   row: Row,
   model: string,
   stream: boolean,
   outcome: Outcome,
   overtaken = 0,
 ): Promise<void> {
-  const response = await chat(model, stream);
+  const response = await ask(dialect, model, stream);
   const id = response.headers.get('x-service-request-id') ?? '';
-  const { outcome: kind, error } = await seen(response);
+  const { outcome: kind, error } = await seen(dialect, response);
   const generation = await finishedGeneration(fixture.gateway.origin, key, id);
   const code = outcome.kind === 'completed' ? null : outcome.code;
   const isOvertaken = isReset(row) && stream && (kind !== outcome.kind || generation.fallback);
   if (isOvertaken && overtaken < maxOvertaken)
-    return await expectNoOther(row, model, stream, outcome, overtaken + 1);
+    return await expectNoOther(dialect, row, model, stream, outcome, overtaken + 1);
   const entry = code === null ? null : errorTable[code];
   const isPaid = outcome.kind === 'completed' || outcome.isPaid === true;
   const isFailedAttempt = code !== null && !notTheProviders.has(code);
@@ -211,15 +181,16 @@ async function expectNoOther(
 }
 
 async function expectTakenOver(
+  dialect: FaultDialect,
   row: Row,
   format: Format,
   provider: string,
   stream: boolean,
   code: ErrorCode,
 ): Promise<void> {
-  const response = await chat(`pair-${provider}`, stream);
+  const response = await ask(dialect, `pair-${provider}`, stream);
   const id = response.headers.get('x-service-request-id') ?? '';
-  const { outcome } = await seen(response);
+  const { outcome } = await seen(dialect, response);
   const generation = await finishedGeneration(fixture.gateway.origin, key, id);
   const charges = await fixture.database
     .sql`select count(*)::int as count from ledger_entries where generation_id = ${uuidFromRequestId(id)}`;
@@ -256,20 +227,32 @@ function outcomeOf(row: Row, format: Format, stream: boolean): Outcome {
   return 'kind' in row.stream ? row.stream : row.stream[format];
 }
 
-async function play({ row, id }: Played, format: Format, stream: boolean): Promise<void> {
+async function play(
+  dialect: FaultDialect,
+  { row, id }: Played,
+  format: Format,
+  stream: boolean,
+): Promise<void> {
   const provider = `${id}-${format}`;
   const outcome = outcomeOf(row, format, stream);
   await Promise.all([
-    expectNoOther(row, `alone-${provider}`, stream, outcome),
+    expectNoOther(dialect, row, `alone-${provider}`, stream, outcome),
     outcome.kind !== 'completed' && outcome.isAvoidable
-      ? expectTakenOver(row, format, provider, stream, outcome.code)
-      : expectNoOther(row, `pair-${provider}`, stream, outcome),
+      ? expectTakenOver(dialect, row, format, provider, stream, outcome.code)
+      : expectNoOther(dialect, row, `pair-${provider}`, stream, outcome),
   ]);
 }
 
-test.concurrent.each(played)('$name: exactly what the contract says, in every format', async (row) => {
-  await Promise.all(formats.flatMap((format) => [play(row, format, false), play(row, format, true)]));
-});
+const inEveryDialect = played.flatMap((row) => faultDialects.map((dialect) => ({ ...row, dialect })));
+
+test.concurrent.each(inEveryDialect)(
+  '$name, in $dialect.name: exactly what the contract says, in every format',
+  async ({ dialect, ...row }) => {
+    await Promise.all(
+      formats.flatMap((format) => [play(dialect, row, format, false), play(dialect, row, format, true)]),
+    );
+  },
+);
 
 test('the table is as long as it should be', () => {
   expect(rows.length).toBeGreaterThanOrEqual(60);

@@ -109,7 +109,6 @@ function eventsIn(text: string): string[] {
       .slice(0, -1)
       // A comment is not an event.
       .filter((event) => !event.startsWith(':'))
-      // Some formats name their events on a line of its own.
       .map((event) => event.replace(/^(?:event: .*\n)?data: /, ''))
   );
 }

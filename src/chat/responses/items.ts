@@ -27,8 +27,8 @@ export function readInput(
   if (typeof input === 'string') conversation.add({ role: 'user', content: input });
   else for (const [index, item] of input.entries()) readItem(reading, item, index, conversation, open);
   const { messages } = conversation;
-  if (!messages.some(({ role }) => role !== 'system') && reading.untranslatable === null)
-    throw invalid(['input'], 'There is nothing to answer in input: send at least one user message.');
+  if (messages.length === 0 && reading.untranslatable === null)
+    throw invalid(['input'], 'There is nothing to answer in input: send at least one message.');
   return messages;
 }
 

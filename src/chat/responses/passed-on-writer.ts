@@ -8,7 +8,7 @@ import type { ChatEvent, ReportedUsage } from '../../providers/chat.ts';
 import { objectAt, parseJson, parseObject } from '../../providers/wire.ts';
 import type { ChatWriter } from '../dialect.ts';
 import { failedEvents } from './events.ts';
-import { type Facts, presentUsage } from './present.ts';
+import { type Facts, passedOnResponse, presentUsage } from './present.ts';
 
 export class PassedOnWriter implements ChatWriter {
   readonly close = '';
@@ -58,13 +58,10 @@ export class PassedOnWriter implements ChatWriter {
   complete(charge: Charge, reported: ReportedUsage): string {
     const [name = '', json = ''] = this.#last.split(/^data: /m, 2);
     const event = parseObject(json, parseJson);
-    const response = objectAt(event, 'response');
-    const own = {
-      ...response,
-      store: false,
-      usage: { ...objectAt(response, 'usage'), ...presentUsage(charge, reported.reasoningTokens) },
-    };
-    return `${name}data: ${JSON.stringify({ ...event, response: own })}\n\n`;
+    if (event === null) return '';
+    const usage = presentUsage(charge, reported.reasoningTokens);
+    const response = passedOnResponse(this.#facts, objectAt(event, 'response') ?? {}, usage);
+    return `${name}data: ${JSON.stringify({ ...event, response })}\n\n`;
   }
 
   failure(error: ApiError): string {

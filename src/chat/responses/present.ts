@@ -11,6 +11,7 @@ import type {
   Signature,
   ToolCall,
 } from '../../providers/chat.ts';
+import { objectAt } from '../../providers/wire.ts';
 import type { ResponseFacts } from '../dialect.ts';
 import { inputOf } from './free-form.ts';
 import { itemIdOf, responseIdOf } from './ids.ts';
@@ -23,8 +24,7 @@ export type ItemStatus = 'in_progress' | 'completed' | 'incomplete';
 
 export function presentResponse(facts: Facts, answer: ChatAnswer, charge: Charge): object {
   const usage = presentUsage(charge, answer.usage?.reasoningTokens ?? null);
-  if (answer.wire !== undefined)
-    return { ...answer.wire, usage: { ...usageIn(answer.wire), ...usage }, store: false };
+  if (answer.wire !== undefined) return passedOnResponse(facts, answer.wire, usage);
   return {
     ...endedHead(facts, answer.finishReason),
     output: presentItems(facts, answer),
@@ -33,8 +33,11 @@ export function presentResponse(facts: Facts, answer: ChatAnswer, charge: Charge
   };
 }
 
-function usageIn({ usage }: JsonObject): object {
-  return typeof usage === 'object' && usage !== null ? usage : {};
+/** A provider's own response, with what it was not told and what it cannot know. */
+export function passedOnResponse({ asked }: Facts, wire: JsonObject, usage: object): object {
+  const { metadata, safety_identifier, user, store } = asked.echo;
+  const known = objectAt(wire, 'usage');
+  return { ...wire, metadata, safety_identifier, user, store, usage: { ...known, ...usage } };
 }
 
 /** What begins every form of the response. */

@@ -23,7 +23,7 @@ export class Reading {
     this.#body = body;
   }
 
-  check<Schema extends z.ZodType>({ schema, names }: Kind<Schema>, value: JsonObject, path: JsonPath) {
+  check<Value>({ schema, names }: Kind<Value>, value: JsonObject, path: JsonPath): Value {
     const result = schema.safeParse(value);
     if (!result.success) throw this.problem(result.error.issues, path);
     this.keepUnknown(value, names, path);

@@ -167,6 +167,8 @@ const items = {
     namespace: shortOrNull,
     id: ignored,
     status: ignored,
+    // The SDK's helpers add it to what they return, and it says nothing that the arguments do not.
+    parsed_arguments: ignored,
   },
   custom_tool_call: {
     type: z.literal('custom_tool_call'),
@@ -208,6 +210,7 @@ const parts = {
     prompt_cache_breakpoint: ignored,
     annotations: ignored,
     logprobs: ignored,
+    parsed: ignored,
   },
   refusal: { type: z.literal('refusal'), refusal: text },
   image: {
@@ -274,14 +277,15 @@ const choices = {
   },
 } as const;
 
-/** A schema, and the names that it knows. */
-export type Kind<Schema extends z.ZodType = z.ZodType> = Readonly<{
-  schema: Schema;
+/** A schema, compiled, because a body can have thousands of items, and the names that it knows. */
+export type Kind<Value> = Readonly<{
+  schema: Readonly<{ safeParse: (value: unknown) => z.ZodSafeParseResult<Value> }>;
   names: ReadonlySet<string>;
 }>;
 
-function kindOf<Shape extends z.core.$ZodLooseShape>(shape: Shape): Kind<z.ZodObject<Shape>> {
-  return { schema: z.object(shape, 'an object'), names: new Set(Object.keys(shape)) };
+function kindOf<Shape extends z.core.$ZodLooseShape>(shape: Shape): Kind<z.output<z.ZodObject<Shape>>> {
+  const schema = z.compile(z.object(shape, 'an object'), { strict: true });
+  return { schema, names: new Set(Object.keys(shape)) };
 }
 
 export const itemKinds = {

@@ -137,39 +137,58 @@ function readChoice(
     return { tools: declared, choice: declared.length === 0 ? null : choice };
   }
   const path = ['tool_choice'];
-  if (choice.type === 'allowed_tools') {
-    const { mode, tools } = reading.check(choiceKinds.allowed, choice, path);
-    const allowed = new Set(
-      tools.flatMap((tool, index) => namedBy(reading, tool, [...path, 'tools', index], declared)),
-    );
-    if (allowed.size === 0) throw invalid([...path, 'tools'], 'None of these tools is declared in tools.');
-    return { tools: declared.filter((tool) => allowed.has(tool)), choice: mode };
-  }
-  const [tool] = namedBy(reading, choice, path, declared);
+  if (choice.type === 'allowed_tools') return allowedTools(reading, choice, path, declared);
+  const [tool] = choice.type === 'namespace' ? [] : new NamedTools(reading, declared).named(choice, path);
   if (tool === undefined) throw refusedChoice(choice, path);
   return { tools: declared, choice: { functionName: tool.name } };
 }
 
-/** The tools that a choice names; none for a built-in tool, which is never offered to a model. */
-function namedBy(
+function allowedTools(
   reading: Reading,
   choice: JsonObject,
   path: JsonPath,
   declared: readonly Declared[],
-): readonly Declared[] {
-  if (choice.type === 'namespace' && typeof choice.name === 'string')
-    return declared.filter(({ client }) => client.namespace === choice.name);
-  if (choice.type !== 'function' && choice.type !== 'custom') return [];
-  const { type, name, namespace = null } = reading.check(choiceKinds.named, choice, path);
-  const found = declared.filter(
-    ({ client }) =>
-      client.name === name &&
-      (namespace === null || client.namespace === namespace) &&
-      client.isFreeForm === (type === 'custom'),
-  );
-  if (found.length === 0)
-    throw invalid([...path, 'name'], 'The tool named by tool_choice is not declared in tools.');
-  return found;
+): Chosen {
+  const { mode, tools } = reading.check(choiceKinds.allowed, choice, path);
+  const named = new NamedTools(reading, declared);
+  const allowed = new Set<Declared>();
+  for (const [index, tool] of tools.entries())
+    for (const found of named.named(tool, [...path, 'tools', index])) allowed.add(found);
+  if (allowed.size === 0) throw invalid([...path, 'tools'], 'None of these tools is declared in tools.');
+  return { tools: declared.filter((tool) => allowed.has(tool)), choice: mode };
+}
+
+/** Finds tools by what a client calls them. A list of them can be as long as the list of tools, so each is looked up once. */
+class NamedTools {
+  readonly #reading: Reading;
+  readonly #byName: ReadonlyMap<string, readonly Declared[]>;
+  readonly #byNamespace: ReadonlyMap<string | null, readonly Declared[]>;
+  readonly #byBoth: ReadonlyMap<string, readonly Declared[]>;
+  readonly #found = new Set<string>();
+
+  constructor(reading: Reading, declared: readonly Declared[]) {
+    this.#reading = reading;
+    this.#byName = Map.groupBy(declared, ({ client }) => client.name);
+    this.#byNamespace = Map.groupBy(declared, ({ client }) => client.namespace);
+    this.#byBoth = Map.groupBy(declared, ({ client }) => JSON.stringify([client.name, client.namespace]));
+  }
+
+  /** None for a built-in tool, which is never offered to a model, and for one that was found before. */
+  named(choice: JsonObject, path: JsonPath): readonly Declared[] {
+    const isNamespace = choice.type === 'namespace' && typeof choice.name === 'string';
+    if (!isNamespace && choice.type !== 'function' && choice.type !== 'custom') return [];
+    const identity = JSON.stringify([choice.type, choice.name, choice.namespace]);
+    if (this.#found.has(identity)) return [];
+    this.#found.add(identity);
+    if (isNamespace) return this.#byNamespace.get(choice.name as string) ?? [];
+    const { type, name, namespace = null } = this.#reading.check(choiceKinds.named, choice, path);
+    const known =
+      namespace === null ? this.#byName.get(name) : this.#byBoth.get(JSON.stringify([name, namespace]));
+    const found = (known ?? []).filter(({ client }) => client.isFreeForm === (type === 'custom'));
+    if (found.length === 0)
+      throw invalid([...path, 'name'], 'The tool named by tool_choice is not declared in tools.');
+    return found;
+  }
 }
 
 function refusedChoice({ type }: JsonObject, path: JsonPath): Error {

@@ -73,24 +73,24 @@ export class ResponseWriter implements ChatWriter {
     return this.#event('response.created', response) + this.#event('response.in_progress', response);
   }
 
-  text({ text }: EventOf<'text'>): string {
-    const opening = this.#message === null ? this.#openMessage() : '';
-    const message = this.#message as OpenText | null;
-    if (message === null) return opening;
+  text(event: EventOf<'text'>): string {
+    const message = this.#message;
+    if (message === null) return this.#openMessage() + this.text(event);
+    const { text } = event;
     message.text += text;
     this.#count(text);
-    return `${opening}${message.head}${this.#number++},"delta":${JSON.stringify(text)}}\n\n`;
+    return `${message.head}${this.#number++},"delta":${JSON.stringify(text)}}\n\n`;
   }
 
-  reasoning({ text }: EventOf<'reasoning'>): string {
+  reasoning(event: EventOf<'reasoning'>): string {
+    const { text } = event;
     if (!this.#facts.asked.showsReasoning || text === '') return '';
-    const opening = this.#reasoning === null ? this.#openReasoning() : '';
-    const reasoning = this.#reasoning as OpenText | null;
-    if (reasoning === null) return opening;
+    const reasoning = this.#reasoning;
+    if (reasoning === null) return this.#openReasoning() + this.reasoning(event);
     const part = reasoning.text === '' ? this.#summaryPart(reasoning) : '';
     reasoning.text += text;
     this.#count(text);
-    return `${opening}${part}${reasoning.head}${this.#number++},"delta":${JSON.stringify(text)}}\n\n`;
+    return `${part}${reasoning.head}${this.#number++},"delta":${JSON.stringify(text)}}\n\n`;
   }
 
   reasoningEnd({ signature }: EventOf<'reasoning_end'>): string {
