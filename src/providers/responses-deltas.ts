@@ -14,9 +14,9 @@ const samples = { delta: 'sample-delta', sequence_number: 987_654_321, obfuscati
 type Hole = keyof typeof samples;
 
 const places: Readonly<Record<Hole, RegExp>> = {
-  delta: /"delta": ?"/g,
-  sequence_number: /"sequence_number": ?/g,
-  obfuscation: /"obfuscation": ?"/g,
+  delta: /"delta": ?"/,
+  sequence_number: /"sequence_number": ?/,
+  obfuscation: /"obfuscation": ?"/,
 };
 
 /** A text with holes: before each hole there is a piece of it, and one after the last. */
@@ -155,21 +155,21 @@ function templateOf(
   };
 }
 
-/** Null unless each hole is found once. */
+/** Null unless each hole is found. */
 function holesIn(data: string, event: Fields): Holed | null {
-  const found: { hole: Hole; from: number; to: number }[] = [];
+  const holes: { hole: Hole; from: number; to: number }[] = [];
   for (const hole of Object.keys(places) as Hole[]) {
-    const [match, ...more] = data.matchAll(places[hole]);
-    if (match === undefined && event[hole] === undefined) continue;
-    if (match === undefined || more.length > 0) return null;
-    const from = match.index + match[0].length;
+    const found = places[hole].exec(data);
+    if (found === null && event[hole] === undefined) continue;
+    if (found === null) return null;
+    const from = found.index + found[0].length;
     const to = hole === 'sequence_number' ? endOfNumber(data, from) : endOfString(data, from);
     if (to < 0) return null;
-    found.push({ hole, from, to });
+    holes.push({ hole, from, to });
   }
-  found.sort((one, other) => one.from - other.from);
-  const pieces = found.map(({ from }, index) => data.slice(found[index - 1]?.to ?? 0, from));
-  return { pieces: [...pieces, data.slice(found.at(-1)?.to ?? 0)], holes: found.map(({ hole }) => hole) };
+  holes.sort((one, other) => one.from - other.from);
+  const pieces = holes.map(({ from }, index) => data.slice(holes[index - 1]?.to ?? 0, from));
+  return { pieces: [...pieces, data.slice(holes.at(-1)?.to ?? 0)], holes: holes.map(({ hole }) => hole) };
 }
 
 function sampledEvent(event: Fields, holes: readonly Hole[]): Fields {

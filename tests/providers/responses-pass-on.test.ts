@@ -318,6 +318,40 @@ describe('without parsing', () => {
     );
   });
 
+  const usual = (delta: string, number: number | string = 0, padding = 'x') =>
+    `{"type":"response.output_text.delta","sequence_number":${number},"item_id":"msg_a","output_index":0,"content_index":0,"delta":"${delta}","obfuscation":"${padding}"}`;
+  const frame = (data: string) => `event: response.output_text.delta\ndata: ${data}\n\n`;
+
+  test.each([
+    ['an escape that does not exist', usual('a'), usual('b\\x')],
+    ['one in the padding', usual('a'), usual('b', 1, '\\x')],
+    ['a padding that is escaped', usual('a'), usual('b', 1, '\\n')],
+    ['a number that JSON does not have', usual('a'), usual('b', '01')],
+    ['a fraction', usual('a'), usual('b', '1.5')],
+    ['a number that is none', usual('a'), usual('b', '')],
+    ['a text that ends the event', usual('a'), usual('b","delta":"c')],
+    ['half an escape', usual('a'), usual('b\\')],
+    ['a tab inside', usual('a'), usual('b\tc')],
+    ['a key that is written twice', usual('a","delta":"b'), usual('c","delta":"b')],
+    ['a key that is written in two ways', usual('a","\\u0064elta":"last'), usual('b","\\u0064elta":"last')],
+    [
+      'a text of another object',
+      usual('a').replace('"delta"', '"inner":{"delta":"x"},"\\u0064elta"'),
+      usual('b').replace('"delta"', '"inner":{"delta":"y"},"\\u0064elta"'),
+    ],
+  ])('%s is left to the parser', (_what, ...all) => {
+    const text = all.map(frame).join('');
+    const parts = (isShort: boolean) => {
+      const reader = new ChatReader(() => passOn.openReader(original(), upstream), false);
+      if (!isShort) reader.readCommon = () => 0;
+      const decoder = new EventDecoder(reader);
+      return [...text.split(/(?<=\n\n)/), frame(usual('z', 2))].map((part) =>
+        decoder.take(Buffer.from(part)),
+      );
+    };
+    expect(parts(true)).toEqual(parts(false));
+  });
+
   test('nearly all of a real stream is read', () => {
     let parsed = 0;
     const read = passOn.openReader(original(), upstream);
