@@ -137,6 +137,20 @@ async function start(
 const events = (...sent: Sent[]) => sent.map(wireOf).join('');
 const ended = { type: 'last', text: 'fin' };
 
+test('the provider gets the request as it came, with its own name of the model and the bound of the hold', async () => {
+  const { served, response, exchange } = await start('as-it-came');
+  expect(JSON.parse(exchange.body)).toEqual({
+    model: 'upstream-m',
+    novelty: 'as-it-came',
+    limit: 1_000,
+    stream: true,
+  });
+  exchange.send({ type: 'word', text: 'a' });
+  exchange.send(ended);
+  await (await response).text();
+  await served.stop();
+});
+
 describe('events of the same format', () => {
   test('reach the client in their order, also those before the first word', async () => {
     const { served, response, exchange } = await start('in-order');
@@ -220,6 +234,7 @@ describe('too much before the first word', () => {
 
 describe('the event that ends a response', () => {
   test('waits for the charge', async () => {
+    const elsewhere = Bun.serve({ port: 0, fetch: () => new Response('') });
     const charge = Promise.withResolvers<'settled'>();
     const { served, response, exchange } = await start('waits', { settle: () => charge.promise });
     for (const event of [{ type: 'word', text: 'a' }, ended]) exchange.send(event);
@@ -228,11 +243,14 @@ describe('the event that ends a response', () => {
     expect(new TextDecoder().decode(first?.value)).toBe(events({ type: 'word', text: 'a' }));
     const rest = reader?.read();
     await eventually('the settlement', () => served.settled.length > 0);
+    // Whatever was written before has arrived by the time that others have been served.
+    for (let round = 0; round < 5; round += 1) await (await fetch(elsewhere.url)).text();
     expect(Bun.peek.status(rest)).toBe('pending');
     charge.resolve('settled');
     expect(new TextDecoder().decode((await rest)?.value)).toStartWith(`${events(ended)}cost:25\n\n`);
     await reader?.cancel();
     await served.stop();
+    await elsewhere.stop();
   });
 
   test('is not sent when the balance does not cover the charge', async () => {
