@@ -121,7 +121,8 @@ test('the provider gets the bound that the hold covers, not the limit of the cli
     timeouts: facts.timeouts,
   };
   const candidate: Candidate = {
-    connection: { provider: facts, baseUrl: provider.url, apiKey: null, link, chat: openai, images: null },
+    connection: { provider: facts, baseUrl: provider.url, apiKey: null, link, images: null },
+    chat: openai,
     upstreamModel: 'm',
     weight: null,
     cost: null,
