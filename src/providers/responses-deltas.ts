@@ -14,9 +14,9 @@ const samples = { delta: 'sample-delta', sequence_number: 987_654_321, obfuscati
 type Hole = keyof typeof samples;
 
 const places: Readonly<Record<Hole, RegExp>> = {
-  delta: /"delta": ?"/g,
-  sequence_number: /"sequence_number": ?/g,
-  obfuscation: /"obfuscation": ?"/g,
+  delta: /"delta": ?"/,
+  sequence_number: /"sequence_number": ?/,
+  obfuscation: /"obfuscation": ?"/,
 };
 
 /** A text with holes: before each hole there is a piece of it, and one after the last. */
@@ -24,13 +24,22 @@ type Holed = Readonly<{ pieces: readonly string[]; holes: readonly Hole[] }>;
 
 type Piece = Extract<ChatEvent, { type: 'text' | 'reasoning' | 'tool_arguments' }>;
 
+/**
+ * How an event is rewritten: a text of our own, its number (null), or a stretch that stays as it is. Stretches are between
+ * two bounds: the start and the end of each hole in turn, and the end of the event.
+ */
+type Rewriting = readonly (string | null | Readonly<Stretch>)[];
+type Stretch = { from: number; to: number };
+
 type DeltaTemplate = Readonly<{
   /** An event, from its data on. */
   data: Holed;
+  /** Which of its holes is the text. */
+  deltaHole: number;
   /** Its name, in front of the data. Servers may leave it out. */
   name: string;
   /** What it becomes for the client; null for clients of other formats. */
-  wire: Holed | null;
+  wire: Rewriting | null;
   /** What it means, with any text. */
   meaning: Piece;
 }>;
@@ -44,6 +53,8 @@ export class DeltaTemplates {
   #template: DeltaTemplate | null = null;
   #useless = 0;
   #count = 0;
+  /** Those of the event at hand. One array for all of them. */
+  readonly #bounds: number[] = [];
 
   constructor(wireOf: WireOf | null) {
     this.#wireOf = wireOf;
@@ -64,65 +75,72 @@ export class DeltaTemplates {
     if (meaning === undefined || events.length > 1 || !isPiece(meaning)) return;
     if (meaning.text !== event.delta || this.#useless >= maxUseless) return;
     // It was cut by the network, for instance.
-    if (this.#template !== null && match(this.#template, `data: ${data}\n\n`, 0) !== null) return;
+    const known = this.#template;
+    if (known !== null && boundsIn(`data: ${data}\n\n`, 0, known, this.#bounds)) return;
     this.#useless += 1;
-    this.#template = templateOf(data, event, meaning, this.#wireOf) ?? this.#template;
+    this.#template = templateOf(data, event, meaning, this.#wireOf) ?? known;
   }
 
   /** Adds the events like the template to `events`, and returns how much of the text they take. */
   readCommon(text: string, events: ChatEvent[]): number {
-    if (this.#template === null) return 0;
+    const template = this.#template;
+    if (template === null) return 0;
+    const bounds = this.#bounds;
     let taken = 0;
-    for (;;) {
-      const found = match(this.#template, text, taken);
-      if (found === null) break;
-      events.push(this.#eventOf(this.#template, found));
-      taken = found.end;
+    while (boundsIn(text, taken, template, bounds)) {
+      const event = this.#eventIn(text, template);
+      if (event === null) break;
+      events.push(event);
+      taken = bounds[template.data.holes.length * 2] as number;
     }
     if (taken > 0) this.#useless = 0;
     return taken;
   }
 
-  #eventOf({ meaning, wire }: DeltaTemplate, { text, delta, padding }: Match): ChatEvent {
-    if (wire === null) return meaning.type === 'text' ? { type: 'text', text } : { ...meaning, text };
-    let written = wire.pieces[0] ?? '';
-    for (let index = 0; index < wire.holes.length; index += 1) {
-      const hole = wire.holes[index];
-      const value = hole === 'delta' ? delta : hole === 'obfuscation' ? padding : this.#count;
-      written += `${value}${wire.pieces[index + 1]}`;
-    }
+  /** Null for one that has to be parsed all the same. An empty text means nothing. */
+  #eventIn(text: string, { meaning, wire, deltaHole }: DeltaTemplate): ChatEvent | null {
+    const delta = unescaped(text.slice(this.#bounds[deltaHole * 2], this.#bounds[deltaHole * 2 + 1]));
+    if (delta === null || delta === '') return null;
+    if (wire === null)
+      return meaning.type === 'text' ? { type: 'text', text: delta } : { ...meaning, text: delta };
+    const written = this.#rewritten(text, wire);
     this.#count += 1;
     return meaning.type === 'text'
-      ? { type: 'text', text, wire: written }
-      : { ...meaning, text, wire: written };
+      ? { type: 'text', text: delta, wire: written }
+      : { ...meaning, text: delta, wire: written };
+  }
+
+  #rewritten(text: string, wire: Rewriting): string {
+    let written = '';
+    for (const part of wire) {
+      if (typeof part === 'string') written += part;
+      else
+        written += part === null ? this.#count : text.slice(this.#bounds[part.from], this.#bounds[part.to]);
+    }
+    return written;
   }
 }
 
-/** Where an event ends, its text, and what is in its holes as written. */
-type Match = Readonly<{ end: number; text: string; delta: string; padding: string }>;
-
-/** The event that starts here; null when it is not like the template. */
-function match({ data, name }: DeltaTemplate, text: string, from: number): Match | null {
+/** Finds the bounds of an event that starts here. False when it is not like the template. */
+function boundsIn(
+  text: string,
+  from: number,
+  { data: { pieces, holes }, name }: DeltaTemplate,
+  bounds: number[],
+): boolean {
   let at = text.startsWith(name, from) ? from + name.length : from;
-  let delta = '';
-  let padding = '';
-  for (let index = 0; index < data.pieces.length; index += 1) {
-    const piece = data.pieces[index] as string;
-    if (!text.startsWith(piece, at)) return null;
+  for (let index = 0; index < holes.length; index += 1) {
+    const piece = pieces[index] as string;
+    if (!text.startsWith(piece, at)) return false;
     at += piece.length;
-    const hole = data.holes[index];
-    if (hole === undefined) break;
-    const end = hole === 'sequence_number' ? endOfNumber(text, at) : endOfString(text, at);
-    if (end < 0) return null;
-    if (hole === 'delta') delta = text.slice(at, end);
-    else if (hole === 'obfuscation') padding = text.slice(at, end);
-    at = end;
+    bounds[index * 2] = at;
+    at = endOf(holes[index] as Hole, text, at);
+    if (at < 0) return false;
+    bounds[index * 2 + 1] = at;
   }
-  const written = unescaped(delta);
-  // An empty text means nothing, and a padding that needs parsing is no padding.
-  return written === null || written === '' || padding.includes('\\')
-    ? null
-    : { end: at, text: written, delta, padding };
+  const last = pieces[holes.length] as string;
+  bounds[holes.length * 2] = at + last.length;
+  return text.startsWith(last, at);
 }
 
 function isPiece(event: ChatEvent): event is Piece {
@@ -143,33 +161,34 @@ function templateOf(
   if (found === null) return null;
   const sampled = sampledEvent(event, found.holes);
   if (!isRead(filledWithSamples(found), sampled)) return null;
-  const wire = wireOf === null ? null : holesOfSamples(wireOf(sampled, samples.sequence_number), found.holes);
+  const holed = framed(found);
+  const wire = wireOf === null ? null : rewriting(holed, wireOf(sampled, samples.sequence_number));
   if (wireOf !== null && wire === null) return null;
-  const [first = '', ...others] = found.pieces;
-  const last = others.pop() ?? '';
-  return {
-    data: { pieces: [`data: ${first}`, ...others, `${last}\n\n`], holes: found.holes },
-    name: `event: ${String(event.type)}\n`,
-    wire,
-    meaning,
-  };
+  const deltaHole = holed.holes.indexOf('delta');
+  return { data: holed, deltaHole, name: `event: ${String(event.type)}\n`, wire, meaning };
 }
 
-/** Null unless each hole is found once. */
+function framed({ pieces, holes }: Holed): Holed {
+  const [first = '', ...others] = pieces;
+  const last = others.pop() ?? '';
+  return { pieces: [`data: ${first}`, ...others, `${last}\n\n`], holes };
+}
+
+/** Null unless each hole is found. */
 function holesIn(data: string, event: Fields): Holed | null {
-  const found: { hole: Hole; from: number; to: number }[] = [];
+  const holes: { hole: Hole; from: number; to: number }[] = [];
   for (const hole of Object.keys(places) as Hole[]) {
-    const [match, ...more] = data.matchAll(places[hole]);
-    if (match === undefined && event[hole] === undefined) continue;
-    if (match === undefined || more.length > 0) return null;
-    const from = match.index + match[0].length;
-    const to = hole === 'sequence_number' ? endOfNumber(data, from) : endOfString(data, from);
+    const found = places[hole].exec(data);
+    if (found === null && event[hole] === undefined) continue;
+    if (found === null) return null;
+    const from = found.index + found[0].length;
+    const to = endOf(hole, data, from);
     if (to < 0) return null;
-    found.push({ hole, from, to });
+    holes.push({ hole, from, to });
   }
-  found.sort((one, other) => one.from - other.from);
-  const pieces = found.map(({ from }, index) => data.slice(found[index - 1]?.to ?? 0, from));
-  return { pieces: [...pieces, data.slice(found.at(-1)?.to ?? 0)], holes: found.map(({ hole }) => hole) };
+  holes.sort((one, other) => one.from - other.from);
+  const pieces = holes.map(({ from }, index) => data.slice(holes[index - 1]?.to ?? 0, from));
+  return { pieces: [...pieces, data.slice(holes.at(-1)?.to ?? 0)], holes: holes.map(({ hole }) => hole) };
 }
 
 function sampledEvent(event: Fields, holes: readonly Hole[]): Fields {
@@ -184,27 +203,46 @@ function isRead(data: string, event: Fields): boolean {
   return JSON.stringify(parseObject(data, parseJson)) === JSON.stringify(event);
 }
 
-/** The number is always there, because every event that a client gets has one. Null unless each sample is found once. */
-function holesOfSamples(wire: string, given: readonly Hole[]): Holed | null {
-  const found: { hole: Hole; from: number }[] = [];
-  for (const hole of new Set<Hole>([...given, 'sequence_number'])) {
-    const sample = String(samples[hole]);
-    const from = wire.indexOf(sample);
-    if (from < 0 || wire.includes(sample, from + 1)) return null;
-    found.push({ hole, from });
+/** Null unless every sample is in the rewritten event once, and in the same order. */
+function rewriting({ pieces, holes }: Holed, wire: string): Rewriting | null {
+  // A client's event has a number even if the provider's has none.
+  if (!holes.includes('sequence_number')) return null;
+  const parts: (string | null | Stretch)[] = [];
+  let rest = wire;
+  for (const [index, hole] of holes.entries()) {
+    const [before = '', after, ...more] = rest.split(String(samples[hole]));
+    if (after === undefined || more.length > 0) return null;
+    const last = parts.at(-1);
+    // What is between two stretches and does not change belongs to both.
+    const isSame = before === pieces[index];
+    if (isSame && isStretch(last)) last.to = index * 2;
+    else parts.push(before);
+    rest = after;
+    if (hole === 'sequence_number') parts.push(null);
+    else if (isSame && isStretch(last)) last.to = index * 2 + 1;
+    else parts.push({ from: index * 2, to: index * 2 + 1 });
   }
-  found.sort((one, other) => one.from - other.from);
-  const ends = found.map(({ hole, from }) => from + String(samples[hole]).length);
-  const pieces = found.map(({ from }, index) => wire.slice(ends[index - 1] ?? 0, from));
-  return { pieces: [...pieces, wire.slice(ends.at(-1) ?? 0)], holes: found.map(({ hole }) => hole) };
+  const last = parts.at(-1);
+  if (isStretch(last) && rest === pieces[holes.length]) last.to = holes.length * 2;
+  else parts.push(rest);
+  return parts;
 }
 
-/** The end of the JSON string that continues here; -1 when the text ends before it. */
-function endOfString(text: string, from: number): number {
+function isStretch(part: string | null | Stretch | undefined): part is Stretch {
+  return typeof part === 'object' && part !== null;
+}
+
+/** Where a hole ends that starts here; -1 when it is not filled as such a hole is. */
+function endOf(hole: Hole, text: string, from: number): number {
+  return hole === 'sequence_number' ? endOfNumber(text, from) : endOfString(text, from, hole === 'delta');
+}
+
+/** The end of the JSON string that continues here; -1 when the text ends before it, or it needs parsing. */
+function endOfString(text: string, from: number, mayBeEscaped: boolean): number {
   for (let at = from; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     if (code === 0x22) return at;
-    if (code < 0x20) return -1;
+    if (code < 0x20 || (code === 0x5c && !mayBeEscaped)) return -1;
     if (code === 0x5c) at += 1;
   }
   return -1;

@@ -83,6 +83,9 @@ function digitsOf(requestId: string): string {
 /** What a response says about the operator's own account with the provider. */
 const operatorsOwn = ['organization', 'organization_id', 'project', 'project_id', 'billing', 'request_id'];
 
+/** More items than any answer has. */
+const maxRemembered = 1_000;
+
 /** Rewrites the objects of one answer. The same item has the same ID everywhere. */
 class ResponseRewriter {
   readonly #echo: Echo;
@@ -132,7 +135,7 @@ class ResponseRewriter {
     const known = this.#itemIds.get(place);
     if (known !== undefined) return known;
     const id = itemIdOf(this.#upstream.requestId, type, place, vendorsOwn);
-    this.#itemIds.set(place, id);
+    if (this.#itemIds.size < maxRemembered) this.#itemIds.set(place, id);
     return id;
   }
 
@@ -140,7 +143,7 @@ class ResponseRewriter {
     const signature = reasoningSignature(item, this.#upstream.maker);
     if (signature === null) return null;
     const sealed = this.#seals.get(signature.value) ?? this.#echo.seal(signature);
-    this.#seals.set(signature.value, sealed);
+    if (this.#seals.size < maxRemembered) this.#seals.set(signature.value, sealed);
     return sealed;
   }
 }

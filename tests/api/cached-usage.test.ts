@@ -8,9 +8,7 @@ import { type ChatFixture, type Chunk, eventsOf, openChatFixture } from '../supp
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { readSamples } from '../support/metrics.ts';
-
-const formats = { openai: '/v1', anthropic: '/v1', google: '/v1beta' } as const;
-type Format = keyof typeof formats;
+import { adapterOf, type Format, formats as names, pathOf, routeTo } from '../support/provider-faults.ts';
 
 /** Fresh, read, written, written for long, output: US dollars per 1M tokens, most with more digits than can be exact. */
 type Prices = readonly [string, string, string, string, string];
@@ -54,17 +52,16 @@ function pricesFor(form: PriceForm, inputTokens: number): Prices {
   }
 }
 
-const names = Object.keys(formats) as Format[];
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
-${names.map((name) => `  ${name}: { name: ${name}, adapter: ${name}, base_url: ${url}${formats[name]}, api_key_env: MAIN_KEY }`).join('\n')}
+${names.map((name) => `  ${name}: { name: ${name}, adapter: ${adapterOf(name)}, base_url: ${url}${pathOf[name]}, api_key_env: MAIN_KEY }`).join('\n')}
 models:
 ${names
   .flatMap((name) =>
     Object.entries(priceForms).map(
       ([form, fields]) =>
-        `  ${form}-${name}: { workload: chat, max_output_tokens: 1000, capabilities: [text_input, text_output, streaming], pricing: { billing_type: token, ${fields} }, providers: [${name}] }`,
+        `  ${form}-${name}: { workload: chat, max_output_tokens: 1000, capabilities: [text_input, text_output, streaming], pricing: { billing_type: token, ${fields} }, providers: [${routeTo(name, name)}] }`,
     ),
   )
   .join('\n')}
@@ -279,6 +276,10 @@ const contradictory: Record<Format, readonly [Counts, Counts]> = {
     [0, 1_003, 0, 0, 7],
     [1_003, 1_004, 0, 0, 7],
   ],
+  responses: [
+    [0, 1_003, 0, 0, 7],
+    [1_003, 1_004, 0, 0, 7],
+  ],
 };
 
 const evidence: Record<Format, object> = {
@@ -302,6 +303,14 @@ const evidence: Record<Format, object> = {
     candidatesTokenCount: 7,
     totalTokenCount: 1_010,
     cachedContentTokenCount: 1_004,
+  },
+  responses: {
+    input_tokens: 1_003,
+    output_tokens: 7,
+    total_tokens: 1_010,
+    'input_tokens_details.cached_tokens': 1_004,
+    'input_tokens_details.cache_write_tokens': 0,
+    'output_tokens_details.reasoning_tokens': 0,
   },
 };
 

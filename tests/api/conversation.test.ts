@@ -11,21 +11,24 @@ import type {
   ChatCompletionTool,
 } from 'openai/resources/chat/completions';
 import { type ChatFixture, openChatFixture } from '../support/chat-fixture.ts';
+import { adapterOf, formats, pathOf, routeTo } from '../support/provider-faults.ts';
 
-const formats = { openai: '/v1', anthropic: '/v1', google: '/v1beta' } as const;
 const everything = '[text_input, image_input, text_output, streaming, function_calling, structured_output]';
 
 const catalog = (url: string) => `
 price_version: "2026-11"
 providers:
-${Object.entries(formats)
-  .map(([name, path]) => `  ${name}: { adapter: ${name}, base_url: ${url}${path}, api_key_env: MAIN_KEY }`)
-  .join('\n')}
-models:
-${Object.keys(formats)
+${formats
   .map(
     (name) =>
-      `  m-${name}: { workload: chat, max_output_tokens: 1000, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${name}] }`,
+      `  ${name}: { adapter: ${adapterOf(name)}, base_url: ${url}${pathOf[name]}, api_key_env: MAIN_KEY }`,
+  )
+  .join('\n')}
+models:
+${formats
+  .map(
+    (name) =>
+      `  m-${name}: { workload: chat, max_output_tokens: 1000, capabilities: ${everything}, pricing: { billing_type: token, input: "1", output: "2" }, providers: [${routeTo(name, name)}] }`,
   )
   .join('\n')}
 `;
@@ -151,8 +154,7 @@ function formsOf(chunks: readonly ChatCompletionChunk[]): string[] {
 describe('the same conversation in every format', () => {
   test('non-streamed answers are equal except for their IDs', async () => {
     const shapes = [];
-    for (const name of Object.keys(formats))
-      shapes.push(shapeOf(await converse(whole(`m-${name}`)), `m-${name}`));
+    for (const name of formats) shapes.push(shapeOf(await converse(whole(`m-${name}`)), `m-${name}`));
     expect(shapes[0]?.[0]?.choices[0]).toMatchObject({
       finish_reason: 'tool_calls',
       content: null,
@@ -169,7 +171,7 @@ describe('the same conversation in every format', () => {
 
   test('streams have the same shapes and add up to the non-streamed answers', async () => {
     const forms = [];
-    for (const name of Object.keys(formats)) {
+    for (const name of formats) {
       const chunks: ChatCompletionChunk[] = [];
       const model = `m-${name}`;
       const completions = await converse(streamed(model, chunks));

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import { cacheWrites } from '../../src/chat/cache-writes.ts';
 import { chatTerms, holdRange } from '../../src/chat/hold.ts';
-import type { Adapter, Catalog, Provider } from '../../src/models/model.ts';
+import type { Adapter, Catalog, Provider, RouteApi } from '../../src/models/model.ts';
 import type { TokenPrice, TokenRates } from '../../src/pricing/price.ts';
 import type { ChatCall } from '../../src/providers/chat.ts';
 import { type Candidate, candidatesByModel } from '../../src/routing/candidates.ts';
@@ -26,9 +26,19 @@ const rates = { input: dollar, output: dollar, cacheWrite: 2n * dollar, cacheWri
 const priced = flat(rates);
 
 /** The candidates of one model at these providers. */
-function candidatesAt(price: TokenPrice, ...providers: Partial<Provider>[]): readonly Candidate[] {
-  const listed = providers.map((changes, index) => testProvider({ id: `${index}`, ...changes }));
-  const routes = listed.map(({ id }) => ({ providerId: id, upstreamModel: 'm', weight: null }));
+function candidatesAt(
+  price: TokenPrice,
+  ...providers: (Partial<Provider> & Readonly<{ api?: RouteApi }>)[]
+): readonly Candidate[] {
+  const listed = providers.map(({ api: _, ...changes }, index) =>
+    testProvider({ id: `${index}`, ...changes }),
+  );
+  const routes = providers.map(({ api = null }, index) => ({
+    providerId: `${index}`,
+    upstreamModel: 'm',
+    api,
+    weight: null,
+  }));
   const connections = new Map(
     listed.map((provider) => [provider.id, { provider, apiKey: null } as ProviderConnection]),
   );
@@ -51,6 +61,9 @@ test.each([
   // These may write by themselves.
   [[{ adapter: 'openai' }], 'short', 'short'],
   [[{ adapter: 'google' }], 'none', 'none'],
+  // Nothing is marked in this format.
+  [[{ ...auto('openai'), api: 'responses' }], 'short', 'short'],
+  [[{ adapter: 'openai', api: 'responses' }], 'short', 'short'],
   // Writes what its directives say.
   [[{ adapter: 'sandbox' }], 'long', 'long'],
   // Any of them may serve the request.

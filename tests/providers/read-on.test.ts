@@ -61,6 +61,18 @@ test('anthropic', () => {
   expect(read(last)).toEqual([{ type: 'finish', reason: 'stop' }, usage]);
 });
 
+test('responses', () => {
+  const read = open('responses');
+  const response = { status: 'completed', usage: { input_tokens: 3, output_tokens: 4 } };
+  expect(read({ type: 'error', code: 'server_error' })).toEqual([failure('provider_stream_error')]);
+  expect(() => read('{oops')).toThrow('malformed_stream_chunk');
+  expect(read({ type: 'response.failed', response })).toEqual([
+    failure('provider_stream_error'),
+    usage,
+    { type: 'end' },
+  ]);
+});
+
 test('google: after something unreadable every count may be that of the whole answer', () => {
   const usageMetadata = { promptTokenCount: 3, candidatesTokenCount: 4, totalTokenCount: 7 };
   const chunk = { candidates: [{ content: { parts: [] } }], usageMetadata };

@@ -9,6 +9,7 @@ import type { ReportedUsage } from '../../src/providers/chat.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { readGoogleUsage } from '../../src/providers/google-usage.ts';
 import { readOpenaiUsage } from '../../src/providers/openai-usage.ts';
+import { readResponsesUsage } from '../../src/providers/responses-usage.ts';
 import { defaultDialect, type Upstream } from '../../src/providers/upstream.ts';
 import { reported } from '../support/reported-usage.ts';
 import documented from './fixtures/usage.json';
@@ -24,7 +25,12 @@ const upstream: Upstream = {
   requestId: 'req_0198c5a1b2c37d4e8f90a1b2c3d4e5f6',
 };
 
-const readers = { openai: readOpenaiUsage, anthropic: readAnthropicUsage, google: readGoogleUsage };
+const readers = {
+  openai: readOpenaiUsage,
+  anthropic: readAnthropicUsage,
+  google: readGoogleUsage,
+  responses: readResponsesUsage,
+};
 type Format = keyof typeof readers;
 
 const metersOf = ([freshInput, cacheRead, cacheWrite, cacheWriteLong, output]: readonly number[]) =>
@@ -35,6 +41,7 @@ const answers = {
   openai: (usage: Fields) => ({ choices: [{ message: { content: 'x' }, finish_reason: 'stop' }], usage }),
   anthropic: (usage: Fields) => ({ content: [], stop_reason: 'end_turn', usage }),
   google: (usage: Fields) => ({ candidates: [{ finishReason: 'STOP' }], usageMetadata: usage }),
+  responses: (usage: Fields) => ({ status: 'completed', output: [], usage }),
 };
 const streams = {
   openai: (usage: Fields, where?: string): Fields[] => {
@@ -55,6 +62,10 @@ const streams = {
       usageMetadata: { promptTokenCount: usage.promptTokenCount },
     },
     { candidates: [{ finishReason: 'STOP' }], usageMetadata: usage },
+  ],
+  responses: (usage: Fields): Fields[] => [
+    { type: 'response.created', response: { status: 'in_progress', usage: null } },
+    { type: 'response.completed', response: { status: 'completed', usage } },
   ],
 };
 
@@ -90,7 +101,7 @@ describe('in a stream that reports it more than once', () => {
     for (const event of events) progress.take(read(JSON.stringify(event)));
     return progress.usage;
   }
-  const grown = (output: number, cached: number): Record<Format, Fields[]> => ({
+  const grown = (output: number, cached: number): Record<Exclude<Format, 'responses'>, Fields[]> => ({
     // xAI and Qwen have it in every chunk.
     openai: [
       {
@@ -215,6 +226,24 @@ function googleForm({ freshInput, cacheRead, output }: Meters, thought: number, 
   };
 }
 
+function responsesForm(of: Meters, reasoning: number, names: number, hasTotal: boolean): Fields {
+  const { prompt_tokens_details, completion_tokens_details, total_tokens } = openaiForm(
+    of,
+    reasoning,
+    0,
+    hasTotal,
+  );
+  return {
+    input_tokens: inputTokensOf(of),
+    ...(names !== 1 || of.cacheRead + of.cacheWrite + of.cacheWriteLong > 0
+      ? { input_tokens_details: prompt_tokens_details }
+      : {}),
+    output_tokens: of.output,
+    output_tokens_details: completion_tokens_details,
+    ...(hasTotal && { total_tokens }),
+  };
+}
+
 /** The vendor's own rule for all of its input. */
 const totals: Record<Format, (usage: Fields) => number> = {
   openai: (usage) => Number(usage.prompt_tokens),
@@ -224,6 +253,7 @@ const totals: Record<Format, (usage: Fields) => number> = {
     return Number(input_tokens) + Number(cache_read_input_tokens) + Number(written);
   },
   google: (usage) => Number(usage.promptTokenCount) + Number(usage.toolUsePromptTokenCount ?? 0),
+  responses: (usage) => Number(usage.input_tokens),
 };
 
 const consistent: Record<Format, fc.Arbitrary<readonly [Meters, Fields]>> = {
@@ -239,9 +269,12 @@ const consistent: Record<Format, fc.Arbitrary<readonly [Meters, Fields]>> = {
     .tuple(meters, count, few)
     .map(([of, ...how]) => [{ ...of, cacheWrite: 0, cacheWriteLong: 0 }, how] as const)
     .map(([of, how]) => [of, googleForm(of, ...how)] as const),
+  responses: fc
+    .tuple(meters, count, choice, fc.boolean())
+    .map(([of, ...how]) => [of, responsesForm(of, ...how)] as const),
 };
 
-const formats = ['openai', 'anthropic', 'google'] as const;
+const formats = ['openai', 'anthropic', 'google', 'responses'] as const;
 
 describe.each(formats)('a report in the form of %s', (format) => {
   const read = readers[format];
@@ -297,11 +330,21 @@ describe.each(formats)('a report in the form of %s', (format) => {
       'output_tokens_details.thinking_tokens',
     ],
     google: ['toolUsePromptTokenCount', 'thoughtsTokenCount', 'totalTokenCount', 'cachedContentTokenCount'],
+    responses: [
+      'total_tokens',
+      'input_tokens_details.cached_tokens',
+      'input_tokens_details.cache_write_tokens',
+      'input_tokens_details.cache_creation_input_tokens',
+      'input_tokens_details.cache_write_tokens_details.ttl_30m_tokens',
+      'input_tokens_details.cache_write_tokens_details.ttl_12h_tokens',
+      'output_tokens_details.reasoning_tokens',
+    ],
   };
   const essential: Record<Format, readonly string[]> = {
     openai: ['prompt_tokens', 'completion_tokens'],
     anthropic: ['input_tokens', 'output_tokens'],
     google: ['promptTokenCount', 'candidatesTokenCount'],
+    responses: ['input_tokens', 'output_tokens'],
   };
 
   function withFields(entries: readonly (readonly [string, unknown])[]): Fields {
