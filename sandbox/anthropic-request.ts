@@ -67,6 +67,7 @@ export function readAnthropicChat(body: unknown): ChatRequest {
     throw new BadRequest('A number from 0 to 1 is expected.', 'temperature');
   }
   const tools = fields.tools === undefined ? [] : readArray(fields.tools, 'tools').map(readTool);
+  if (fields.thinking !== undefined) checkThinking(fields, maxTokens);
   const stream = fields.stream === true;
   return {
     model,
@@ -79,6 +80,24 @@ export function readAnthropicChat(body: unknown): ChatRequest {
     ...readToolChoice(fields.tool_choice, tools),
     response_format: readFormat(fields.output_config),
   };
+}
+
+const thinkingTypes = new Set(['adaptive', 'enabled', 'disabled', 'between_tools']);
+const minBudget = 1_024;
+
+/** A model that thinks takes no other temperature than 1, and cannot be forced to use a tool. */
+function checkThinking({ thinking, temperature, tool_choice: choice }: Fields, maxTokens: number): void {
+  const { type, budget_tokens: budget } = readObject(thinking, 'thinking');
+  if (!thinkingTypes.has(readString(type, 'thinking.type')))
+    throw new BadRequest('Unknown type.', 'thinking.type');
+  if (type === 'disabled') return;
+  const isBudget = Number.isInteger(budget) && Number(budget) >= minBudget && Number(budget) < maxTokens;
+  if (type === 'enabled' && !isBudget)
+    throw new BadRequest('At least 1024, and less than max_tokens.', 'thinking.budget_tokens');
+  if (temperature !== undefined && temperature !== 1)
+    throw new BadRequest('It must be 1 while thinking.', 'temperature');
+  if (isObject(choice) && (choice.type === 'any' || choice.type === 'tool'))
+    throw new BadRequest('A model that thinks cannot be forced to use a tool.', 'tool_choice');
 }
 
 /** Each block becomes a separate message, like several system messages in OpenAI's format. */
@@ -136,7 +155,9 @@ function readUser(blocks: readonly Fields[], path: string): readonly Message[] {
   return parts.length === 0 ? results : [...results, { role: 'user', content: parts }];
 }
 
-function readResult({ tool_use_id, content = '' }: Fields, path: string): Message {
+function readResult({ tool_use_id, content = '', is_error: isError }: Fields, path: string): Message {
+  if (isError === true && content === '')
+    throw new BadRequest('The content of an error must not be empty.', `${path}.content`);
   const blocks = content === '' ? [] : readBlocks(content, path);
   const parts = blocks.map((block) => readPart(block, path));
   return { role: 'tool', tool_call_id: readString(tool_use_id, `${path}.tool_use_id`), content: parts };
@@ -167,6 +188,9 @@ function readText({ text }: Fields, path: string): string {
 function readAssistant(blocks: readonly Fields[], path: string, callIds: Set<string>): Message {
   const texts: string[] = [];
   const calls: RequestedCall[] = [];
+  const last = blocks.at(-1)?.type;
+  if (last === 'thinking' || last === 'redacted_thinking')
+    throw new BadRequest('The last block must not be thinking.', path);
   for (const block of blocks) {
     if (block.type === 'text') texts.push(readText(block, path));
     else if (block.type === 'tool_use') calls.push(readCall(block, path, callIds));
@@ -236,9 +260,13 @@ function readStop(value: unknown): readonly string[] | null {
   });
 }
 
+const efforts = new Set(['low', 'medium', 'high', 'xhigh', 'max']);
+
 function readFormat(value: unknown): NonNullable<ChatRequest['response_format']> | null {
   if (value === undefined) return null;
-  const { format } = readObject(value, 'output_config');
+  const { format, effort } = readObject(value, 'output_config');
+  if (effort != null && !efforts.has(readString(effort, 'output_config.effort')))
+    throw new BadRequest('Unknown effort.', 'output_config.effort');
   if (format == null) return null;
   const { type, schema } = readObject(format, 'output_config.format');
   if (type !== 'json_schema')

@@ -87,6 +87,7 @@ function readConfig(value: unknown): Pick<ChatRequest, 'max_tokens' | 'stop' | '
   ) {
     throw new BadRequest('Expected a number from 0 to 2.', `${path}.temperature`);
   }
+  if (config.thinkingConfig !== undefined) checkThinking(config.thinkingConfig, `${path}.thinkingConfig`);
   const stop = stopSequences === undefined ? [] : readArray(stopSequences, `${path}.stopSequences`);
   if (stop.length > maxStopSequences) {
     throw new BadRequest(`At most ${maxStopSequences} are allowed.`, `${path}.stopSequences`);
@@ -96,6 +97,20 @@ function readConfig(value: unknown): Pick<ChatRequest, 'max_tokens' | 'stop' | '
     stop: stop.map((word) => readString(word, `${path}.stopSequences`)),
     response_format: readFormat(config, path),
   };
+}
+
+const thinkingFields = new Set(['includeThoughts', 'thinkingBudget', 'thinkingLevel']);
+
+function checkThinking(value: unknown, path: string): void {
+  const config = readObject(value, path);
+  rejectUnknown(config, thinkingFields, path);
+  const { thinkingBudget: budget, thinkingLevel: level } = config;
+  if (budget !== undefined && level !== undefined)
+    throw new BadRequest('A level excludes a budget.', `${path}.thinkingLevel`);
+  if (budget !== undefined && !(Number.isInteger(budget) && Number(budget) >= -1))
+    throw new BadRequest('Expected a number of tokens, or -1.', `${path}.thinkingBudget`);
+  if (level !== undefined && !/^(minimal|low|medium|high)$/i.test(readString(level, `${path}.thinkingLevel`)))
+    throw new BadRequest('Unknown level.', `${path}.thinkingLevel`);
 }
 
 function readFormat(config: Fields, path: string): NonNullable<ChatRequest['response_format']> | null {

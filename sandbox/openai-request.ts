@@ -45,6 +45,10 @@ const knownFields = new Set([
   'verbosity',
   'web_search_options',
 ]);
+const choices: readonly (readonly [string, ReadonlySet<string>])[] = [
+  ['reasoning_effort', new Set(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])],
+  ['verbosity', new Set(['low', 'medium', 'high'])],
+];
 const roles = new Set(['system', 'developer', 'user', 'assistant', 'tool', 'function']);
 
 export function readOpenaiChat(body: unknown): ChatRequest {
@@ -63,6 +67,11 @@ export function readOpenaiChat(body: unknown): ChatRequest {
   ) {
     throw new BadRequest('A tool choice must be a string or a function with a name.', 'tool_choice');
   }
+  for (const [name, allowed] of choices) {
+    const value = fields[name] ?? null;
+    if (value !== null && !(typeof value === 'string' && allowed.has(value)))
+      throw new BadRequest('Unknown value.', name);
+  }
   if (stream_options != null && stream !== true) {
     throw new BadRequest('Only allowed with "stream".', 'stream_options');
   }
@@ -76,7 +85,9 @@ function isMessage(message: unknown): boolean {
   const { content, role, tool_calls: calls } = message;
   if (calls !== undefined && !(Array.isArray(calls) && calls.length > 0 && calls.every(isCall))) return false;
   if (content == null) return role === 'assistant';
-  return typeof content === 'string' || (Array.isArray(content) && content.every(isObject));
+  if (!Array.isArray(content)) return typeof content === 'string';
+  // Only a user shows images.
+  return content.every((part) => isObject(part) && (role === 'user' || part.type === 'text'));
 }
 
 function isCall(call: unknown): boolean {

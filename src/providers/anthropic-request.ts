@@ -85,7 +85,7 @@ function setBreakpoints(
   }
 }
 
-export type Block = Readonly<Record<string, unknown>>;
+type Block = Readonly<Record<string, unknown>>;
 type Turn = Readonly<{ role: 'user' | 'assistant'; content: Block[] }>;
 
 /**

@@ -80,6 +80,18 @@ const wrongs: [Speaker, [string, Json][]][] = [
       ['a tool with a bad name', { tools: [{ type: 'function', function: { name: 'a b' } }] }],
       ['a choice without a name', { tool_choice: { type: 'function' } }],
       ['stream options without a stream', { stream_options: { include_usage: true } }],
+      ['an effort that does not exist', { reasoning_effort: 'much' }],
+      ['a verbosity that does not exist', { verbosity: 'none' }],
+      [
+        'an image in a result',
+        {
+          messages: (openai.write(base, false).messages as Json[]).map((message) =>
+            message.role === 'tool'
+              ? { ...message, content: [{ type: 'image_url', image_url: { url: 'x' } }] }
+              : message,
+          ),
+        },
+      ],
     ],
   ],
   [
@@ -171,6 +183,28 @@ const wrongs: [Speaker, [string, Json][]][] = [
       ['a temperature above 1', { temperature: 1.5 }],
       ['a blank stop sequence', { stop_sequences: ['\n'] }],
       ['JSON without a schema', { output_config: { format: { type: 'json_object' } } }],
+      ['an effort that does not exist', { output_config: { effort: 'none' } }],
+      ['thinking of another kind', { thinking: { type: 'auto' } }],
+      ['too small a budget', { max_tokens: 5_000, thinking: { type: 'enabled', budget_tokens: 1_000 } }],
+      [
+        'a budget for the whole answer',
+        { max_tokens: 2_000, thinking: { type: 'enabled', budget_tokens: 2_000 } },
+      ],
+      ['thinking with a temperature', { thinking: { type: 'adaptive' }, temperature: 0.5 }],
+      ['thinking with a forced tool', { thinking: { type: 'adaptive' }, tool_choice: { type: 'any' } }],
+      [
+        'thinking at the end of a turn',
+        { messages: [...calling({ type: 'thinking', thinking: 'Hm.', signature: 's' }), user('Go on')] },
+      ],
+      [
+        'an error without words',
+        {
+          messages: [
+            ...calling(toolUse({})),
+            user([{ type: 'tool_result', tool_use_id: 'a', is_error: true }]),
+          ],
+        },
+      ],
     ],
   ],
   [
@@ -236,6 +270,12 @@ const wrongs: [Speaker, [string, Json][]][] = [
         'two schemas',
         declaring({ parameters: { type: 'object' }, parametersJsonSchema: { type: 'object' } }),
       ],
+      ['an unknown way to think', { generationConfig: { thinkingConfig: { effort: 'low' } } }],
+      ['a level that does not exist', { generationConfig: { thinkingConfig: { thinkingLevel: 'max' } } }],
+      [
+        'a level and a budget',
+        { generationConfig: { thinkingConfig: { thinkingLevel: 'low', thinkingBudget: 5 } } },
+      ],
       ['six stop sequences', { generationConfig: { stopSequences: [...'abcdef'] } }],
       ['a schema for text', { generationConfig: { responseSchema: { type: 'object' } } }],
       ['a mode that does not exist', { toolConfig: { functionCallingConfig: { mode: 'any' } } }],
@@ -268,6 +308,11 @@ test('what only looks wrong is allowed', async () => {
       },
     ],
     [anthropic, { messages: imageOf({ type: 'url', url: 'https://example.com/a.png' }) }],
+    [anthropic, { max_tokens: 5_000, thinking: { type: 'enabled', budget_tokens: 1_024 }, temperature: 1 }],
+    [anthropic, { thinking: { type: 'adaptive', display: 'summarized' }, output_config: { effort: 'max' } }],
+    [openai, { reasoning_effort: 'none', verbosity: 'low' }],
+    [google, { generationConfig: { thinkingConfig: { thinkingLevel: 'LOW', includeThoughts: true } } }],
+    [google, { generationConfig: { thinkingConfig: { thinkingBudget: 0 } } }],
     [google, declaring({ parametersJsonSchema: { type: ['object', 'null'], additionalProperties: false } })],
     [google, declaring({ parameters: { type: 'OBJECT', properties: { a: { type: 'STRING' } } } })],
     [
