@@ -89,21 +89,24 @@ function passedMessages(
     const { role, content } = message;
     if (role !== 'assistant' || !Array.isArray(content)) return [message];
     const blocks = (content as readonly Fields[]).flatMap((block) => openBlock(block, signatures, maker));
-    isIncomplete = blocks.length < content.length && blocks[0]?.type !== 'thinking';
+    isIncomplete = sealedField(content[0] as Fields) !== null && sealedField(blocks[0] ?? {}) === null;
     if (blocks.length === 0) return [];
     return [{ ...message, content: blocks }];
   });
   return { messages, isIncomplete };
 }
 
-/** Thinking that another model did, or nobody that we know of, is left out: the provider would reject it. */
+/**
+ * Thinking that another model did, or nobody that we know of, is left out: the provider would reject it. So is the empty
+ * text that a model of another vendor may have written.
+ */
 function openBlock(
   block: Fields,
   signatures: Original['signatures'],
   maker: string | undefined,
 ): readonly Fields[] {
   const field = sealedField(block);
-  if (field === null) return [block];
+  if (field === null) return block.type === 'text' && block.text === '' ? [] : [block];
   const signature = signatures.get(block[field] as string) ?? null;
   return signature === null || signature.madeBy !== maker ? [] : [{ ...block, [field]: signature.value }];
 }
