@@ -143,7 +143,7 @@ export class ApiError extends Error {
   }
 
   /** The same error with some other details. */
-  with(changed: Pick<ErrorDetails, 'param' | 'docs'>): ApiError {
+  with(changed: Pick<ErrorDetails, 'param' | 'docs' | 'message'>): ApiError {
     const { code, param, message, docs, retryAfterSeconds, endsConnection, cause } = this;
     return new ApiError(code, {
       message,

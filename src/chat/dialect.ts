@@ -6,11 +6,14 @@ import type { ApiError } from '../errors.ts';
 import type { Incoming } from '../inference/workload.ts';
 import type { Charge } from '../ledger/settlement.ts';
 import type { ChatAnswer, ChatEvent, ReportedUsage } from '../providers/chat.ts';
+import type { OwnNames } from './own-names.ts';
 import type { ChatRequest } from './request.ts';
 
 export type ChatDialect<Asked> = Readonly<{
   /** The scope of an idempotency key. */
   route: string;
+  /** What it calls the parameters of the chat format, where that differs. Left out: all are the same. */
+  names?: OwnNames;
   /** The parameters that its address may have, all without effect. Left out: none. */
   queryParameters?: readonly string[];
   /** Throws a 400 that names the parameter. */

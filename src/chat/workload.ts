@@ -15,6 +15,7 @@ import { cacheWrites } from './cache-writes.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
 import type { ChatDialect } from './dialect.ts';
 import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound } from './hold.ts';
+import { inOwnNames, type OwnNames, withOwnNames } from './own-names.ts';
 import type { ChatRequest } from './request.ts';
 import { type ChatJob, streamChatResponse } from './stream.ts';
 
@@ -23,14 +24,18 @@ type ChatPlan<Asked> = Plan & Readonly<{ chat: ChatRequest<Asked>; price: TokenP
 export function chatWorkload<Asked>(
   dialect: ChatDialect<Asked>,
 ): Workload<ChatRequest<Asked>, ChatPlan<Asked>, ChatJob<Asked>, ChatAnswer> {
+  const { names = noNames } = dialect;
   return {
     name: 'chat',
     route: dialect.route,
     queryParameters: dialect.queryParameters ?? [],
     parse: dialect.parse,
     isStreamed: ({ stream }) => stream,
-    plan: planChat,
-    advice: ({ terms }, available) => adviceFor(terms, available),
+    plan: (chat, active, allowedModels) => withOwnNames(names, () => planChat(chat, active, allowedModels)),
+    advice: ({ terms }, available) => {
+      const advice = adviceFor(terms, available);
+      return advice === null ? null : inOwnNames(advice, names);
+    },
     accept: ({ chat, price, terms }, held) => ({
       chat,
       bill: {
@@ -58,6 +63,8 @@ export function chatWorkload<Asked>(
     stream: streamChatResponse,
   };
 }
+
+const noNames: OwnNames = new Map();
 
 function planChat<Asked>(
   chat: ChatRequest<Asked>,

@@ -4,7 +4,7 @@
  */
 import type { ChatAdapter, ChatEvent, Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
-import { type Fields, isObject, objectAt, parseObject } from './wire.ts';
+import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
 /** How the adapter itself understands answers; they mean the same here. */
 type Reading = Pick<ChatAdapter, 'readAnswer' | 'openReader'>;
@@ -198,8 +198,10 @@ const mayHoldSignature = /"(?:signature|data)"/;
 
 function rewritten(event: Fields, echo: Echo, upstream: Upstream): Fields {
   const { type, message, content_block: block, delta } = event;
-  if (type === 'message_start' && isObject(message))
-    return { ...publicFields(event), message: passedMessage(message, echo, upstream) };
+  if (type === 'message_start' && isObject(message)) {
+    const usage = firstUsage(objectAt(message, 'usage'));
+    return { ...publicFields(event), message: { ...passedMessage(message, echo, upstream), usage } };
+  }
   if (type === 'content_block_start' && isObject(block))
     return { ...event, content_block: sealBlock(block, echo, upstream) };
   if (type === 'content_block_delta' && isObject(delta) && delta.type === 'signature_delta') {
@@ -209,6 +211,14 @@ function rewritten(event: Fields, echo: Echo, upstream: Upstream): Fields {
   if (type === 'message_delta' && isObject(delta))
     return { ...publicFields(event), delta: publicFields(delta) };
   return publicFields(event);
+}
+
+/** Clients rely on these counts, though those of the last event replace them. */
+function firstUsage(usage: Fields | null): Fields {
+  const counts = Object.entries(usage ?? {}).filter(
+    ([name, value]) => isCount(value) || !name.endsWith('_tokens'),
+  );
+  return { input_tokens: 0, output_tokens: 0, ...Object.fromEntries(counts) };
 }
 
 const deltaEvent =

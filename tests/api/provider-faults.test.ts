@@ -3,9 +3,6 @@
  * provider takes over. The real gateway, real sockets, a sandbox in each format behind a network that can be made bad.
  */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { type AddressInfo, createServer } from 'node:net';
-import { startFaultProxy } from '../../chaos/world/fault-proxy.ts';
-import { startSandbox } from '../../sandbox/server.ts';
 import { type ErrorCode, errorTable } from '../../src/errors.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import {
@@ -15,6 +12,7 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { startFaulty } from '../support/faulty-provider.ts';
 import { type Environment, launchGateway } from '../support/gateway.ts';
 import {
   type Deadline,
@@ -74,7 +72,7 @@ const launch = (environment: Environment) =>
   launchGateway(environment, { command: quickGateway('no-keep-alive.ts') }).listening;
 
 beforeAll(async () => {
-  const ports = await Promise.all(rows.map(startFaulty));
+  const ports = await Promise.all(rows.map((row) => startFaulty(row, closers)));
   fixture = await openChatFixture((url) => catalog(url, ports), launch);
   fixture.canaries.add('prompt-canary');
   ({ key } = await fixture.customer('100', '--rpm', '1000000', '--max-concurrent', '1000'));
@@ -84,32 +82,6 @@ afterAll(async () => {
   await fixture.close();
   await Promise.all(closers.map((close) => close()));
 });
-
-/** Starts the provider that fails as the row says, and returns its port. */
-async function startFaulty({ cause }: Row): Promise<number> {
-  if ('bytes' in cause) return await startFixedServer(cause.bytes, cause.thenSilence ?? false);
-  const sandbox = startSandbox('directives' in cause ? { directives: cause.directives } : {});
-  closers.unshift(sandbox.stop);
-  if ('directives' in cause) return sandbox.port;
-  const proxy = await startFaultProxy({ host: '127.0.0.1', port: sandbox.port });
-  proxy.fault = cause.network;
-  closers.unshift(proxy.close);
-  return proxy.port;
-}
-
-/** Answers each connection's first bytes with these, and ends it or says nothing more. */
-async function startFixedServer(bytes: string, thenSilence: boolean): Promise<number> {
-  const server = createServer((socket) => {
-    socket.on('error', () => undefined);
-    socket.once('data', () => {
-      socket.write(Buffer.from(bytes, 'latin1'));
-      if (!thenSilence) socket.end();
-    });
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  closers.unshift(() => new Promise((resolve) => server.close(resolve)));
-  return (server.address() as AddressInfo).port;
-}
 
 const prompt = 'prompt-canary one two three four five [[usage 10 20]]';
 

@@ -167,10 +167,13 @@ function readStream(text: string, size: number): ChatEvent[] {
   return events;
 }
 
-const frame = (event: { type: string }) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
+const frame = (event: { type: string } & Record<string, unknown>) =>
+  `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`;
 const delta = (index: number, change: object) => ({ type: 'content_block_delta', index, delta: change });
 
-const events = [
+type Event = { type: string } & Record<string, unknown>;
+
+const events: Event[] = [
   {
     type: 'message_start',
     message: {
@@ -237,13 +240,13 @@ describe('a stream', () => {
     expect(wire).toEqual([
       frame({
         ...events[0],
-        message: { ...events[0]?.message, id: 'req_1', model: 'm' },
-      } as { type: string }),
+        message: { ...(events[0]?.message as object), id: 'req_1', model: 'm' },
+      } as Event),
       ...events.slice(1, 5).map(frame),
       frame(delta(0, { type: 'signature_delta', signature: 'sealed(p/vendor-model,sig)' })),
       ...events.slice(6, 16).map(frame),
-      frame({ type: 'novel_event', novelty: 1, request_id: null } as { type: string }),
-      frame({ ...events[17], delta: { stop_reason: 'tool_use', container: null } } as { type: string }),
+      frame({ type: 'novel_event', novelty: 1, request_id: null } as Event),
+      frame({ ...events[17], delta: { stop_reason: 'tool_use', container: null } } as Event),
     ]);
   });
 
@@ -262,13 +265,13 @@ describe('a stream', () => {
     const plain = (text: string, padding = '') =>
       frame(delta(0, { type: 'text_delta', text })).replace('}}\n', `}${padding}}\n`);
     const common: ChatEvent[] = [];
-    const text = `${plain('one')}${plain(' two', '      ')}${frame(events[9] as { type: string })}`;
+    const text = `${plain('one')}${plain(' two', '      ')}${frame(events[9] as Event)}`;
     const taken = passOn.readCommon?.(text, common) ?? 0;
     expect(common).toEqual([
       { type: 'text', text: 'one', wire: plain('one') },
       { type: 'text', text: ' two', wire: plain(' two', '      ') },
     ]);
-    expect(text.slice(taken)).toBe(frame(events[9] as { type: string }));
+    expect(text.slice(taken)).toBe(frame(events[9] as Event));
   });
 
   test('says the same with and without the short way', () => {
@@ -302,9 +305,7 @@ describe('a stream', () => {
   });
 
   test('passes no error of the provider on', () => {
-    const failed = frame({ type: 'error', error: { type: 'overloaded_error', message: 'secret' } } as {
-      type: string;
-    });
+    const failed = frame({ type: 'error', error: { type: 'overloaded_error', message: 'secret' } } as Event);
     expect(JSON.stringify(readStream(failed, 1_000))).not.toContain('secret');
     expect(readStream(failed, 1_000)).toMatchObject([{ type: 'failure' }]);
   });

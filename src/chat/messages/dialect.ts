@@ -6,9 +6,17 @@ import { PassedOnWriter } from './passed-on-writer.ts';
 import { presentMessage } from './present.ts';
 import { TranslatedWriter } from './translated-writer.ts';
 
+const names = new Map([
+  ['stop', 'stop_sequences'],
+  ['response_format', 'output_config.format'],
+  ['reasoning_effort', 'output_config.effort'],
+  ['parallel_tool_calls', 'tool_choice.disable_parallel_tool_use'],
+]);
+
 export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
   return {
     route: 'messages',
+    names,
     // Some clients add `?beta=true` to the address.
     queryParameters: ['beta'],
     parse: (body, incoming) => parseMessages(body, incoming, signatures),
