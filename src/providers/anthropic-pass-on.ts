@@ -60,16 +60,22 @@ function countRequest(original: Original, upstream: Upstream): UpstreamRequest {
 
 /** The client's own name for its user does not leave the gateway. */
 function passedBody(original: Original, upstream: Upstream): Fields {
-  const { metadata: _, ...rest } = original.body;
+  const { metadata: _, system, ...rest } = original.body;
   const { messages, isIncomplete } = passedMessages(original, upstream);
   return {
     ...rest,
     model: upstream.model,
-    ...(Array.isArray(rest.system) && { system: rest.system.filter((block) => !isBillingLine(block)) }),
+    ...passedSystem(system),
     messages,
     // With a budget, an answer that is continued has to begin with its thinking.
     ...(isIncomplete && objectAt(rest, 'thinking')?.type === 'enabled' && { thinking: { type: 'disabled' } }),
   };
+}
+
+/** Providers reject instructions that are empty. */
+function passedSystem(system: unknown): Fields {
+  const kept = Array.isArray(system) ? system.filter((block) => !isBillingLine(block)) : (system ?? '');
+  return kept === '' || (Array.isArray(kept) && kept.length === 0) ? {} : { system: kept };
 }
 
 /** Claude Code begins its instructions with such a line. It differs from request to request, so no cache would match. */

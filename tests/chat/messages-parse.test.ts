@@ -43,7 +43,7 @@ describe('a request', () => {
       stop_sequences: ['END'],
       temperature: 0.5,
       top_p: 0.9,
-      tools: [tool],
+      tools: [tool, { ...tool, name: 'find' }],
       tool_choice: { type: 'any', disable_parallel_tool_use: true },
       output_config: { effort: 'high', format: { type: 'json_schema', schema: { type: 'object' } } },
     });
@@ -57,7 +57,10 @@ describe('a request', () => {
       temperature: 0.5,
       topP: 0.9,
       stop: ['END'],
-      tools: [{ name: 'look', description: 'Looks', parameters: { type: 'object' }, strict: null }],
+      tools: [
+        { name: 'look', description: 'Looks', parameters: { type: 'object' }, strict: null },
+        { name: 'find' },
+      ],
       toolChoice: 'required',
       parallelToolCalls: false,
       responseFormat: { type: 'json_schema', schema: { type: 'object' }, strict: true },
@@ -111,6 +114,18 @@ describe('a request', () => {
     expect(messages[2]?.role === 'tool' && messages[2].content).toEqual([
       { type: 'image', url: 'data:image/png;base64,QQ==', detail: null },
     ]);
+  });
+
+  test.each([
+    [{ type: 'auto' }, 'auto', null],
+    [{ type: 'auto', disable_parallel_tool_use: true }, 'auto', false],
+    [{ type: 'none' }, 'none', null],
+    [{ type: 'tool', name: 'look', disable_parallel_tool_use: true }, { functionName: 'look' }, null],
+    // Any of one tool is that tool, and a named tool is called once.
+    [{ type: 'any', disable_parallel_tool_use: true }, { functionName: 'look' }, null],
+  ] as const)('%j is the choice %j', (choice, expected, parallel) => {
+    const { toolChoice, parallelToolCalls } = callOf({ tools: [tool], tool_choice: choice });
+    expect([toolChoice, parallelToolCalls]).toEqual([expected, parallel]);
   });
 
   test.each([
@@ -482,5 +497,48 @@ describe('IDs of calls', () => {
   test('that were not made here stay as they are', () => {
     for (const id of ['recoded-!', 'recoded-', 'recoded-AAAA_', 'x'])
       expect(toWireId(fromWireId(id)) === id || fromWireId(id) === id).toBe(true);
+  });
+});
+
+describe('a hostile body', () => {
+  test('is refused at its first fault, not its last', () => {
+    const bad = Array.from({ length: 90_000 }, () => ({ role: 'user', content: 5 }));
+    expect(refusalOf(() => parse({ messages: bad })).param).toBe('messages[0].content');
+    const blocks = Array.from({ length: 90_000 }, () => ({ type: 'text', text: 5 }));
+    expect(refusalOf(() => parse({ messages: [user(blocks)] })).param).toBe('messages[0].content[0].text');
+  });
+
+  test('has no more messages, tools or stop strings than the format', () => {
+    const many = (length: number) => Array.from({ length }, () => user('x'));
+    expect(refusalOf(() => parse({ messages: many(100_001) })).param).toBe('messages');
+    const declared = Array.from({ length: 2_001 }, (_, index) => ({ name: `t${index}` }));
+    expect(refusalOf(() => parse({ tools: declared })).param).toBe('tools');
+    expect(refusalOf(() => parse({ stop_sequences: Array.from({ length: 1_001 }, () => 'x') })).param).toBe(
+      'stop_sequences',
+    );
+    expect(refusalOf(() => parse({}, { 'anthropic-beta': 'x,'.repeat(101) })).param).toBe('anthropic-beta');
+    expect(refusalOf(() => parse({}, { 'anthropic-beta': 'x'.repeat(101) })).param).toBe('anthropic-beta');
+  });
+
+  test('cannot make names mean anything', () => {
+    const odd = JSON.parse(
+      '{"__proto__": {"speed": "fast"}, "constructor": 1, "hasOwnProperty": 2}',
+    ) as object;
+    const { original } = parse(odd);
+    expect(original?.untranslatable?.param).toMatch(/^(?:__proto__|constructor|hasOwnProperty)$/);
+    for (const type of ['__proto__', 'constructor', 'toString'])
+      expect(parse({ messages: [user([{ type }])] }).original?.untranslatable?.param).toBe(
+        'messages[0].content[0].type',
+      );
+  });
+
+  test('with a signature that is too long, or thousands that are none, is served without them', () => {
+    const thought = (signature: string) => ({ type: 'thinking', thinking: '', signature });
+    const blocks = [
+      thought(`tg1_${'A'.repeat(2_000_000)}`),
+      ...Array.from({ length: 5_000 }, () => thought('tg1_AAAA')),
+    ];
+    const { call } = parse({ messages: [user('x'), assistant(...blocks, text('y')), user('z')] });
+    expect(call.messages[1]).toEqual({ role: 'assistant', items: [{ type: 'text', text: 'y' }] });
   });
 });
