@@ -23,13 +23,17 @@ import {
 const knownFields = new Set([
   'cache_control',
   'container',
+  'context_management',
+  'diagnostics',
   'inference_geo',
   'max_tokens',
   'messages',
   'metadata',
   'model',
   'output_config',
+  'safeguards',
   'service_tier',
+  'speed',
   'stop_sequences',
   'stream',
   'system',
@@ -41,7 +45,18 @@ const knownFields = new Set([
   'top_p',
 ]);
 const messageFields = new Set(['role', 'content']);
-const toolFields = new Set(['type', 'name', 'description', 'input_schema', 'strict', 'cache_control']);
+const toolFields = new Set([
+  'type',
+  'name',
+  'description',
+  'input_schema',
+  'strict',
+  'cache_control',
+  'defer_loading',
+  'eager_input_streaming',
+  'input_examples',
+  'allowed_callers',
+]);
 const blockFields: ReadonlyMap<string, ReadonlySet<string>> = new Map([
   ['text', new Set(['type', 'text', 'citations', 'cache_control'])],
   ['image', new Set(['type', 'source', 'cache_control'])],
@@ -118,9 +133,12 @@ function readMessages(value: unknown): readonly Message[] {
     const path = `messages.${index}`;
     rejectUnknown(turn, messageFields, path);
     const blocks = readBlocks(turn.content, `${path}.content`);
+    // Newer models take instructions in the middle, too, but not at the beginning.
+    if (turn.role === 'system' && index > 0)
+      return blocks.map((block): Message => ({ role: 'system', content: readText(block, path) }));
     if (turn.role === 'user') return readUser(blocks, path);
     if (turn.role !== 'assistant')
-      throw new BadRequest('The role must be "user" or "assistant".', `${path}.role`);
+      throw new BadRequest('The role must be "user", "assistant" or "system".', `${path}.role`);
     return [readAssistant(blocks, path, callIds)];
   });
   checkToolResults(messages);

@@ -4,7 +4,7 @@
  */
 import type { ChatAdapter, ChatEvent, Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
-import { type Fields, isObject, objectAt, parseObject } from './wire.ts';
+import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
 /** How the adapter itself understands answers; they mean the same here. */
 type Reading = Pick<ChatAdapter, 'readAnswer' | 'openReader'>;
@@ -60,16 +60,22 @@ function countRequest(original: Original, upstream: Upstream): UpstreamRequest {
 
 /** The client's own name for its user does not leave the gateway. */
 function passedBody(original: Original, upstream: Upstream): Fields {
-  const { metadata: _, ...rest } = original.body;
+  const { metadata: _, system, ...rest } = original.body;
   const { messages, isIncomplete } = passedMessages(original, upstream);
   return {
     ...rest,
     model: upstream.model,
-    ...(Array.isArray(rest.system) && { system: rest.system.filter((block) => !isBillingLine(block)) }),
+    ...passedSystem(system),
     messages,
     // With a budget, an answer that is continued has to begin with its thinking.
     ...(isIncomplete && objectAt(rest, 'thinking')?.type === 'enabled' && { thinking: { type: 'disabled' } }),
   };
+}
+
+/** Providers reject instructions that are empty. */
+function passedSystem(system: unknown): Fields {
+  const kept = Array.isArray(system) ? system.filter((block) => !isBillingLine(block)) : (system ?? '');
+  return kept === '' || (Array.isArray(kept) && kept.length === 0) ? {} : { system: kept };
 }
 
 /** Claude Code begins its instructions with such a line. It differs from request to request, so no cache would match. */
@@ -89,21 +95,24 @@ function passedMessages(
     const { role, content } = message;
     if (role !== 'assistant' || !Array.isArray(content)) return [message];
     const blocks = (content as readonly Fields[]).flatMap((block) => openBlock(block, signatures, maker));
-    isIncomplete = blocks.length < content.length && blocks[0]?.type !== 'thinking';
+    isIncomplete = sealedField(content[0] as Fields) !== null && sealedField(blocks[0] ?? {}) === null;
     if (blocks.length === 0) return [];
     return [{ ...message, content: blocks }];
   });
   return { messages, isIncomplete };
 }
 
-/** Thinking that another model did, or nobody that we know of, is left out: the provider would reject it. */
+/**
+ * Thinking that another model did, or nobody that we know of, is left out: the provider would reject it. So is the empty
+ * text that a model of another vendor may have written.
+ */
 function openBlock(
   block: Fields,
   signatures: Original['signatures'],
   maker: string | undefined,
 ): readonly Fields[] {
   const field = sealedField(block);
-  if (field === null) return [block];
+  if (field === null) return block.type === 'text' && block.text === '' ? [] : [block];
   const signature = signatures.get(block[field] as string) ?? null;
   return signature === null || signature.madeBy !== maker ? [] : [{ ...block, [field]: signature.value }];
 }
@@ -195,8 +204,10 @@ const mayHoldSignature = /"(?:signature|data)"/;
 
 function rewritten(event: Fields, echo: Echo, upstream: Upstream): Fields {
   const { type, message, content_block: block, delta } = event;
-  if (type === 'message_start' && isObject(message))
-    return { ...publicFields(event), message: passedMessage(message, echo, upstream) };
+  if (type === 'message_start' && isObject(message)) {
+    const usage = firstUsage(objectAt(message, 'usage'));
+    return { ...publicFields(event), message: { ...passedMessage(message, echo, upstream), usage } };
+  }
   if (type === 'content_block_start' && isObject(block))
     return { ...event, content_block: sealBlock(block, echo, upstream) };
   if (type === 'content_block_delta' && isObject(delta) && delta.type === 'signature_delta') {
@@ -206,6 +217,14 @@ function rewritten(event: Fields, echo: Echo, upstream: Upstream): Fields {
   if (type === 'message_delta' && isObject(delta))
     return { ...publicFields(event), delta: publicFields(delta) };
   return publicFields(event);
+}
+
+/** Clients rely on these counts, though those of the last event replace them. */
+function firstUsage(usage: Fields | null): Fields {
+  const counts = Object.entries(usage ?? {}).filter(
+    ([name, value]) => isCount(value) || !name.endsWith('_tokens'),
+  );
+  return { input_tokens: 0, output_tokens: 0, ...Object.fromEntries(counts) };
 }
 
 const deltaEvent =

@@ -166,7 +166,8 @@ describe('ableToServe', () => {
       signatures: new Map(),
       seal: ({ value }) => value,
     };
-    const all = [candidate(speaking), candidate(openai), candidate(speaking, ['seed']), candidate(anthropic)];
+    const silent = { ...anthropic, passOn: null };
+    const all = [candidate(speaking), candidate(openai), candidate(speaking, ['seed']), candidate(silent)];
 
     test('whoever speaks its format takes all of it, except what the catalogue rules out', () => {
       expect(ableToServe(all, { ...order, original })).toEqual(all.slice(0, 1));

@@ -10,9 +10,17 @@ import { TranslatedWriter } from './translated-writer.ts';
 /** Some clients add `?beta=true` to the address. */
 const queryParameters = ['beta'];
 
+const names = new Map([
+  ['stop', 'stop_sequences'],
+  ['response_format', 'output_config.format'],
+  ['reasoning_effort', 'output_config.effort'],
+  ['parallel_tool_calls', 'tool_choice.disable_parallel_tool_use'],
+]);
+
 export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
   return {
     route: 'messages',
+    names,
     queryParameters,
     parse: (body, incoming) => parseMessages(body, incoming, signatures),
     present: presentMessage,

@@ -219,15 +219,18 @@ function toToolChoice({ tools, tool_choice: wire }: WireMessagesRequest): {
 } {
   if (wire == null) return { choice: null, isSingle: false };
   const { type, name, disable_parallel_tool_use: isSingle } = wire as JsonObject & { type: string };
-  const choice = choiceOf(type, name);
-  if (typeof choice === 'object' && !(tools ?? []).some((tool) => tool.name === name))
+  const choice = choiceOf(type, name, tools ?? []);
+  const isNamed = typeof choice === 'object';
+  if (type === 'tool' && !(tools ?? []).some((tool) => tool.name === name))
     throw invalid(['tool_choice', 'name'], 'This tool is not declared in tools.');
-  return { choice, isSingle: isSingle === true };
+  // A named tool is called once anyway, and not every format can say so.
+  return { choice, isSingle: isSingle === true && !isNamed };
 }
 
-function choiceOf(type: string, name: unknown): ToolChoice {
+/** Any of one tool is that tool. */
+function choiceOf(type: string, name: unknown, [first, ...others]: readonly WireTool[]): ToolChoice {
   if (type === 'tool') return { functionName: name as string };
-  if (type === 'any') return 'required';
+  if (type === 'any') return first && others.length === 0 ? { functionName: first.name } : 'required';
   return type === 'none' ? 'none' : 'auto';
 }
 

@@ -71,7 +71,9 @@ export const listModels: Endpoint = {
   summary: 'List models',
   description:
     'The models that are enabled and that this key may call. Nothing else can be called. Models with the workload ' +
-    '`video` are listed for their prices: there is no endpoint for videos yet.',
+    '`video` are listed for their prices: there is no endpoint for videos yet.\n\n' +
+    'With an `anthropic-version` header the response has the form of Anthropic’s API instead, with `limit`, `after_id` and ' +
+    '`before_id`.',
   parameters: [],
   body: null,
   response: {
@@ -83,7 +85,7 @@ export const listModels: Endpoint = {
   },
   events: null,
   isInference: false,
-  errors: [...commonErrors, 'model_list_failed'],
+  errors: [...commonErrors, 'invalid_parameter', 'model_list_failed'],
 };
 
 export const getModel: Endpoint = {
