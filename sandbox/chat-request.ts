@@ -61,9 +61,12 @@ export function textOf({ content }: Message): string {
   return (content ?? []).map((part) => part.text ?? '').join('\n');
 }
 
+/** What the user said last. Agents spread it over several messages, with instructions between them. */
 export function lastUserText({ messages }: ChatRequest): string {
-  const message = messages.findLast(({ role }) => role === 'user');
-  return message ? textOf(message) : '';
+  const end = messages.findLastIndex(({ role }) => role === 'user') + 1;
+  const before = messages.findLastIndex(({ role }, at) => at < end && role !== 'user' && role !== 'system');
+  const said = messages.slice(before + 1, end).filter(({ role }) => role === 'user');
+  return said.map(textOf).join('\n');
 }
 
 export function countImages(messages: readonly Message[]): number {

@@ -309,7 +309,7 @@ describe('towards the provider', () => {
         ],
       },
       { role: 'tool', tool_call_id: 'a', content: 'cold' },
-      { role: 'tool', tool_call_id: 'b', content: [{ type: 'text', text: 'done' }] },
+      { role: 'tool', tool_call_id: 'b', content: 'done' },
       { role: 'user', content: 'And now?' },
     ]);
     expect(tools).toEqual([
