@@ -70,6 +70,7 @@ const price: fc.Arbitrary<TokenPrice> = fc.oneof(
 const request = fc.record({
   text: fc.oneof(fc.string({ maxLength: 200 }), fc.string({ minLength: 1_500, maxLength: 2_000 })),
   maxTokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
+  outputLimit: fc.option(fc.integer({ min: 1, max: 200_000 })),
   contextWindow: fc.option(
     fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 1_000_000 })),
   ),
@@ -106,11 +107,12 @@ type Funds = typeof funds extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A request as it is admitted; null when it is denied. */
 function admit(
-  { text, maxTokens, contextWindow, maxOutputTokens, price: asked, writes }: Request,
+  { text, maxTokens, outputLimit, contextWindow, maxOutputTokens, price: asked, writes }: Request,
   { balance, monthlyLimit }: Funds,
 ) {
   const call = { ...emptyCall, messages: [{ role: 'user' as const, content: text }], maxTokens };
-  const terms = chatTerms(orderOf(call), testModel({ contextWindow, maxOutputTokens }), asked, writes);
+  const model = testModel({ contextWindow, maxOutputTokens });
+  const terms = chatTerms({ call, outputLimit }, model, asked, writes);
   const range = holdRange(terms);
   const decision = decideHold({ ...account, balance }, { ...meter, monthlyLimit }, range, 1_000_000);
   if (decision.result.outcome === 'denied') return { terms, range, decision, admitted: null };

@@ -11,7 +11,7 @@ import {
   optionalParameters,
 } from '../../src/models/model.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
-import type { ChatAdapter } from '../../src/providers/chat.ts';
+import type { ChatAdapter, Original } from '../../src/providers/chat.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
 import type { Candidate } from '../../src/routing/candidates.ts';
@@ -150,6 +150,36 @@ describe('ableToServe', () => {
     expect(refusalOf(() => ableToServe([lax, lax], asked(true)))).toMatchObject({
       code: 'unsupported_parameter',
       param: 'tools',
+    });
+  });
+
+  describe('with an original that can be passed on', () => {
+    const speaking = { ...anthropic, passOn: {} } as ChatAdapter;
+    const original: Original = {
+      format: 'messages',
+      body: {},
+      headers: {},
+      model: 'm',
+      untranslatable: { param: 'novelty', message: 'Only Messages has novelties.' },
+      signatures: new Map(),
+      seal: ({ value }) => value,
+    };
+    const all = [candidate(speaking), candidate(openai), candidate(speaking, ['seed']), candidate(anthropic)];
+
+    test('whoever speaks its format takes all of it, except what the catalogue rules out', () => {
+      expect(ableToServe(all, { ...order, original })).toEqual(all.slice(0, 1));
+    });
+
+    test('others take what can be translated', () => {
+      const translatable = { ...original, untranslatable: null };
+      expect(ableToServe(all, { ...order, original: translatable })).toEqual(all.slice(0, 2));
+    });
+
+    test('and refuse the rest by its name', () => {
+      expect(refusalOf(() => ableToServe([candidate(openai)], { ...order, original }))).toMatchObject({
+        code: 'unsupported_parameter',
+        param: 'novelty',
+      });
     });
   });
 

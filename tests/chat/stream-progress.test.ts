@@ -93,6 +93,18 @@ describe('text next to tool calls', () => {
   });
 });
 
+test('chat completions have no place for reasoning, nor for events of another format', () => {
+  const { progress, written } = progressOf([
+    { type: 'reasoning', text: 'hm' },
+    { type: 'wire', wire: 'event: x\n\n' },
+    { type: 'reasoning_end', signature: { value: 's', madeBy: 'p/m' } },
+    { type: 'usage', usage: reported(1, 2), wire: 'event: y\n\n' },
+    text('a'),
+  ]);
+  expect(written).toEqual([chunks.text('a')]);
+  expect(progress).toMatchObject({ deliveredTokens: 1, usage: reported(1, 2) });
+});
+
 test('nothing is known about a new stream', () => {
   expect(new StreamProgress(newWriter())).toMatchObject({
     usage: null,
@@ -308,11 +320,14 @@ test('only what the client would see keeps another provider from taking over', (
     { type: 'tool_call', index: 0, id: 'i', name: 'n' },
     { type: 'tool_arguments', index: 0, text: '' },
     finish,
+    { type: 'reasoning', text: '' },
+    { type: 'reasoning_end', signature: null },
     usage(1, 1),
+    { type: 'wire', wire: 'x' },
     failed(broken),
     end,
   ];
-  expect(events.filter(isUsable)).toEqual(events.slice(0, 4));
+  expect(events.filter(isUsable)).toEqual(events.slice(0, 6));
 });
 
 test('arguments go no further once they are nested too deeply, each call on its own', () => {

@@ -303,6 +303,13 @@ describe('the beginning of a conversation', () => {
     expect(all.size).toBe(others.length + 1);
   });
 
+  test('is written the same way by every version, also for an answer without text', () => {
+    const call = { ...conversation(said('Hi'), calling('a'), result('a'), user('Hello')), tools: [look] };
+    expect(beginningOf(call)).toBe(
+      '[1,["look"],[["assistant",[["Hi",2]]],["assistant",[]],["tool",[["done",4]]],["user",[["Hello",5]]]]]',
+    );
+  });
+
   test('is bounded, whatever is sent', () => {
     const long = 'x'.repeat(1_000_000);
     const url = `data:image/png;base64,${long}`;
