@@ -19,6 +19,7 @@ export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
     names,
     // Some clients add `?beta=true` to the address.
     queryParameters: ['beta'],
+    keepsNumbers: true,
     parse: (body, incoming) => parseMessages(body, incoming, signatures),
     present: presentMessage,
     openWriter: (facts, isPassedOn) => (isPassedOn ? new PassedOnWriter(facts) : new TranslatedWriter(facts)),
