@@ -16,6 +16,8 @@ export type ChatDialect<Asked> = Readonly<{
   names?: OwnNames;
   /** The parameters that its address may have, all without effect. Left out: none. */
   queryParameters?: readonly string[];
+  /** Whether the arguments of tool calls are part of its JSON, so that no digit of a number may be lost. Left out: no. */
+  keepsNumbers?: boolean;
   /** Throws a 400 that names the parameter. */
   parse: (body: unknown, incoming: Incoming) => ChatRequest<Asked>;
   /** The body of a non-streamed response. */

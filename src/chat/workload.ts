@@ -29,6 +29,7 @@ export function chatWorkload<Asked>(
     name: 'chat',
     route: dialect.route,
     queryParameters: dialect.queryParameters ?? [],
+    keepsNumbers: dialect.keepsNumbers ?? false,
     parse: dialect.parse,
     isStreamed: ({ stream }) => stream,
     plan: (chat, active, allowedModels) => withOwnNames(names, () => planChat(chat, active, allowedModels)),

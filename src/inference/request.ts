@@ -50,9 +50,11 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
     const found = authenticated(authenticate, request, context);
     const key = found instanceof Promise ? await found : found;
     readQuery(request.url, this.#workload.queryParameters ?? []);
-    const body = await readInferenceBody(request, bodies, key.accountId, (sizeBytes) => {
+    const onRead = (sizeBytes: number) => {
       context.bodyBytes = sizeBytes;
-    });
+    };
+    const { keepsNumbers } = this.#workload;
+    const body = await readInferenceBody(request, bodies, key.accountId, onRead, keepsNumbers);
     return await this.serve(key, body, request, context);
   };
 
@@ -180,9 +182,10 @@ export async function readInferenceBody(
   budget: BodyBudget,
   accountId: string,
   onRead: (sizeBytes: number) => void = () => undefined,
+  keepsNumbers = false,
 ): Promise<unknown> {
   try {
-    return await readJsonBody(request, { payer: { budget, accountId }, onRead });
+    return await readJsonBody(request, { payer: { budget, accountId }, onRead, keepsNumbers });
   } catch (error) {
     if (!(error instanceof ApiError)) throw error;
     throw error.with({ docs: error.code === 'server_overloaded' ? 'chat#large-bodies' : 'chat#bodies' });

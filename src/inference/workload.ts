@@ -50,6 +50,8 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   route: string;
   /** The parameters that its address may have, all without effect. Left out: none. */
   queryParameters?: readonly string[];
+  /** Whether its bodies hold data in which no digit of a number may be lost. Left out: no. */
+  keepsNumbers?: boolean;
   /** Throws a 400 that names the parameter. */
   parse: (body: unknown, incoming: Incoming) => Wanted;
   isStreamed: (wanted: Wanted) => boolean;

@@ -5,6 +5,7 @@ import { type BodyLimits, readBodyBytes } from '../http/body-bytes.ts';
 import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { defaultPace } from '../lib/read-body.ts';
 import { JsonLimitError, parseBoundedJson } from './bounded.ts';
+import { keepsLargeNumbers } from './exact-numbers.ts';
 import { findDuplicateKey } from './keys.ts';
 import { formatPath, type JsonPath } from './path.ts';
 import { type JsonExtent, ordinaryKeys } from './scan.ts';
@@ -43,27 +44,37 @@ const decoder = new TextDecoder('utf-8', { fatal: true });
  */
 const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: 10_000 });
 
+/** `keepsNumbers` is whether numbers stay exact that would lose digits: where a body holds data that is passed on. */
+type BodyReading = Partial<BodyLimits> & Readonly<{ keepsNumbers?: boolean }>;
+
 /** Always an object. Throws only ApiErrors: of status 400, and 503 server_overloaded. */
 export async function readJsonBody(
   request: Request,
-  { maxBytes = maxBodyBytes, payer = null, pace = defaultPace, ...rest }: Partial<BodyLimits> = {},
+  {
+    maxBytes = maxBodyBytes,
+    payer = null,
+    pace = defaultPace,
+    keepsNumbers = false,
+    ...rest
+  }: BodyReading = {},
 ): Promise<unknown> {
   checkContentType(request.headers.get('content-type'));
   if (request.headers.get('content-encoding') !== null)
     throw new ApiError('invalid_request', { message: 'The body must not be compressed.' });
   const bytes = await readBodyBytes(request, { ...rest, maxBytes, payer, pace });
   return bytes.byteLength < largeBodyBytes
-    ? parseJsonBody(bytes)
-    : await parseQueued(bytes, payer?.accountId ?? '', request.signal);
+    ? parseJsonBody(bytes, limitsOf, keepsNumbers)
+    : await parseQueued(bytes, payer?.accountId ?? '', request.signal, keepsNumbers);
 }
 
 async function parseQueued(
   bytes: Uint8Array<ArrayBuffer> | ArrayBuffer,
   origin: string,
   signal: AbortSignal,
+  keepsNumbers: boolean,
 ): Promise<unknown> {
   try {
-    return await queue.run({ origin, signal }, () => parseLargeJsonBody(bytes));
+    return await queue.run({ origin, signal }, () => parseLargeJsonBody(bytes, keepsNumbers));
   } catch (thrown) {
     if (thrown instanceof ApiError || !signal.aborted) throw thrown;
     throw new ApiError('invalid_request', { message: 'The client left.', cause: thrown });
@@ -74,9 +85,10 @@ async function parseQueued(
 export function parseJsonBody(
   bytes: Uint8Array<ArrayBuffer> | ArrayBuffer,
   limitsFor: (text: string) => JsonExtent = limitsOf,
+  keepsNumbers = false,
 ): unknown {
   const text = decode(bytes);
-  const { value, keys: writtenKeys } = parse(text, limitsFor(text));
+  const { value, keys: writtenKeys } = parse(text, limitsFor(text), keepsNumbers);
   const body = requireObject(value);
   const { keys, fault } = inspectTree(body, text.includes('\\u'));
   if (fault !== null) throw invalid(fault.path, fault.message);
@@ -85,12 +97,14 @@ export function parseJsonBody(
 }
 
 /** The same in steps, letting other requests run after each. */
-async function parseLargeJsonBody(bytes: Uint8Array<ArrayBuffer> | ArrayBuffer): Promise<unknown> {
+async function parseLargeJsonBody(
+  bytes: Uint8Array<ArrayBuffer> | ArrayBuffer,
+  keepsNumbers: boolean,
+): Promise<unknown> {
   const text = await decodeInSteps(new Uint8Array(bytes));
   const limits = limitsOf(text);
-  const { value, fault, duplicate } = await parseInSteps(text, limits, setImmediate).catch((thrown) =>
-    rejectJson(thrown, limits),
-  );
+  const parsing = parseInSteps(text, limits, setImmediate, undefined, keepsNumbers);
+  const { value, fault, duplicate } = await parsing.catch((thrown) => rejectJson(thrown, limits));
   const body = requireObject(value);
   if (fault !== null) throw invalid(fault.path, fault.message);
   if (duplicate !== null) throw duplicateKey(duplicate);
@@ -142,10 +156,10 @@ async function decodeInSteps(bytes: Uint8Array<ArrayBuffer>): Promise<string> {
   return pieces.join('');
 }
 
-function parse(text: string, limits: JsonExtent): ReturnType<typeof parseBoundedJson> {
+function parse(text: string, limits: JsonExtent, keepsNumbers: boolean): ReturnType<typeof parseBoundedJson> {
   if (text === '') throw new ApiError('invalid_json', { message: 'The request body is empty.' });
   try {
-    return parseBoundedJson(text, limits);
+    return parseBoundedJson(text, limits, keepsNumbers ? keepsLargeNumbers : undefined);
   } catch (thrown) {
     return rejectJson(thrown, limits);
   }

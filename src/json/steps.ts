@@ -5,6 +5,7 @@
  * characters.
  */
 import { JsonLimitError } from './bounded.ts';
+import { exactNumber } from './exact-numbers.ts';
 import type { JsonPath } from './path.ts';
 import { isEscaped, type JsonExtent, ordinaryKeys } from './scan.ts';
 import { type TreeFault, textFault } from './tree.ts';
@@ -23,14 +24,18 @@ const tokenCost = 24;
 /** More characters than it takes to write any double exactly. */
 const maxNumber = 1_024;
 
-/** Throws a SyntaxError for invalid JSON, or a JsonLimitError. `pause` is awaited between steps. */
+/**
+ * Throws a SyntaxError for invalid JSON, or a JsonLimitError. `pause` is awaited between steps. `keepsNumbers` is whether
+ * numbers stay exact that would lose digits.
+ */
 export async function parseInSteps(
   text: string,
   limits: JsonExtent,
   pause: () => Promise<unknown>,
   step = stepSize,
+  keepsNumbers = false,
 ): Promise<SteppedJson> {
-  const reader = new StepReader(text, limits, step);
+  const reader = new StepReader(text, limits, step, keepsNumbers);
   while (!reader.advance()) await pause();
   return reader.result();
 }
@@ -52,6 +57,7 @@ class StepReader {
   readonly #text: string;
   readonly #limits: JsonExtent;
   readonly #step: number;
+  readonly #keepsNumbers: boolean;
   /** Bad characters can only come from `\u` escapes. */
   readonly #checksText: boolean;
   readonly #frames: Frame[] = [];
@@ -68,7 +74,8 @@ class StepReader {
   /** Where the last search for a quote found one. */
   #quote = -1;
 
-  constructor(text: string, limits: JsonExtent, step: number) {
+  constructor(text: string, limits: JsonExtent, step: number, keepsNumbers: boolean) {
+    this.#keepsNumbers = keepsNumbers;
     this.#text = text;
     this.#limits = limits;
     this.#step = step;
@@ -165,9 +172,10 @@ class StepReader {
     if (digits === undefined) throw unexpected();
     if (digits.length > maxNumber) throw new JsonLimitError('digits', this.#path());
     const value = Number(digits);
-    if (!Number.isFinite(value)) this.#note('This number is too large to be represented.');
+    if (!Number.isFinite(value) && !this.#keepsNumbers)
+      this.#note('This number is too large to be represented.');
     this.#at += digits.length;
-    this.#take(value);
+    this.#take(this.#keepsNumbers ? exactNumber(value, digits) : value);
   }
 
   #beginKey(character: string): void {

@@ -1,5 +1,6 @@
 /** Walks a parsed body of bounded depth: finds what JSON.parse accepts but no request needs, and counts the keys. */
 import type { JsonPath } from './path.ts';
+import { isRawJson } from './raw.ts';
 
 export type TreeFault = Readonly<{ path: JsonPath; message: string }>;
 type TreeReport = Readonly<{ keys: number; fault: TreeFault | null }>;
@@ -33,7 +34,7 @@ class Inspection {
     if (typeof value === 'string') return !this.checksText || this.isSoundText(value);
     if (typeof value === 'number')
       return Number.isFinite(value) || this.fail('This number is too large to be represented.');
-    if (typeof value !== 'object' || value === null) return true;
+    if (typeof value !== 'object' || value === null || isRawJson(value)) return true;
     return Array.isArray(value)
       ? this.isSoundList(value)
       : this.isSoundObject(value as Readonly<Record<string, unknown>>);

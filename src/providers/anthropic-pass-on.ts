@@ -143,9 +143,12 @@ function publicFields(fields: Fields): Fields {
   return Object.fromEntries(entries) as Fields;
 }
 
+/** Clients rely on these, and not every vendor of the format has all of them. */
+const leastMessage = { type: 'message', role: 'assistant', stop_reason: null, stop_sequence: null };
+
 /** A message with our own ID and name of the model. */
 function passedMessage(message: Fields, { model }: Echo, { requestId }: Upstream): JsonObject {
-  return { ...publicFields(message), id: requestId, model };
+  return { ...leastMessage, ...publicFields(message), id: requestId, model };
 }
 
 function passedAnswer(body: Fields, echo: Echo, upstream: Upstream): JsonObject {

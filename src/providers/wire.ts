@@ -1,6 +1,6 @@
 /** Reads JSON from a provider defensively: what is missing or of another type comes out as null or empty. */
 import { parseBoundedJson } from '../json/bounded.ts';
-import { rawJson } from '../json/raw.ts';
+import { keepsLargeNumbers } from '../json/exact-numbers.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -27,28 +27,13 @@ export function arrayAt(value: unknown, name: string): readonly unknown[] {
  */
 const limits = { depth: 128, values: 100_000, keys: 10_000 };
 
-/** Whether there may be a number that JavaScript cannot represent. */
-const mayHoldLargeNumber = /\d{16}|[eE]\+?\d{3}/;
-
-/**
- * Parses JSON without losing digits of large numbers. A tool may be called with a 64-bit ID, and one that lost its last
- * digits is the ID of something else. Throws for what is not JSON, and for more than an answer may hold.
- */
+/** Keeps large numbers exact. Throws for what is not JSON, and for more than an answer may hold. */
 export function parseJson(text: string): unknown {
   return parseBoundedJson(text, limits, keepsLargeNumbers).value;
 }
 
 /** The same where digits do not matter, in less time. */
 const parseRounded = (text: string): unknown => parseBoundedJson(text, limits).value;
-
-/** A reviver takes much longer, and most texts need none. */
-const keepsLargeNumbers = (text: string) => (mayHoldLargeNumber.test(text) ? keepLargeNumber : undefined);
-
-function keepLargeNumber(_name: string, value: unknown, { source }: { source: string }): unknown {
-  const isKept =
-    typeof value !== 'number' || Number.isSafeInteger(value) || (value % 1 !== 0 && Number.isFinite(value));
-  return isKept ? value : rawJson(source);
-}
 
 /** The JSON object in a text; null when it is not one. Pass `parseJson` where the text may hold tool calls. */
 export function parseObject(text: string, parse: (text: string) => unknown = parseRounded): Fields | null {

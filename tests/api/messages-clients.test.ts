@@ -17,8 +17,16 @@ const counting = Bun.serve({
   port: 0,
   hostname: '127.0.0.1',
   async fetch(request) {
-    const body = (await request.json()) as Record<string, unknown>;
-    counted.push({ path: new URL(request.url).pathname, body });
+    const text = await request.text();
+    const body = JSON.parse(text) as Record<string, unknown>;
+    const path = new URL(request.url).pathname;
+    counted.push({ path, body, text });
+    if (path.endsWith('/messages'))
+      return Response.json({
+        content: [{ type: 'text', text: 'Hello' }],
+        stop_reason: 'end_turn',
+        usage: { input_tokens: 10, output_tokens: 1 },
+      });
     const [, tokens = ''] = /count ([\w-]+)/.exec(JSON.stringify(body.messages)) ?? [];
     if (tokens === 'silence') await new Promise(() => undefined);
     if (tokens === 'failure') return new Response('{}', { status: 500 });
@@ -26,7 +34,7 @@ const counting = Bun.serve({
   },
   idleTimeout: 0,
 });
-const counted: { path: string; body: Record<string, unknown> }[] = [];
+const counted: { path: string; body: Record<string, unknown>; text: string }[] = [];
 
 const more = {
   providers: `  counting: { adapter: anthropic, base_url: "${counting.url.origin}/v1", api_key_env: MAIN_KEY }`,
@@ -297,6 +305,22 @@ describe('models', () => {
   });
 });
 
+test('no digit of a number in a call gets lost, however long the body is', async () => {
+  const digits = '12345678901234567890';
+  const call = `{"type":"tool_use","id":"toolu_1","name":"find","input":{"id":${digits},"ratio":0.1}}`;
+  const result = '{"type":"tool_result","tool_use_id":"toolu_1","content":"Found"}';
+  for (const padding of ['', 'x'.repeat(600_000)]) {
+    const response = await fetch(`${origin}/v1/messages`, {
+      method: 'POST',
+      headers: { 'x-api-key': key, 'anthropic-version': '2023-06-01', 'content-type': 'application/json' },
+      body: `{"model":"counting","max_tokens":50,"system":"s${padding}","messages":[{"role":"user","content":"Find it."},
+        {"role":"assistant","content":[${call}]},{"role":"user","content":[${result}]}]}`,
+    });
+    expect(response.status).toBe(200);
+    expect(counted.at(-1)?.text).toContain(`"input":{"id":${digits},"ratio":0.1}`);
+  }
+});
+
 test('a probe of the address does no harm', async () => {
   const response = await fetch(`${origin}/`, { method: 'HEAD' });
   expect([response.status, await response.text()]).toEqual([200, '']);
@@ -320,7 +344,7 @@ describe('counting tokens', () => {
       metadata: { user_id: 'me' },
     };
     expect(await tokensOf(body)).toBe(123);
-    expect(counted.at(-1)).toEqual({
+    expect(counted.at(-1)).toMatchObject({
       path: '/v1/messages/count_tokens',
       body: { model: 'counting', messages: [user('count 123'), user('x')] },
     });

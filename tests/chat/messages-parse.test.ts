@@ -5,6 +5,7 @@ import { parseCount, parseMessages } from '../../src/chat/messages/parse.ts';
 import { fromWireId, toWireId } from '../../src/chat/messages/tool-ids.ts';
 import { Signatures } from '../../src/chat/signatures.ts';
 import { ApiError } from '../../src/errors.ts';
+import { rawJson } from '../../src/json/raw.ts';
 import type { ChatCall } from '../../src/providers/chat.ts';
 
 const signatures = new Signatures(Buffer.alloc(32, 7));
@@ -99,6 +100,15 @@ describe('a request', () => {
       { role: 'tool', toolCallId: 'a', content: 'broken', name: null, isError: true },
       { role: 'user', content: [{ type: 'text', text: 'Here.' }] },
     ]);
+  });
+
+  test('has the digits of large numbers in the arguments of its calls', () => {
+    const input = { id: rawJson('12345678901234567890') };
+    const messages = [user('x'), assistant(use('a', input)), user([result('a')])];
+    const [, answer] = callOf({ messages, tools: [tool] }).messages;
+    expect(answer).toMatchObject({ items: [{ arguments: '{"id":12345678901234567890}' }] });
+    const wrong = [user('x'), assistant({ ...use('a'), input: rawJson('12345678901234567890') })];
+    expect(refusalOf(() => parse({ messages: wrong })).param).toBe('messages[1].content[0].input');
   });
 
   test('has images, also in results', () => {

@@ -82,6 +82,15 @@ describe('a translated stream', () => {
     expect(events.at(-2)?.delta).toMatchObject({ stop_reason: 'tool_use' });
   });
 
+  test('keeps what comes after the reason why it ends', () => {
+    const events = streamOf([call(0), finish('tool_calls'), text('Late'), call(1), args(1, '{"a":1}')]);
+    expect(blocksOf(events).map(({ type, input }) => [type, input])).toEqual([
+      ['tool_use', {}],
+      ['text', undefined],
+      ['tool_use', { a: 1 }],
+    ]);
+  });
+
   test.each([
     ['stop', false, 'end_turn'],
     ['stop', true, 'tool_use'],

@@ -238,7 +238,15 @@ describe('a stream', () => {
     expect(wire).toEqual([
       frame({
         ...events[0],
-        message: { ...(events[0]?.message as object), id: 'req_1', model: 'm' },
+        message: {
+          type: 'message',
+          role: 'assistant',
+          stop_reason: null,
+          stop_sequence: null,
+          ...(events[0]?.message as object),
+          id: 'req_1',
+          model: 'm',
+        },
       } as Event),
       ...events.slice(1, 5).map(frame),
       frame(delta(0, { type: 'signature_delta', signature: 'sealed(p/vendor-model,sig)' })),

@@ -22,6 +22,7 @@ export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
     route: 'messages',
     names,
     queryParameters,
+    keepsNumbers: true,
     parse: (body, incoming) => parseMessages(body, incoming, signatures),
     present: presentMessage,
     openWriter: (facts, isPassedOn) => (isPassedOn ? new PassedOnWriter(facts) : new TranslatedWriter(facts)),

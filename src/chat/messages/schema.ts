@@ -6,6 +6,7 @@
 import { z } from 'zod';
 import { kindsBy } from '../../json/kinds.ts';
 import { listOf } from '../../json/list.ts';
+import { isRawJson } from '../../json/raw.ts';
 import type { JsonObject } from '../../providers/chat.ts';
 import { isImageUrl } from '../completions/schema.ts';
 
@@ -22,7 +23,7 @@ function wholeNumber(min: number, expected: string) {
 }
 
 function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJson(value);
 }
 
 /** A client's JSON is data: it is neither read nor copied, so its names can do no harm. */

@@ -39,6 +39,8 @@ export class TranslatedWriter implements ChatWriter {
   #blockIndex = -1;
   #hasCalls = false;
   #reason: FinishReason = 'stop';
+  /** No call goes on after the reason why the answer ends. */
+  #isFinished = false;
   readonly #waiting: Waiting[] = [];
   #waitingSize = 0;
 
@@ -103,7 +105,8 @@ export class TranslatedWriter implements ChatWriter {
 
   finish({ reason }: EventOf<'finish'>): string {
     this.#reason = reason;
-    return this.#release(true);
+    this.#isFinished = true;
+    return this.#release();
   }
 
   wire(): string {
@@ -122,7 +125,7 @@ export class TranslatedWriter implements ChatWriter {
 
   /** Whether the open block is a call that may go on. */
   #isCallOpen(): boolean {
-    return this.#open?.kind === 'call' && !this.#open.length.isComplete;
+    return this.#open?.kind === 'call' && !this.#open.length.isComplete && !this.#isFinished;
   }
 
   #waitWith(text: string): string {
@@ -138,10 +141,10 @@ export class TranslatedWriter implements ChatWriter {
     if (this.#waitingSize > maxWaiting) throw beyondLimit();
   }
 
-  /** Writes what has waited, up to the first call that may go on, or all of it at the end of the answer. */
-  #release(isEnd = false): string {
+  /** Writes what has waited, up to the first call that may go on. */
+  #release(): string {
     let text = '';
-    while (this.#waiting.length > 0 && (isEnd || !this.#isCallOpen())) {
+    while (this.#waiting.length > 0 && !this.#isCallOpen()) {
       const item = this.#waiting.shift();
       if (item === undefined) break;
       text += item.kind === 'text' ? this.#startText() + this.#textDelta(item.text) : this.#startCall(item);
