@@ -28,6 +28,7 @@ export function chatWorkload<Asked>(
     route: dialect.route,
     parse: dialect.parse,
     isStreamed: ({ stream }) => stream,
+    attributionOf: ({ attribution }) => attribution ?? null,
     plan: planChat,
     advice: ({ terms }, available) => adviceFor(terms, available),
     accept: ({ chat, price, terms }, held) => ({

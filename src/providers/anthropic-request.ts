@@ -14,6 +14,7 @@ import type {
   ToolCall,
   ToolResult,
 } from './chat.ts';
+import { identityFields } from './end-user.ts';
 import { breakpoint, wantsCache } from './prompt-cache.ts';
 import { readArguments } from './tool-arguments.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
@@ -35,7 +36,7 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
  */
 function requestBody(
   call: ChatCall,
-  { model, maxOutputTokens, marksCache }: Upstream,
+  { model, maxOutputTokens, marksCache, endUser }: Upstream,
   stream: boolean,
 ): object {
   const tools = call.tools?.map(wireTool);
@@ -53,6 +54,7 @@ function requestBody(
     stop_sequences: call.stop ?? undefined,
     tool_choice: wireToolChoice(call),
     output_config: wireOutputConfig(call.responseFormat),
+    ...identityFields(endUser),
     stream: stream || undefined,
   };
 }

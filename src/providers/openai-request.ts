@@ -16,6 +16,7 @@ import {
   textOrNull,
   toolCallsOf,
 } from './chat.ts';
+import { identityFields } from './end-user.ts';
 import { breakpoint, endOfLastCall, wantsCache } from './prompt-cache.ts';
 import {
   type Dialect,
@@ -81,6 +82,7 @@ function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): objec
     response_format: call.responseFormat === null ? undefined : wireResponseFormat(call.responseFormat),
     [dialect.seed]: call.seed ?? undefined,
     prompt_cache_key: dialect.cacheKey === 'prompt_cache_key' ? (cacheKey ?? undefined) : undefined,
+    ...identityFields(upstream.endUser),
     stream: stream || undefined,
     // Without usage nothing could be charged. Vendors that always send it may reject the option, as Mistral does.
     stream_options: stream && dialect.streamUsage === 'asked' ? { include_usage: true } : undefined,

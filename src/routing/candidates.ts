@@ -1,6 +1,7 @@
 /** Which providers can serve a model, and in which order they are tried. */
-import type { Catalog } from '../models/model.ts';
+import type { Catalog, Provider } from '../models/model.ts';
 import { chargedRates, type Price } from '../pricing/price.ts';
+import type { EndUser } from '../providers/end-user.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Conversation } from './conversations.ts';
@@ -22,11 +23,12 @@ export type Candidate = Readonly<{
 /** Where a call to a candidate goes. `maxOutputTokens` limits the answer; null when it is not text. */
 export function upstreamOf(
   { connection, upstreamModel, marksCache }: Candidate,
-  { requestId, traceparent, cacheKey }: CallOrigin,
+  origin: CallOrigin,
   maxOutputTokens: number | null,
   showsReasoning = false,
 ): Upstream {
   const { baseUrl, apiKey, provider } = connection;
+  const { requestId, traceparent, cacheKey } = origin;
   return {
     baseUrl,
     apiKey,
@@ -37,9 +39,16 @@ export function upstreamOf(
     cacheKey,
     showsReasoning,
     maker: `${provider.id}/${upstreamModel}`,
+    endUser: endUserOf(provider, origin),
     requestId,
     traceparent,
   };
+}
+
+/** The ID is made only for a provider that gets it. */
+function endUserOf({ endUserField: field }: Provider, origin: CallOrigin): EndUser | null {
+  const id = field === null ? null : (origin.endUserId ?? null);
+  return field === null || id === null ? null : { field, id };
 }
 
 /** The candidates of every model, in the order of the catalogue. A model that no provider can serve has none. */
