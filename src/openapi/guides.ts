@@ -14,6 +14,7 @@ const sections = [
       'images',
       'generations',
       'usage',
+      'attribution',
       'idempotency',
       'errors',
       'keys',

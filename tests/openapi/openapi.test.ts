@@ -89,8 +89,12 @@ describe('the document', () => {
     expect(parametersOf('/v1/generations', 'get')).toEqual(['limit', 'cursor', 'status', 'model']);
     expect(parametersOf('/v1/generations/{request_id}', 'get')).toEqual(['request_id']);
     expect(parametersOf('/v1/usage', 'get')).toEqual(['limit']);
-    expect(parametersOf('/v1/chat/completions', 'post')).toEqual(['Idempotency-Key']);
-    expect(parametersOf('/v1/images/generations', 'post')).toEqual(['Idempotency-Key']);
+    expect(parametersOf('/v1/chat/completions', 'post')).toEqual(['Idempotency-Key', 'x-end-user', 'x-tags']);
+    expect(parametersOf('/v1/images/generations', 'post')).toEqual([
+      'Idempotency-Key',
+      'x-end-user',
+      'x-tags',
+    ]);
   });
 
   test('has one type for every successful body, which no client has to tell from another', () => {
