@@ -1,5 +1,6 @@
 /** Generations as comma-separated values, the newest first. */
 import type { SQL } from 'bun';
+import type { FoundList } from '../generations/attributed-query.ts';
 import { presentAttribution } from '../generations/attribution.ts';
 import type { GenerationSummary } from '../generations/generation-store.ts';
 import { readQuery } from '../http/query.ts';
@@ -10,7 +11,6 @@ import { asText, lineOf, quoted } from './csv.ts';
 import { csvDownload } from './download.ts';
 import {
   type AccountFilter,
-  type FoundList,
   filterParameters,
   findList,
   type ListedGeneration,

@@ -1,7 +1,12 @@
 /** The requests of all keys of an account. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
-import { attributedQuery } from '../generations/attributed-query.ts';
+import {
+  attributedQuery,
+  type FoundList,
+  findMatching,
+  type ScannedRow,
+} from '../generations/attributed-query.ts';
 import {
   attributionColumn,
   attributionParameters,
@@ -126,9 +131,6 @@ export function presentDetail(generation: DetailedGeneration): GenerationDetail 
   };
 }
 
-/** `scannedTo` is where to go on if not everything was looked at; null otherwise. */
-export type FoundList<Row> = Readonly<{ rows: readonly Row[]; scannedTo: string | null }>;
-
 /** There may be more even if `rows` has none: with several filters, not everything is looked at for one page. */
 export function presentList<Row extends Readonly<{ id: string }>, Item>(
   { rows, scannedTo }: FoundList<Row>,
@@ -162,23 +164,24 @@ async function findAttributed(
   rowCount: number,
 ): Promise<FoundList<ListedGeneration>> {
   const { keyId } = filter;
-  const { page, scannedTo } = attributedQuery(sql, { ...filter, accountId }, before, rowCount);
-  const rows = await sql<(Found<ListedGeneration, 'id'> & AttributedPage)[]>`
-    select page.*, api_keys.name as key_name, ${attributionColumn(sql, 'page')},
-           case when count(page.id) over () < ${rowCount}::int then ${scannedTo} end as scanned_to,
-           ${keyId}::uuid is null or exists (
-             select 1 from api_keys where id = ${keyId}::uuid and account_id = memberships.account_id) as is_key_known
-    from memberships
-    left join lateral (${page}) as page on true
-    left join api_keys on api_keys.id = page.key_id
-    where user_id = ${userId} and memberships.account_id = ${accountId}
-    order by page.id desc`;
-  if (rows[0]?.is_key_known === false) throw new ApiError('key_not_found', { param: 'key' });
-  const found = rowsForMember<ListedGeneration, 'id'>(rows, 'id');
-  return { rows: found, scannedTo: rows[0]?.scanned_to ?? null };
+  const ask = async (position: string, scanCount: number) => {
+    const rows = await sql<Found<ScannedGeneration, 'scanned_id'>[]>`
+      select page.*, api_keys.name as key_name, ${attributionColumn(sql, 'page')},
+             ${keyId}::uuid is null or exists (
+               select 1 from api_keys where id = ${keyId}::uuid and account_id = memberships.account_id) as is_key_known
+      from memberships
+      left join lateral (${attributedQuery(sql, { ...filter, accountId }, position, scanCount)}) as page on true
+      left join api_keys on api_keys.id = page.key_id
+      where user_id = ${userId} and memberships.account_id = ${accountId}
+      order by page.scanned_id desc`;
+    if (rows.some((row) => 'is_key_known' in row && !row.is_key_known))
+      throw new ApiError('key_not_found', { param: 'key' });
+    return rowsForMember(rows, 'scanned_id');
+  };
+  return await findMatching(ask, before, rowCount);
 }
 
-type AttributedPage = Readonly<{ scanned_to: string | null; is_key_known: boolean }>;
+type ScannedGeneration = Omit<ListedGeneration, 'id'> & ScannedRow & Readonly<{ is_key_known: boolean }>;
 
 /** The newest `rowCount` before a position, in one snapshot of the open and the finished ones. */
 export async function findPage(

@@ -301,11 +301,22 @@ describe('the files', () => {
   });
 
   test('have everything, piece by piece', async () => {
+    const { sql } = fixture.database;
+    const model = 'piece by piece';
+    // Requests that nobody was charged for, more than fit into two pieces.
+    await sql`
+      insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback, attempt_count,
+        price_list_id, latency_ms, created_at, completed_at)
+      select (lpad(to_hex((extract(epoch from now()) * 1000)::bigint - n), 12, '0')
+              || '70008000' || lpad(to_hex(n), 12, '0'))::uuid, ${fixture.account}, ${fixture.keyId}, 'chat', ${model}, 'P',
+             'cancelled', false, false, 0, (select min(id) from price_lists), 1, now(), now()
+      from generate_series(1, 250) as n`;
     const [, ...lines] = await linesOf(fixture.people.member, `${path}.csv`);
-    const [{ count }] = await fixture.database.sql`
+    const [{ count }] = await sql`
       select count(*)::int as count from generations where account_id = ${fixture.account}`;
-    expect(lines.length).toBe(count);
-    expect(new Set(lines).size).toBe(count);
+    expect(count).toBeGreaterThan(250);
+    expect([lines.length, new Set(lines).size]).toEqual([count, count]);
+    await sql`delete from generations where model = ${model}`;
   });
 });
 

@@ -1,7 +1,14 @@
 /** Any request of any account, for an operator who is asked about it, or about an end user. */
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
-import { type AttributedFilter, attributedQuery, maxScanned } from '../../generations/attributed-query.ts';
+import {
+  type AttributedFilter,
+  attributedQuery,
+  type FoundList,
+  findMatching,
+  maxScanned,
+  type ScannedRow,
+} from '../../generations/attributed-query.ts';
 import { attributionColumn, attributionParameters, parseLabels } from '../../generations/attribution.ts';
 import { parseListQuery } from '../../generations/parse-list.ts';
 import { presentSummary } from '../../generations/present.ts';
@@ -14,7 +21,6 @@ import type { Page } from '../contract.ts';
 import { lineOf, quoted } from '../csv.ts';
 import {
   type DetailedGeneration,
-  type FoundList,
   type ListedGeneration,
   presentDetail,
   presentList,
@@ -109,19 +115,21 @@ async function findAttributed(
   before: string,
   rowCount: number,
 ): Promise<FoundList<AnyListed>> {
-  const { page, scannedTo } = attributedQuery(sql, filter, before, rowCount);
-  const rows = await sql<(Found<AnyListed, 'id'> & { scanned_to: string | null })[]>`
-    select page.*, accounts.name as account_name, api_keys.name as key_name, ${attributionColumn(sql, 'page')},
-           case when count(page.id) over () < ${rowCount}::int then ${scannedTo} end as scanned_to
-    from users
-    left join lateral (${page}) as page on true
-    left join accounts on accounts.id = page.account_id
-    left join api_keys on api_keys.id = page.key_id
-    where users.id = ${operatorId} and is_operator
-    order by page.id desc`;
-  const found = rowsForOperator<AnyListed, 'id'>(rows, 'id');
-  return { rows: found, scannedTo: rows[0]?.scanned_to ?? null };
+  const ask = async (position: string, scanCount: number) => {
+    const rows = await sql<Found<ScannedAny, 'scanned_id'>[]>`
+      select page.*, accounts.name as account_name, api_keys.name as key_name, ${attributionColumn(sql, 'page')}
+      from users
+      left join lateral (${attributedQuery(sql, filter, position, scanCount)}) as page on true
+      left join accounts on accounts.id = page.account_id
+      left join api_keys on api_keys.id = page.key_id
+      where users.id = ${operatorId} and is_operator
+      order by page.scanned_id desc`;
+    return rowsForOperator(rows, 'scanned_id');
+  };
+  return await findMatching(ask, before, rowCount);
 }
+
+type ScannedAny = Omit<AnyListed, 'id'> & ScannedRow;
 
 type AnyGeneration = DetailedGeneration &
   Readonly<{
