@@ -4,14 +4,15 @@
  * figures here.
  */
 import type { Model } from '../models/model.ts';
-import type {
-  AnswerItem,
-  ChatCall,
-  ChatMessage,
-  ImagePart,
-  ResponseFormat,
-  TextPart,
-  Tool,
+import {
+  type AnswerItem,
+  type ChatCall,
+  type ChatMessage,
+  type ImagePart,
+  type ResponseFormat,
+  type TextPart,
+  type Tool,
+  textOf,
 } from '../providers/chat.ts';
 import { type InputBound, InputTally } from './input-tally.ts';
 
@@ -54,7 +55,7 @@ function addMessage(tally: InputTally, message: ChatMessage, model: Model): void
       else for (const part of message.content) addPart(tally, part, model, addPlain);
       return;
     case 'assistant':
-      for (const item of message.items) addItem(tally, item, message.items);
+      addAnswer(tally, message.items);
       return;
     case 'tool':
       tally.allow(toolCallAllowance);
@@ -76,11 +77,17 @@ function addPart(
   else tally.allow(imageTokens(part, model));
 }
 
-function addItem(tally: InputTally, item: AnswerItem, items: readonly AnswerItem[]): void {
+function addAnswer(tally: InputTally, items: readonly AnswerItem[]): void {
+  for (const item of items) addItem(tally, item);
+  const texts = items.filter((item) => item.type === 'text');
+  tally.allow(partAllowance * Math.max(0, texts.length - 1));
+  if (isKept(items)) for (const { text } of texts) tally.countLeast(text);
+}
+
+function addItem(tally: InputTally, item: AnswerItem): void {
   switch (item.type) {
     case 'text':
       tally.addText(item.text);
-      if (isKept(item.text, items)) tally.countLeast(item.text);
       return;
     case 'reasoning':
       tally.allow(partAllowance);
@@ -110,8 +117,8 @@ function addPlain(tally: InputTally, text: string): void {
 }
 
 /** Some chat templates leave out text beside tool calls, and earlier thinking. */
-function isKept(text: string, items: readonly AnswerItem[]): boolean {
-  return items.every(({ type }) => type !== 'tool_call') && !text.includes('</think>');
+function isKept(items: readonly AnswerItem[]): boolean {
+  return items.every(({ type }) => type !== 'tool_call') && !textOf(items).includes('</think>');
 }
 
 function imageTokens({ detail }: ImagePart, model: Model): number {

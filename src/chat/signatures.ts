@@ -36,7 +36,8 @@ export class Signatures {
   open(sealed: string, scope: SignatureScope): Signature | null {
     if (!sealed.startsWith(prefix) || sealed.length > maxCharacters) return null;
     const bytes = Buffer.from(sealed.slice(prefix.length), 'base64url');
-    if (bytes.length <= nonceBytes + tagBytes) return null;
+    // Several texts decode to the same bytes; only the one that was given out is ours.
+    if (bytes.length <= nonceBytes + tagBytes || prefix + bytes.toString('base64url') !== sealed) return null;
     const decipher = createDecipheriv(algorithm, this.#key, bytes.subarray(0, nonceBytes));
     decipher.setAAD(boundTo(scope));
     decipher.setAuthTag(bytes.subarray(nonceBytes, nonceBytes + tagBytes));

@@ -88,7 +88,7 @@ export class StreamProgress {
         return this.#writer.finish(event);
       case 'usage':
         this.usage = latestUsage(this.usage, event.usage);
-        return '';
+        return event.wire === undefined ? '' : this.#writer.wire({ type: 'wire', wire: event.wire });
       case 'failure':
         // A complete answer stays complete, whatever comes after it.
         if (this.missing() === null) {

@@ -168,6 +168,7 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
   // Usage before the first usable event still counts. Only what it comes to is kept: there may be any amount of it.
   let early: ReportedUsage | null = null;
   const wires: ChatEvent[] = [];
+  let wireLength = 0;
   try {
     for (;;) {
       const next = await stream.next();
@@ -186,7 +187,13 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
       }
       for (const event of next) {
         if (event.type === 'usage') early = latestUsage(early, event.usage);
-        if (event.type === 'wire' && wires.push(event) > maxEarlyWires) throw beyondLimit();
+        if (event.wire === undefined) continue;
+        wires.push({ type: 'wire', wire: event.wire });
+        wireLength += event.wire.length;
+      }
+      if (wires.length > maxEarlyWires || wireLength > maxEarlyLength) {
+        noteUnusable(first, candidate, generation);
+        throw withStatus(beyondLimit(), stream.status);
       }
     }
   } catch (error) {
@@ -195,8 +202,9 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
   }
 }
 
-/** A format has one event or two before the answer begins. */
+/** A format has one event or two before the answer begins. They may repeat the request's instructions and tools. */
 const maxEarlyWires = 100;
+const maxEarlyLength = 4_000_000;
 
 /** Nothing of this stream can be delivered, but its provider may bill what it reports. */
 function noteUnusable(

@@ -6,8 +6,10 @@ import {
   type ChatAnswer,
   type ChatCall,
   type ChatEvent,
+  type Echo,
   failed,
   type Original,
+  type PassOn,
   type ReportedUsage,
 } from './chat.ts';
 import type { EventReader } from './event-decoder.ts';
@@ -30,33 +32,49 @@ type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
 /** What to ask for: translated, or passed on to a provider that speaks the client's format. */
 export type ChatOrder = Readonly<{ call: ChatCall; original: Original | null }>;
 
-export function isPassedOn(
-  { original }: Pick<ChatOrder, 'original'>,
-  { format, passOn }: ChatAdapter,
-): boolean {
-  return original !== null && passOn !== null && original.format === format;
+/** The original, and how it is passed on, where the provider speaks its format. */
+function passedOn({ original }: Pick<ChatOrder, 'original'>, { format, passOn }: ChatAdapter) {
+  return original !== null && passOn !== null && original.format === format ? { original, passOn } : null;
 }
 
-/** One way of using an adapter for one order. */
-type Exchange = Readonly<{
-  request: (stream: boolean) => UpstreamRequest;
-  readAnswer: (body: unknown) => ChatAnswer;
-  openReader: () => (data: string) => readonly ChatEvent[];
-}>;
+export function isPassedOn(order: Pick<ChatOrder, 'original'>, adapter: ChatAdapter): boolean {
+  return passedOn(order, adapter) !== null;
+}
 
-function exchangeOf(adapter: ChatAdapter, { call, original }: ChatOrder, upstream: Upstream): Exchange {
-  const { passOn } = adapter;
-  if (original !== null && passOn !== null && original.format === adapter.format)
-    return {
-      request: (stream) => passOn.request(original, upstream, stream),
-      readAnswer: (body) => passOn.readAnswer(body, original, upstream),
-      openReader: () => passOn.openReader(original, upstream),
-    };
-  return {
-    request: (stream) => adapter.chatRequest(call, upstream, stream),
-    readAnswer: (body) => adapter.readAnswer(body, upstream),
-    openReader: () => adapter.openReader(upstream),
-  };
+function requestTo(
+  adapter: ChatAdapter,
+  order: ChatOrder,
+  upstream: Upstream,
+  stream: boolean,
+): UpstreamRequest {
+  const passed = passedOn(order, adapter);
+  return passed === null
+    ? adapter.chatRequest(order.call, upstream, stream)
+    : passed.passOn.request(passed.original, upstream, stream);
+}
+
+type OpenReader = () => (data: string) => readonly ChatEvent[];
+
+/**
+ * A reader lives as long as its stream, and with it everything in the scope of the function that made it. So neither the
+ * conversation nor the original, of many megabytes, is in the scope of either.
+ */
+function readerOf(adapter: ChatAdapter, order: ChatOrder, upstream: Upstream): OpenReader {
+  const passed = passedOn(order, adapter);
+  if (passed === null) return translatingReader(adapter, upstream);
+  return passingReader(passed.passOn, echoOf(passed.original), upstream);
+}
+
+function translatingReader({ openReader }: ChatAdapter, upstream: Upstream): OpenReader {
+  return () => openReader(upstream);
+}
+
+function passingReader({ openReader }: PassOn, echo: Echo, upstream: Upstream): OpenReader {
+  return () => openReader(echo, upstream);
+}
+
+function echoOf({ model, seal }: Original): Echo {
+  return { model, seal };
 }
 
 /** `onUnusable` gets the usage of an answer that cannot be used, if the answer has one. */
@@ -66,10 +84,12 @@ export function completeChat(
   upstream: Upstream,
   onUnusable: (usage: ReportedUsage) => void,
 ): Promise<{ status: number; answer: ChatAnswer }> {
-  const exchange = exchangeOf(adapter, order, upstream);
-  return postForAnswer(exchange.request(false), link, (body) => {
+  const passed = passedOn(order, adapter);
+  return postForAnswer(requestTo(adapter, order, upstream, false), link, (body) => {
     try {
-      return exchange.readAnswer(body);
+      return passed === null
+        ? adapter.readAnswer(body, upstream)
+        : passed.passOn.readAnswer(body, echoOf(passed.original), upstream);
     } catch (error) {
       const usage = adapter.readUsage(body);
       if (usage !== null) onUnusable(usage);
@@ -85,19 +105,19 @@ export function streamChat(
   order: ChatOrder,
   upstream: Upstream,
 ): Promise<ChatEventStream> {
-  const { request, openReader } = exchangeOf(adapter, order, upstream);
   const isUniform = adapter.hasUniformText && !isPassedOn(order, adapter);
-  return postForStream(request(true), link, new ChatReader(openReader, isUniform));
+  const reader = new ChatReader(readerOf(adapter, order, upstream), isUniform);
+  return postForStream(requestTo(adapter, order, upstream, true), link, reader);
 }
 
 /** Reads one stream. The common chunks need no parsing where the adapter allows it. */
 export class ChatReader implements EventReader<ChatEvent> {
-  readonly #openReader: Exchange['openReader'];
+  readonly #openReader: OpenReader;
   readonly #read: (data: string) => readonly ChatEvent[];
   readonly #template: LearnedTemplate | null;
 
   /** `isUniform` is whether chunks of text mean the same wherever they are, as text-template.ts requires. */
-  constructor(openReader: Exchange['openReader'], isUniform: boolean) {
+  constructor(openReader: OpenReader, isUniform: boolean) {
     this.#openReader = openReader;
     this.#read = openReader();
     this.#template = isUniform ? new LearnedTemplate() : null;

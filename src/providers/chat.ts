@@ -106,7 +106,8 @@ export type ChatAnswer = Readonly<{
 
 /**
  * A piece of a streamed answer. Tool calls are distinguished by their index. Where the client speaks the provider's
- * format, `wire` is the event as the client gets it; of several events that were one on the wire, the first has it.
+ * format, `wire` is the event as the client gets it; of several events that were one on the wire, the first has it. Usage
+ * may have it, but not `end` or `failure`: what ends a response is written once it is charged.
  */
 export type ChatEvent = (
   | Readonly<{ type: 'text'; text: string }>
@@ -147,12 +148,15 @@ export type Original = Readonly<{
   seal: (signature: Signature) => string;
 }>;
 
+/** What reading an answer needs of its original. It is all that is kept of it while the answer streams. */
+export type Echo = Pick<Original, 'model' | 'seal'>;
+
 /** How requests and answers are passed on between a client and a provider that speak the same format. */
 export type PassOn = Readonly<{
   request: (original: Original, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Also has the body for the client, in `wire`. */
-  readAnswer: (body: unknown, original: Original, upstream: Upstream) => ChatAnswer;
-  openReader: (original: Original, upstream: Upstream) => (data: string) => readonly ChatEvent[];
+  readAnswer: (body: unknown, echo: Echo, upstream: Upstream) => ChatAnswer;
+  openReader: (echo: Echo, upstream: Upstream) => (data: string) => readonly ChatEvent[];
 }>;
 
 /** A wire format, both ways. */

@@ -3,7 +3,7 @@
  * where to write it: a client of the chat format cannot, so breakpoints are set here. A write costs more than the same
  * input without a cache, and pays off with the next turn.
  */
-import { type ChatCall, type ChatMessage, textOf } from './chat.ts';
+import { type ChatCall, type ChatMessage, textOrNull } from './chat.ts';
 
 /** Whether a further turn is likely: with tools there will be results, and a conversation that has gone on may go on. */
 export function wantsCache({ tools, messages }: ChatCall): boolean {
@@ -41,7 +41,10 @@ export function beginningOf({ tools, messages }: ChatCall): string {
 }
 
 function textsOf(message: ChatMessage): readonly string[] {
-  if (message.role === 'assistant') return [textOf(message.items)];
+  if (message.role === 'assistant') {
+    const text = textOrNull(message.items);
+    return text === null ? [] : [text];
+  }
   const { content } = message;
   if (typeof content === 'string') return [content];
   return content.slice(0, maxItems).map((part) => (part.type === 'text' ? part.text : part.url));

@@ -4,125 +4,35 @@
  */
 import { afterAll, expect, test } from 'bun:test';
 import { startSandbox } from '../../sandbox/server.ts';
-import { streamChatResponse } from '../../src/chat/stream.ts';
+import { completions } from '../../src/chat/completions/dialect.ts';
 import { Claim } from '../../src/idempotency/claim.ts';
-import { OpenGeneration } from '../../src/inference/generation.ts';
 import { ReadOnStreams } from '../../src/inference/read-on-streams.ts';
-import type { Settlement } from '../../src/ledger/operations.ts';
-import { newId, requestIdFromUuid } from '../../src/lib/ids.ts';
-import { createLog } from '../../src/lib/log.ts';
-import type { TokenPrice } from '../../src/pricing/price.ts';
-import { Calls } from '../../src/providers/call.ts';
-import { ConnectWatchdog } from '../../src/providers/connect-watchdog.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { openai } from '../../src/providers/openai.ts';
-import { CandidatesInTurn } from '../../src/routing/candidates.ts';
-import { Gates } from '../../src/routing/gates.ts';
 import { eventsOf } from '../support/chat-fixture.ts';
+import { orderOf } from '../support/chat-messages.ts';
 import { eventually } from '../support/eventually.ts';
-import { emptyCall, testProvider } from '../support/provider.ts';
+import { emptyCall } from '../support/provider.ts';
+import { type ServedStream, serveStream as serve } from '../support/served-stream.ts';
 
 const sandbox = startSandbox();
 afterAll(() => sandbox.stop());
 
-type Served = Readonly<{
-  url: URL;
-  settled: Settlement[];
-  waitedMs: number[];
-  log: () => string;
-  stop: () => Promise<void>;
-}>;
-
-/** Answers one chat request as a stream, from a sandbox and to a real socket, with a ledger that only takes notes. */
+/** Answers one chat request from a sandbox. */
 function serveStream(
   content: string,
   readOn: ReadOnStreams,
   openReader: typeof openai.openReader = openai.openReader,
   claim: Claim | null = null,
-): Served {
-  const settled: Settlement[] = [];
-  const waitedMs: number[] = [];
-  let logged = '';
-  const log = createLog('error', (line) => {
-    logged += line;
+): ServedStream {
+  const call = { ...emptyCall, messages: [{ role: 'user' as const, content }] };
+  return serve({
+    chat: { model: 'm', stream: true, ...orderOf(call), asked: { includeUsage: false } },
+    dialect: completions,
+    providers: [{ baseUrl: `${sandbox.url}/v1`, adapter: { ...openai, openReader } }],
+    readOn,
+    claim,
   });
-  const facts = {
-    id: newId(),
-    accountId: newId(),
-    keyId: newId(),
-    workload: 'chat',
-    model: 'm',
-    streaming: true,
-    priceListId: 1,
-    idempotencyHash: null,
-    createdAtMs: Date.now(),
-  };
-  const ledger = {
-    hold: () => Promise.reject(new Error('not asked')),
-    count: () => Promise.reject(new Error('not asked')),
-    settle: (settlement: Settlement, _onTimeout?: () => Settlement, waited = 0) => {
-      settled.push(settlement);
-      waitedMs.push(waited);
-      return Promise.resolve('settled' as const);
-    },
-    settleOnce: () => Promise.reject(new Error('not asked')),
-    isBusy: () => false,
-    counts: () => ({ waiting: 0, unsettled: 0 }),
-    close: () => Promise.resolve(),
-  };
-  const provider = testProvider();
-  const baseUrl = `${sandbox.url}/v1`;
-  const link = {
-    calls: new Calls(),
-    watchdog: new ConnectWatchdog(baseUrl, true),
-    timeouts: provider.timeouts,
-  };
-  const connection = { provider, baseUrl, apiKey: 'x', link, chat: { ...openai, openReader }, images: null };
-  const gate = new Gates().at(provider, 'm');
-  const candidates = new CandidatesInTurn(
-    [{ connection, upstreamModel: 'm', weight: null, cost: null, gate, marksCache: false }],
-    'account',
-  );
-  const first = candidates.current;
-  if (first === null) throw new Error('The gate is open.');
-  const server = Bun.serve({
-    port: 0,
-    fetch: async (request) => {
-      const call = { ...emptyCall, messages: [{ role: 'user' as const, content }] };
-      const price: TokenPrice = {
-        billingType: 'token',
-        form: 'flat',
-        rates: { input: 1_000_000n, output: 1_000_000n },
-        region: null,
-        note: null,
-      };
-      const bounds = { inputTokens: 1_000, outputTokens: 1_000 };
-      const run = {
-        requestId: requestIdFromUuid(newId()),
-        job: {
-          chat: { model: 'm', stream: true, includeUsage: false, call },
-          bill: { price, bounds, writes: 'none' as const, held: 1_000_000n, leastInputTokens: 10 },
-        },
-        generation: new OpenGeneration(facts, provider.name, first, null, ledger, log),
-        candidates,
-        claim,
-        client: request.signal,
-      };
-      const response = await streamChatResponse(run, {
-        readOn,
-        log,
-        recordAttempts: () => Promise.resolve(),
-      });
-      response.headers.set('x-service-request-id', run.requestId);
-      return response;
-    },
-  });
-  return {
-    url: new URL('/v1/chat/completions', server.url),
-    settled,
-    waitedMs,
-    log: () => logged,
-    stop: () => server.stop(true),
-  };
 }
 
 test('in-band streaming_error, settled without a charge, the cause in the log only', async () => {

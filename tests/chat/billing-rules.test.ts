@@ -16,6 +16,7 @@ import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts
 import { type CacheWrites, costAtRates } from '../../src/pricing/cost.ts';
 import type { TokenPrice } from '../../src/pricing/price.ts';
 import type { ReportedUsage } from '../../src/providers/chat.ts';
+import { orderOf } from '../support/chat-messages.ts';
 import { emptyCall, testModel } from '../support/provider.ts';
 import { reported } from '../support/reported-usage.ts';
 
@@ -69,6 +70,7 @@ const price: fc.Arbitrary<TokenPrice> = fc.oneof(
 const request = fc.record({
   text: fc.oneof(fc.string({ maxLength: 200 }), fc.string({ minLength: 1_500, maxLength: 2_000 })),
   maxTokens: fc.option(fc.integer({ min: 1, max: 200_000 })),
+  outputLimit: fc.option(fc.integer({ min: 1, max: 200_000 })),
   contextWindow: fc.option(
     fc.oneof(fc.integer({ min: 1, max: 300 }), fc.integer({ min: 1, max: 1_000_000 })),
   ),
@@ -105,11 +107,12 @@ type Funds = typeof funds extends fc.Arbitrary<infer Value> ? Value : never;
 
 /** A request as it is admitted; null when it is denied. */
 function admit(
-  { text, maxTokens, contextWindow, maxOutputTokens, price: asked, writes }: Request,
+  { text, maxTokens, outputLimit, contextWindow, maxOutputTokens, price: asked, writes }: Request,
   { balance, monthlyLimit }: Funds,
 ) {
   const call = { ...emptyCall, messages: [{ role: 'user' as const, content: text }], maxTokens };
-  const terms = chatTerms(call, testModel({ contextWindow, maxOutputTokens }), asked, writes);
+  const model = testModel({ contextWindow, maxOutputTokens });
+  const terms = chatTerms({ call, outputLimit }, model, asked, writes);
   const range = holdRange(terms);
   const decision = decideHold({ ...account, balance }, { ...meter, monthlyLimit }, range, 1_000_000);
   if (decision.result.outcome === 'denied') return { terms, range, decision, admitted: null };
@@ -531,7 +534,8 @@ describe('to the token', () => {
   test('a hold is at the dearest price of input that the request can reach, and no dearer', () => {
     const { price: own } = cachedBill('none', 0n);
     const rateWith = (writes: CacheWrites) =>
-      chatTerms(emptyCall, testModel({ contextWindow: null, maxOutputTokens: 1 }), own, writes).rates.input;
+      chatTerms(orderOf(emptyCall), testModel({ contextWindow: null, maxOutputTokens: 1 }), own, writes).rates
+        .input;
     expect((['none', 'short', 'long'] as const).map(rateWith)).toEqual([
       perToken(10n),
       perToken(12n),
@@ -711,7 +715,7 @@ describe('how long an answer may get', () => {
     maxOutputTokens: number | null,
   ): readonly [least: number, most: number] => {
     const terms = chatTerms(
-      { ...asking, maxTokens },
+      orderOf({ ...asking, maxTokens }),
       testModel({ contextWindow, maxOutputTokens }),
       flat,
       'none',
@@ -720,7 +724,12 @@ describe('how long an answer may get', () => {
   };
 
   test('is what the client says, or between 1,024 and what the model and its window allow', () => {
-    const { likelyTokens } = chatTerms(asking, testModel({ contextWindow: null }), flat, 'none').input;
+    const { likelyTokens } = chatTerms(
+      orderOf(asking),
+      testModel({ contextWindow: null }),
+      flat,
+      'none',
+    ).input;
     expect(limits(7, 100_000, 50_000)).toEqual([7, 7]);
     expect(limits(null, null, 50_000)).toEqual([1_024, 50_000]);
     expect(limits(null, null, null)).toEqual([1_024, 4_096]);
@@ -731,7 +740,12 @@ describe('how long an answer may get', () => {
   });
 
   test('follows from what is held, and so does the advice', () => {
-    const terms = chatTerms(asking, testModel({ contextWindow: null, maxOutputTokens: 5_000 }), flat, 'none');
+    const terms = chatTerms(
+      orderOf(asking),
+      testModel({ contextWindow: null, maxOutputTokens: 5_000 }),
+      flat,
+      'none',
+    );
     const input = BigInt(terms.input.tokens);
     expect(holdRange(terms)).toEqual({ min: input + 10_240n, max: input + 50_000n });
     expect(outputBound(terms, input + 20_009n)).toBe(2_000);

@@ -5,12 +5,20 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { countPromptTokens } from '../../sandbox/usage.ts';
 import { inputBound } from '../../src/chat/bounds.ts';
-import type { InputBound } from '../../src/chat/input-tally.ts';
 import { parseChat } from '../../src/chat/completions/parse.ts';
+import type { InputBound } from '../../src/chat/input-tally.ts';
 import { plainWeights, weigh } from '../../src/chat/text-weights.ts';
 import { parseCatalog } from '../../src/models/catalog.ts';
 import type { Model } from '../../src/models/model.ts';
-import type { ChatCall, ChatMessage, JsonObject, Tool } from '../../src/providers/chat.ts';
+import type {
+  AnswerItem,
+  ChatCall,
+  ChatMessage,
+  ImagePart,
+  JsonObject,
+  TextPart,
+  Tool,
+} from '../../src/providers/chat.ts';
 import {
   asking,
   basic,
@@ -169,41 +177,48 @@ const anyText = fc.oneof(
   fc.string({ unit: 'grapheme', maxLength: 40 }),
 );
 const anyObject: fc.Arbitrary<JsonObject> = fc.dictionary(anyText, fc.jsonValue());
+const anyPart = fc.oneof(
+  fc.record({ type: fc.constant('text' as const), text: anyText }),
+  fc.record({
+    type: fc.constant('image' as const),
+    url: fc.constant(url),
+    detail: fc.constantFrom('auto', 'low', 'high', null),
+  }),
+);
+const anyItem: fc.Arbitrary<AnswerItem> = fc.oneof(
+  fc.record({ type: fc.constant('text' as const), text: anyText }),
+  fc.record({
+    type: fc.constant('reasoning' as const),
+    text: anyText,
+    signature: fc.option(fc.record({ value: anyText, madeBy: anyText })),
+  }),
+  fc.record({
+    type: fc.constant('tool_call' as const),
+    id: anyText,
+    name: anyText,
+    arguments: fc.oneof(
+      anyText,
+      anyObject.map((value) => JSON.stringify(value)),
+    ),
+  }),
+);
 const anyMessage: fc.Arbitrary<ChatMessage> = fc.oneof(
   fc.record({ role: fc.constant('system' as const), content: anyText }),
   fc.record({ role: fc.constant('user' as const), content: anyText }),
   fc.record({
     role: fc.constant('user' as const),
-    content: fc.array(
-      fc.oneof(
-        fc.record({ type: fc.constant('text' as const), text: anyText }),
-        fc.record({
-          type: fc.constant('image' as const),
-          url: fc.constant(url),
-          detail: fc.constantFrom('auto', 'low', 'high', null),
-        }),
-      ),
-    ),
+    content: fc.array(anyPart),
   }),
   fc.record({
     role: fc.constant('assistant' as const),
-    content: fc.option(anyText),
-    toolCalls: fc.array(
-      fc.record({
-        id: anyText,
-        name: anyText,
-        arguments: fc.oneof(
-          anyText,
-          anyObject.map((value) => JSON.stringify(value)),
-        ),
-      }),
-    ),
+    items: fc.array(anyItem),
   }),
   fc.record({
     role: fc.constant('tool' as const),
     toolCallId: anyText,
-    content: anyText,
+    content: fc.oneof(anyText, fc.array(anyPart)),
     name: fc.option(anyText),
+    isError: fc.boolean(),
   }),
 );
 const anyTool: fc.Arbitrary<Tool> = fc.record({
@@ -241,13 +256,24 @@ function textsOf({ messages, tools: declared, responseFormat }: ChatCall, write:
 
 function textsIn(message: ChatMessage, write: Write): string[] {
   if (message.role === 'system') return [message.content];
-  if (message.role === 'tool') return [write({ ...message, content: parsed(message.content) })];
-  if (message.role === 'assistant') {
-    const calls = message.toolCalls.map((made) => write({ ...made, arguments: parsed(made.arguments) }));
-    return [message.content ?? '', ...calls];
+  if (message.role === 'tool') {
+    const { isError, content, ...answered } = message;
+    return [...textsInParts(content).map((text) => write({ ...answered, content: parsed(text) }))];
   }
-  if (typeof message.content === 'string') return [message.content];
-  return message.content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+  if (message.role === 'assistant') return message.items.flatMap((item) => textsInItem(item, write));
+  return textsInParts(message.content);
+}
+
+function textsInParts(content: string | readonly (TextPart | ImagePart)[]): string[] {
+  if (typeof content === 'string') return [content];
+  return content.flatMap((part) => (part.type === 'text' ? [part.text] : []));
+}
+
+function textsInItem(item: AnswerItem, write: Write): string[] {
+  if (item.type === 'text') return [item.text];
+  if (item.type === 'reasoning') return [item.text, item.signature?.value ?? ''];
+  const { type, ...made } = item;
+  return [write({ ...made, arguments: parsed(made.arguments) })];
 }
 
 function nested(value: unknown): JsonObject {

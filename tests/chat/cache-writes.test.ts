@@ -8,6 +8,7 @@ import type { ChatCall } from '../../src/providers/chat.ts';
 import { type Candidate, candidatesByModel } from '../../src/routing/candidates.ts';
 import type { ProviderConnection } from '../../src/routing/connections.ts';
 import { Gates } from '../../src/routing/gates.ts';
+import { assistant, orderOf } from '../support/chat-messages.ts';
 import { emptyCall, testModel, testProvider } from '../support/provider.ts';
 
 const once: ChatCall = { ...emptyCall, messages: [{ role: 'user', content: 'Hello' }], maxTokens: 0 };
@@ -15,11 +16,7 @@ const look = { name: 'look', description: null, parameters: null, strict: null }
 const withTools: ChatCall = { ...once, tools: [look] };
 const goingOn: ChatCall = {
   ...once,
-  messages: [
-    ...once.messages,
-    { role: 'assistant', content: 'Hi', toolCalls: [] },
-    { role: 'user', content: 'How?' },
-  ],
+  messages: [...once.messages, assistant('Hi'), { role: 'user', content: 'How?' }],
 };
 
 const common = { billingType: 'token', region: null, note: null } as const;
@@ -101,7 +98,7 @@ describe('breakpoints need a price for what they cause', () => {
 describe('what is held', () => {
   const heldFor = (call: ChatCall, ...providers: Partial<Provider>[]) => {
     const writes = cacheWrites(call, candidatesAt(priced, ...providers));
-    const terms = chatTerms(call, testModel(), priced, writes);
+    const terms = chatTerms(orderOf(call), testModel(), priced, writes);
     return { tokens: BigInt(terms.input.tokens), amount: holdRange(terms).max };
   };
 

@@ -1,8 +1,8 @@
 /** Between the body and the provider: what a model and its providers can do, and how much a request can write. */
 import { describe, expect, test } from 'bun:test';
 import { ableToServe, checkCapabilities } from '../../src/chat/capabilities.ts';
-import { chatTerms } from '../../src/chat/hold.ts';
 import { parseChat } from '../../src/chat/completions/parse.ts';
+import { chatTerms } from '../../src/chat/hold.ts';
 import {
   type Capabilities,
   type Model,
@@ -10,7 +10,7 @@ import {
   optionalParameters,
 } from '../../src/models/model.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
-import type { ChatAdapter } from '../../src/providers/chat.ts';
+import type { ChatAdapter, Original } from '../../src/providers/chat.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
 import type { Candidate } from '../../src/routing/candidates.ts';
@@ -110,7 +110,7 @@ describe('unsupported_parameters of a model', () => {
 });
 
 describe('ableToServe', () => {
-  const call = parseChat(plus({ seed: 1, temperature: 1.5 })).call;
+  const order = parseChat(plus({ seed: 1, temperature: 1.5 }));
   const candidate = (adapter: ChatAdapter, lacks: readonly OptionalParameter[] = []) =>
     ({
       connection: { provider: testProvider({ unsupportedParameters: new Set(lacks) }), chat: adapter },
@@ -119,9 +119,9 @@ describe('ableToServe', () => {
   test('keeps those who can honour everything, in their order', () => {
     const [first, second] = [candidate(openai), candidate(openai)];
     const all = [candidate(anthropic), first, candidate(openai, ['seed']), second];
-    expect(ableToServe(all, call)).toEqual([first, second]);
+    expect(ableToServe(all, order)).toEqual([first, second]);
     const able = [first, second];
-    expect(ableToServe(able, call)).toBe(able);
+    expect(ableToServe(able, order)).toBe(able);
   });
 
   test('leaves out those who cannot honour strict tools, unless no tool asks for it', () => {
@@ -130,7 +130,7 @@ describe('ableToServe', () => {
       connection: { provider: testProvider({ dialect }), chat: openai },
     } as unknown as Candidate;
     const lax = candidate(openai);
-    const asked = (value: boolean | null) => parseChat(toolFunction({ name: 'look', strict: value })).call;
+    const asked = (value: boolean | null) => parseChat(toolFunction({ name: 'look', strict: value }));
     expect(ableToServe([lax, strict, candidate(anthropic)], asked(true))).toHaveLength(2);
     for (const value of [false, null]) expect(ableToServe([lax, strict], asked(value))).toHaveLength(2);
     expect(refusalOf(() => ableToServe([lax, lax], asked(true)))).toMatchObject({
@@ -139,10 +139,40 @@ describe('ableToServe', () => {
     });
   });
 
+  describe('with an original that can be passed on', () => {
+    const speaking = { ...anthropic, passOn: {} } as ChatAdapter;
+    const original: Original = {
+      format: 'messages',
+      body: {},
+      headers: {},
+      model: 'm',
+      untranslatable: { param: 'novelty', message: 'Only Messages has novelties.' },
+      signatures: new Map(),
+      seal: ({ value }) => value,
+    };
+    const all = [candidate(speaking), candidate(openai), candidate(speaking, ['seed']), candidate(anthropic)];
+
+    test('whoever speaks its format takes all of it, except what the catalogue rules out', () => {
+      expect(ableToServe(all, { ...order, original })).toEqual(all.slice(0, 1));
+    });
+
+    test('others take what can be translated', () => {
+      const translatable = { ...original, untranslatable: null };
+      expect(ableToServe(all, { ...order, original: translatable })).toEqual(all.slice(0, 2));
+    });
+
+    test('and refuse the rest by its name', () => {
+      expect(refusalOf(() => ableToServe([candidate(openai)], { ...order, original }))).toMatchObject({
+        code: 'unsupported_parameter',
+        param: 'novelty',
+      });
+    });
+  });
+
   test('refuses for what the first lacks when none can', () => {
-    const refusal = refusalOf(() => ableToServe([candidate(openai, ['seed']), candidate(anthropic)], call));
+    const refusal = refusalOf(() => ableToServe([candidate(openai, ['seed']), candidate(anthropic)], order));
     expect(refusal).toMatchObject({ code: 'unsupported_parameter', param: 'seed' });
-    expect(refusalOf(() => ableToServe([candidate(anthropic)], call))).toMatchObject({
+    expect(refusalOf(() => ableToServe([candidate(anthropic)], order))).toMatchObject({
       param: 'temperature',
     });
   });
@@ -157,7 +187,7 @@ describe('how long an answer may get', () => {
     note: null,
   } as const;
   const rangeOf = (fields: Fields, limits: Partial<Model>) => {
-    const terms = chatTerms(parseChat(plus(fields)).call, model(limits), price, 'none');
+    const terms = chatTerms(parseChat(plus(fields)), model(limits), price, 'none');
     return [terms.minOutputTokens, terms.maxOutputTokens];
   };
 

@@ -9,6 +9,7 @@ import {
   weigh,
 } from '../../src/chat/text-weights.ts';
 import type { ChatCall, ChatMessage } from '../../src/providers/chat.ts';
+import { assistant, toolCall, toolResult } from '../support/chat-messages.ts';
 import { emptyCall, testModel } from '../support/provider.ts';
 
 const model = testModel({ contextWindow: null, imageTokens: { low: 100, high: 2_000 } });
@@ -21,7 +22,13 @@ test('a call without anything may still be given a prompt by its provider', () =
 });
 
 describe('a message', () => {
-  const call = { id: 'id', name: 'f', arguments: '{"a":1}' };
+  const call = toolCall('id', 'f', '{"a":1}');
+  const said = (written: string) => ({ type: 'text', text: written }) as const;
+  const thought = (written: string, value: string | null) => ({
+    type: 'reasoning' as const,
+    text: written,
+    signature: value === null ? null : { value, madeBy: 'p/m' },
+  });
   const rows: readonly (readonly [string, ChatMessage, number])[] = [
     ['of the system', { role: 'system', content: 'abc' }, 16 + 3],
     ['of a user', { role: 'user', content: 'abcd' }, 16 + 4],
@@ -38,19 +45,30 @@ describe('a message', () => {
       },
       16 + (4 + 3) + (4 + 100) + (4 + 2_000) + (4 + 2_000),
     ],
-    ['of an assistant', { role: 'assistant', content: 'abc', toolCalls: [] }, 16 + 3],
+    ['of an assistant', assistant('abc'), 16 + 3],
     // The ID at three tokens more a unit, the name twice, and the colon of the arguments as the tags it may become.
     [
       'that calls a tool',
-      { role: 'assistant', content: null, toolCalls: [call] },
+      assistant(null, call),
       16 + 64 + (2 + 2 * 3) + 1 + 1 + (1 + 2 + 1 + 2 + 16 + 1 + 1),
     ],
-    ['of a tool', { role: 'tool', toolCallId: 'id', content: 'abc', name: null }, 16 + 64 + (2 + 2 * 3) + 3],
     [
-      'of a tool with a name',
-      { role: 'tool', toolCallId: 'id', content: 'abc', name: 'f' },
-      16 + 64 + (2 + 2 * 3) + 3 + 1,
+      'of an assistant in several texts',
+      { role: 'assistant', items: [said('abc'), said('de')] },
+      16 + 3 + 4 + 2,
     ],
+    [
+      'with reasoning',
+      { role: 'assistant', items: [thought('abcd', 'efghi'), said('abc'), thought('ab', null)] },
+      16 + (4 + 4 + 5) + 3 + (4 + 2),
+    ],
+    [
+      'of a tool in parts',
+      toolResult('id', [said('abc'), { type: 'image', url: 'https://x', detail: 'low' }, said('de')]),
+      16 + 64 + (2 + 2 * 3) + (4 + 3) + (4 + 100) + (4 + 2),
+    ],
+    ['of a tool', toolResult('id', 'abc'), 16 + 64 + (2 + 2 * 3) + 3],
+    ['of a tool with a name', toolResult('id', 'abc', 'f'), 16 + 64 + (2 + 2 * 3) + 3 + 1],
   ];
   test.each(rows)('%s', (_name, message, tokens) => {
     expect(tokensOf({ messages: [message] })).toBe(tokens);
@@ -67,15 +85,30 @@ describe('a message', () => {
       { role: 'user', content: [{ type: 'text', text }, image, { type: 'text', text: ' three' }] },
       3,
     ],
-    ['assistant', { role: 'assistant', content: text, toolCalls: [] }, 2],
-    ['a result', { role: 'tool', toolCallId: 'an id', content: text, name: 'f' }, 2],
-    ['arguments', { role: 'assistant', content: null, toolCalls: [{ ...call, arguments: text }] }, 2],
+    ['assistant', assistant(text), 2],
+    ['a result', toolResult('an id', text, 'f'), 2],
+    ['arguments', assistant(null, { ...call, arguments: text }), 2],
     // Not every server puts these into the prompt.
-    ['text beside a call', { role: 'assistant', content: text, toolCalls: [{ ...call, arguments: '' }] }, 0],
-    ['earlier thinking', { role: 'assistant', content: `${text}</think>${text}`, toolCalls: [] }, 0],
+    ['text beside a call', assistant(text, { ...call, arguments: '' }), 0],
+    ['a result in parts', toolResult('an id', [said(text), image, said(' three')]), 3],
+    ['several texts', { role: 'assistant', items: [said(text), said(' three')] }, 3],
+    [
+      'texts around a call',
+      { role: 'assistant', items: [said(text), { ...call, arguments: text }, said(text)] },
+      2,
+    ],
+    ['reasoning', { role: 'assistant', items: [thought(text, text)] }, 0],
+    ['thinking cut in two', { role: 'assistant', items: [said(`${text}</thi`), said(`nk>${text}`)] }, 0],
+    ['earlier thinking', assistant(`${text}</think>${text}`), 0],
   ];
   test.each(leastRows)('has at least the words of its text: %s', (_name, message, tokens) => {
     expect(boundOf({ messages: [message] }).leastTokens).toBe(tokens);
+  });
+
+  test('takes no longer for many items than for their text', () => {
+    // Looking through all items for each of them would take hours.
+    const items = Array.from({ length: 1_000_000 }, () => said('a '));
+    expect(boundOf({ messages: [{ role: 'assistant', items }] }).leastTokens).toBe(500_000);
   });
 
   test('has at least the words of its first million characters', () => {

@@ -2,10 +2,11 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { z } from 'zod';
 import { inputBound } from '../../src/chat/bounds.ts';
-import { type ChatRequest, parseChat } from '../../src/chat/completions/parse.ts';
+import { type AskedOfCompletions, parseChat } from '../../src/chat/completions/parse.ts';
 import { chatRequestSchema } from '../../src/chat/completions/schema.ts';
+import type { ChatRequest } from '../../src/chat/request.ts';
 import { ApiError, errorTable } from '../../src/errors.ts';
-import type { ChatCall, ChatMessage } from '../../src/providers/chat.ts';
+import { type ChatCall, type ChatMessage, textOrNull, toolCallsOf } from '../../src/providers/chat.ts';
 import {
   asking,
   basic,
@@ -25,6 +26,7 @@ import {
   user,
   without,
 } from '../support/chat-bodies.ts';
+import { assistant, orderOf, toolCall, toolResult } from '../support/chat-messages.ts';
 import { emptyCall, testModel as model } from '../support/provider.ts';
 
 type Row = readonly [param: string | undefined, body: unknown];
@@ -398,6 +400,8 @@ describe('which problem is reported', () => {
   });
 });
 
+type Parsed = ChatRequest<AskedOfCompletions>;
+
 const nothing: ChatCall = {
   ...emptyCall,
   messages: [{ role: 'user', content: 'Hello' }],
@@ -407,7 +411,7 @@ describe('accepted bodies', () => {
   const parameters = JSON.parse('{"type":"object","properties":{"__proto__":{"type":"string"}}}');
   const described = { name: 'look', description: 'Looks.', parameters, strict: true };
   const lookTool = { name: 'look', description: null, parameters: null, strict: null };
-  const rows: readonly (readonly [string, Fields, Partial<ChatCall>, Partial<ChatRequest>?])[] = [
+  const rows: readonly (readonly [string, Fields, Partial<ChatCall>, Partial<Parsed>?])[] = [
     ['the least', {}, {}],
     ['stream', { stream: true }, {}, { stream: true }],
     ['no stream', { stream: false }, {}],
@@ -415,7 +419,7 @@ describe('accepted bodies', () => {
       'stream with usage',
       { stream: true, stream_options: { include_usage: true } },
       {},
-      { stream: true, includeUsage: true },
+      { stream: true, asked: { includeUsage: true } },
     ],
     [
       'stream without usage',
@@ -508,9 +512,9 @@ describe('accepted bodies', () => {
     expect(parseChat(plus(fields))).toEqual({
       model: 'm',
       stream: false,
-      includeUsage: false,
+      asked: { includeUsage: false },
       ...request,
-      call: { ...nothing, ...expected },
+      ...orderOf({ ...nothing, ...expected }),
     });
   });
 
@@ -522,7 +526,7 @@ describe('accepted bodies', () => {
     name: null,
     parsed: null,
   };
-  const toolCalls = [{ id: 'call_1', name: 'look', arguments: '{}' }];
+  const made = toolCall('call_1');
   const images = [
     [url, null],
     ['data:image/png;base64,QQ==', 'low'],
@@ -549,11 +553,7 @@ describe('accepted bodies', () => {
       ],
       [{ role: 'user', content: images.map(([link, detail]) => ({ type: 'image', url: link, detail })) }],
     ],
-    [
-      'assistant',
-      [{ role: 'assistant', content: 'Hi' }],
-      [{ role: 'assistant', content: 'Hi', toolCalls: [] }],
-    ],
+    ['assistant', [{ role: 'assistant', content: 'Hi' }], [assistant('Hi')]],
     [
       'what an SDK returned, with null for all that is absent',
       [
@@ -570,22 +570,15 @@ describe('accepted bodies', () => {
       [
         { role: 'system', content: 'Be brief.' },
         { role: 'user', content: 'Hello' },
-        { role: 'assistant', content: 'Hi', toolCalls: [] },
-        { role: 'assistant', content: null, toolCalls },
-        { role: 'tool', toolCallId: 'call_1', content: '1', name: null },
+        assistant('Hi'),
+        assistant(null, made),
+        toolResult('call_1', '1'),
       ],
     ],
-    ['calls with null content', [asking], [{ role: 'assistant', content: null, toolCalls }]],
-    [
-      'calls without content',
-      [without(asking, 'content')],
-      [{ role: 'assistant', content: null, toolCalls }],
-    ],
-    [
-      'calls with content',
-      [{ ...asking, content: 'Wait' }],
-      [{ role: 'assistant', content: 'Wait', toolCalls }],
-    ],
+    ['calls with null content', [asking], [assistant(null, made)]],
+    ['calls with empty content', [{ ...asking, content: '' }], [assistant('', made)]],
+    ['calls without content', [without(asking, 'content')], [assistant(null, made)]],
+    ['calls with content', [{ ...asking, content: 'Wait' }], [assistant('Wait', made)]],
     [
       'results, out of order and repeated, and an ID used again later',
       [
@@ -597,16 +590,12 @@ describe('accepted bodies', () => {
         { role: 'tool', tool_call_id: 'b', content: '3' },
       ],
       [
-        {
-          role: 'assistant',
-          content: null,
-          toolCalls: [...toolCalls, { id: 'b', name: 'look', arguments: '{}' }],
-        },
-        { role: 'tool', toolCallId: 'b', content: '2', name: 'look' },
+        assistant(null, made, toolCall('b')),
+        toolResult('b', '2', 'look'),
         { role: 'user', content: 'Hello' },
-        { role: 'assistant', content: null, toolCalls },
-        { role: 'tool', toolCallId: 'call_1', content: '1', name: null },
-        { role: 'tool', toolCallId: 'b', content: '3', name: null },
+        assistant(null, made),
+        toolResult('call_1', '1'),
+        toolResult('b', '3'),
       ],
     ],
   ];
@@ -622,7 +611,7 @@ describe('accepted bodies', () => {
 });
 
 /** The way back to the wire, for round trips. */
-function toWire({ model, stream, includeUsage, call: chat }: ChatRequest): Fields {
+function toWire({ model, stream, asked: { includeUsage }, call: chat }: Parsed): Fields {
   const format = chat.responseFormat;
   const entries = {
     model,
@@ -657,20 +646,16 @@ function wireMessage(message: ChatMessage): Fields {
       content: message.content,
       name: message.name,
     });
-  if (message.role === 'assistant')
+  if (message.role === 'assistant') {
+    const calls = toolCallsOf(message.items);
     return {
       role: 'assistant',
-      content: message.content,
-      ...(message.toolCalls.length === 0
+      content: textOrNull(message.items),
+      ...(calls.length === 0
         ? {}
-        : {
-            tool_calls: message.toolCalls.map(({ id, ...rest }) => ({
-              id,
-              type: 'function',
-              function: rest,
-            })),
-          }),
+        : { tool_calls: calls.map(({ id, type, ...rest }) => ({ id, type: 'function', function: rest })) }),
     };
+  }
   if (message.role === 'system' || typeof message.content === 'string') return { ...message };
   return {
     role: 'user',
@@ -788,7 +773,7 @@ describe('for any body', () => {
     let refused = 0;
     fc.assert(
       fc.property(fc.oneof(mutated, smaller, fc.jsonValue()), (body) => {
-        let request: ChatRequest;
+        let request: Parsed;
         try {
           request = parseChat(body);
         } catch (thrown) {

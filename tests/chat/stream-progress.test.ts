@@ -1,15 +1,14 @@
 /** What a client gets of a stream, and what is known about it when it ends. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { LeastTokens } from '../../src/chat/least-tokens.ts';
 import { ChunkWriter } from '../../src/chat/completions/present.ts';
+import { LeastTokens } from '../../src/chat/least-tokens.ts';
 import { isUsable, StreamProgress } from '../../src/chat/stream-progress.ts';
 import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
-import { type ChatEvent, failed, type ReportedUsage } from '../../src/providers/chat.ts';
+import { type ChatEvent, type FinishReason, failed, type ReportedUsage } from '../../src/providers/chat.ts';
 import { beyondLimit, ProviderError } from '../../src/providers/upstream.ts';
 import { reported } from '../support/reported-usage.ts';
 
-const chunks = new ChunkWriter('req_1', 1_000, 'm');
 const text = (piece: string): ChatEvent => ({ type: 'text', text: piece });
 const usage = (inputTokens: number, outputTokens: number): ChatEvent => ({
   type: 'usage',
@@ -19,8 +18,20 @@ const finish: ChatEvent = { type: 'finish', reason: 'stop' };
 const end: ChatEvent = { type: 'end' };
 const broken = new ProviderError('provider_timeout', 200);
 
+const newWriter = () =>
+  new ChunkWriter({ requestId: 'req_1', createdSeconds: 1_000, model: 'm', asked: { includeUsage: false } });
+/** What a client of chat completions gets for an event of an answer without calls. */
+const chunks = {
+  text: (piece: string) => newWriter().text({ type: 'text', text: piece }),
+  toolCall: (index: number, id: string, name: string) =>
+    newWriter().toolCall({ type: 'tool_call', index, id, name }),
+  toolArguments: (index: number, piece: string) =>
+    newWriter().toolArguments({ type: 'tool_arguments', index, text: piece }),
+  finish: (reason: FinishReason) => newWriter().finish({ type: 'finish', reason }),
+};
+
 function progressOf(...reads: readonly (readonly ChatEvent[])[]) {
-  const progress = new StreamProgress(chunks);
+  const progress = new StreamProgress(newWriter());
   return { progress, written: reads.map((events) => progress.take(events)) };
 }
 
@@ -65,7 +76,7 @@ describe('text next to tool calls', () => {
         const isSent = (event: ChatEvent, index: number) =>
           event.type !== 'text' || first < 0 || index < first;
         const sent = events.filter(isSent);
-        const fresh = new StreamProgress(chunks);
+        const fresh = new StreamProgress(newWriter());
         expect(written.join('')).toBe(sent.map((event) => fresh.take([event])).join(''));
         const least = new LeastTokens();
         for (const event of sent) if ('text' in event) least.add(event.text);
@@ -82,8 +93,20 @@ describe('text next to tool calls', () => {
   });
 });
 
+test('chat completions have no place for reasoning, nor for events of another format', () => {
+  const { progress, written } = progressOf([
+    { type: 'reasoning', text: 'hm' },
+    { type: 'wire', wire: 'event: x\n\n' },
+    { type: 'reasoning_end', signature: { value: 's', madeBy: 'p/m' } },
+    { type: 'usage', usage: reported(1, 2), wire: 'event: y\n\n' },
+    text('a'),
+  ]);
+  expect(written).toEqual([chunks.text('a')]);
+  expect(progress).toMatchObject({ deliveredTokens: 1, usage: reported(1, 2) });
+});
+
 test('nothing is known about a new stream', () => {
-  expect(new StreamProgress(chunks)).toMatchObject({
+  expect(new StreamProgress(newWriter())).toMatchObject({
     usage: null,
     isFinished: false,
     isEnded: false,
@@ -297,11 +320,14 @@ test('only what the client would see keeps another provider from taking over', (
     { type: 'tool_call', index: 0, id: 'i', name: 'n' },
     { type: 'tool_arguments', index: 0, text: '' },
     finish,
+    { type: 'reasoning', text: '' },
+    { type: 'reasoning_end', signature: null },
     usage(1, 1),
+    { type: 'wire', wire: 'x' },
     failed(broken),
     end,
   ];
-  expect(events.filter(isUsable)).toEqual(events.slice(0, 4));
+  expect(events.filter(isUsable)).toEqual(events.slice(0, 6));
 });
 
 test('arguments go no further once they are nested too deeply, each call on its own', () => {

@@ -6,6 +6,7 @@ import { readChatVerdict } from '../../src/decisions/chat-verdict.ts';
 import type { DecisionRequest, Question } from '../../src/decisions/decider.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
+import { items } from '../support/chat-messages.ts';
 import { reported } from '../support/reported-usage.ts';
 
 const safe: Question = { type: 'noul', instructions: 'It is safe.' };
@@ -31,7 +32,7 @@ const request: DecisionRequest = {
 
 const usage = { inputTokens: 10, outputTokens: 5 };
 const answerOf = (content: string | null) =>
-  ({ content, toolCalls: [], finishReason: 'stop', usage: reported(10, 5) }) as const;
+  ({ items: items(content), finishReason: 'stop', usage: reported(10, 5) }) as const;
 const verdictOf = (value: unknown, asked: ReadonlyMap<string, Question> = questions) =>
   readChatVerdict(answerOf(JSON.stringify(value)), asked, 'gpt');
 
@@ -41,8 +42,8 @@ describe('the question', () => {
   test('has the state and the questions as data, with every digit', () => {
     const [system, user] = call.messages;
     expect(system?.role).toBe('system');
-    expect(user?.role).toBe('user');
-    const text = String(user?.content);
+    if (user?.role !== 'user') throw new TypeError('expected a user message');
+    const text = String(user.content);
     expect(text).toContain('"id":12345678901234567890');
     const { state, questions: asked } = JSON.parse(text);
     expect(Object.keys(state)).toEqual(['id', '__proto__']);

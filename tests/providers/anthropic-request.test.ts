@@ -11,6 +11,7 @@ import type {
 } from '../../src/providers/chat.ts';
 import type { Upstream } from '../../src/providers/upstream.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
+import { assistant, toolResult as result, toolCall } from '../support/chat-messages.ts';
 import { emptyCall } from '../support/provider.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -36,15 +37,9 @@ const messagesOf = (...messages: ChatMessage[]) => bodyOf({ messages }).messages
 const refusalOf = (call: Partial<ChatCall>) => anthropic.unsupported({ ...plain, ...call }, defaultDialect);
 const user = (content: string): ChatMessage => ({ role: 'user', content });
 const system = (content: string): ChatMessage => ({ role: 'system', content });
-const said = (content: string): ChatMessage => ({ role: 'assistant', content, toolCalls: [] });
-const calling = (...toolCalls: ToolCall[]): ChatMessage => ({ role: 'assistant', content: null, toolCalls });
-const called = (id: string, text = '{}'): ToolCall => ({ id, name: 'look', arguments: text });
-const result = (toolCallId: string, content = 'done'): ChatMessage => ({
-  role: 'tool',
-  toolCallId,
-  content,
-  name: null,
-});
+const said = (content: string): ChatMessage => assistant(content);
+const calling = (...calls: ToolCall[]): ChatMessage => assistant(null, ...calls);
+const called = (id: string, text = '{}'): ToolCall => toolCall(id, 'look', text);
 const image = (url: string, detail: ImagePart['detail'] = null): ChatMessage => ({
   role: 'user',
   content: [{ type: 'image', url, detail }],
@@ -98,11 +93,11 @@ describe('the request', () => {
             { type: 'image', url: 'https://example.com/cat.webp', detail: 'high' },
           ],
         },
-        {
-          role: 'assistant',
-          content: 'Let me look.',
-          toolCalls: [called('call_1', '{"part": [1, {"deep": true}]}'), called('functions.look:0', '')],
-        },
+        assistant(
+          'Let me look.',
+          called('call_1', '{"part": [1, {"deep": true}]}'),
+          called('functions.look:0', ''),
+        ),
         system('Now in French.'),
         result('call_1', 'a cat'),
         result('functions.look:0', ''),
@@ -219,12 +214,10 @@ describe('the request', () => {
 
   test('empty text beside calls is left out', () => {
     for (const content of [null, '', '\n\n']) {
-      expect(messagesOf({ role: 'assistant', content, toolCalls: [called('a')] }, result('a'))).toMatchObject(
-        [
-          { role: 'assistant', content: [{ type: 'tool_use' }] },
-          { role: 'user', content: [{ type: 'tool_result' }] },
-        ],
-      );
+      expect(messagesOf(assistant(content, called('a')), result('a'))).toMatchObject([
+        { role: 'assistant', content: [{ type: 'tool_use' }] },
+        { role: 'user', content: [{ type: 'tool_result' }] },
+      ]);
     }
   });
 

@@ -5,8 +5,9 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { SseParser } from '../../src/lib/sse.ts';
 import { anthropic } from '../../src/providers/anthropic.ts';
-import type { ChatEvent } from '../../src/providers/chat.ts';
+import { type AnswerItem, type ChatEvent, textOf, toolCallsOf } from '../../src/providers/chat.ts';
 import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { items, toolCall } from '../support/chat-messages.ts';
 import { reported } from '../support/reported-usage.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -51,12 +52,12 @@ const readEvents = (...events: unknown[]): ChatEvent[] => {
 /** A streamed answer, assembled as a client would do it. */
 function assembled(events: readonly ChatEvent[]) {
   let content = '';
-  const toolCalls: { id: string; name: string; arguments: string }[] = [];
+  const toolCalls: { type: 'tool_call'; id: string; name: string; arguments: string }[] = [];
   for (const event of events) {
     if (event.type === 'text') content += event.text;
     if (event.type === 'tool_call') {
       expect(event.index).toBe(toolCalls.length);
-      toolCalls.push({ id: event.id, name: event.name, arguments: '' });
+      toolCalls.push({ type: event.type, id: event.id, name: event.name, arguments: '' });
     }
     if (event.type === 'tool_arguments') {
       const call = toolCalls[event.index];
@@ -64,9 +65,15 @@ function assembled(events: readonly ChatEvent[]) {
       call.arguments += event.text;
     }
   }
+  return contentOf(items(content, ...toolCalls));
+}
+
+/** The text and the calls of an answer, with their arguments as values. */
+function contentOf(written: readonly AnswerItem[]) {
+  const calls = toolCallsOf(written);
   return {
-    content,
-    toolCalls: toolCalls.map((call) => ({ ...call, arguments: JSON.parse(call.arguments) })),
+    content: textOf(written),
+    toolCalls: calls.map((call) => ({ ...call, arguments: JSON.parse(call.arguments) })),
   };
 }
 
@@ -99,8 +106,7 @@ const cachedUsage = reported(0, 0, {
 describe('a whole answer', () => {
   test('of text', () => {
     expect(readFixture('text-answer.json')).toEqual({
-      content: 'The bridge opens at noon.',
-      toolCalls: [],
+      items: items('The bridge opens at noon.'),
       finishReason: 'stop',
       usage: reported(100, 50),
     });
@@ -108,15 +114,11 @@ describe('a whole answer', () => {
 
   test('with calls', () => {
     expect(readFixture('tool-use-answer.json')).toEqual({
-      content: 'Both at once:',
-      toolCalls: [
-        {
-          id: 'toolu_01Bridge1fJ34qAmk2tNTrN7Up6',
-          name: 'get_tide',
-          arguments: '{"harbour":"Saint-Malo","day":3}',
-        },
-        { id: 'toolu_02Clock1fJ34qAmk2tNTrN7Up6', name: 'get_time', arguments: '{}' },
-      ],
+      items: items(
+        'Both at once:',
+        toolCall('toolu_01Bridge1fJ34qAmk2tNTrN7Up6', 'get_tide', '{"harbour":"Saint-Malo","day":3}'),
+        toolCall('toolu_02Clock1fJ34qAmk2tNTrN7Up6', 'get_time'),
+      ),
       finishReason: 'tool_calls',
       usage: reported(472, 89),
     });
@@ -124,26 +126,26 @@ describe('a whole answer', () => {
 
   test('without thoughts, and with each token of the cache counted once', () => {
     expect(readFixture('cache-answer.json')).toEqual({
-      content: 'Chapter nine.',
-      toolCalls: [],
+      items: items('Chapter nine.'),
       finishReason: 'length',
       usage: cachedUsage,
     });
   });
 
-  test('joins texts and skips blocks of other kinds', () => {
+  test('keeps texts and calls in their order, and skips blocks of other kinds', () => {
     const content = [
       { type: 'text', text: 'One' },
       { type: 'hologram', text: 'no' },
+      { type: 'tool_use', id: 'a', name: 'look', input: {} },
       { type: 'text', text: ' two' },
     ];
-    expect(readAnswer({ content }).content).toBe('One two');
+    expect(readAnswer({ content }).items).toEqual([...items('One', toolCall('a')), ...items(' two')]);
   });
 
-  test('has no content next to calls without text, and an empty one when there is nothing', () => {
+  test('has no text next to calls without any, and nothing when there is nothing', () => {
     const call = { type: 'tool_use', id: 'a', name: 'look', input: {} };
-    expect(readAnswer({ content: [call] }).content).toBeNull();
-    expect(readAnswer({ content: [] }).content).toBe('');
+    expect(readAnswer({ content: [call] }).items).toEqual([toolCall('a')]);
+    expect(readAnswer({ content: [] }).items).toEqual([]);
   });
 
   test.each(stopReasons)('%s means %s', (stop_reason, finishReason) => {
@@ -347,11 +349,8 @@ describe('a stream', () => {
   });
 
   test('with calls says the same as the whole answer', () => {
-    const { content, toolCalls } = readFixture('tool-use-answer.json');
-    expect(assembled(readStream(fixture('tool-use-stream.sse')))).toEqual({
-      content: content ?? '',
-      toolCalls: toolCalls.map((call) => ({ ...call, arguments: JSON.parse(call.arguments) })),
-    });
+    const { items: whole } = readFixture('tool-use-answer.json');
+    expect(assembled(readStream(fixture('tool-use-stream.sse')))).toEqual(contentOf(whole));
   });
 
   test('with thoughts', () => {
@@ -522,11 +521,8 @@ describe('a stream', () => {
         const events = isInterleaved
           ? [...streams.map(([first]) => first), ...streams.flatMap(([, ...others]) => others)]
           : streams.flat();
-        const whole = readAnswer({ content });
-        expect(assembled(readEvents(...events))).toEqual({
-          content: whole.content ?? '',
-          toolCalls: whole.toolCalls.map((call) => ({ ...call, arguments: JSON.parse(call.arguments) })),
-        });
+        const { items: whole } = readAnswer({ content });
+        expect(assembled(readEvents(...events))).toEqual(contentOf(whole));
       }),
     );
   });

@@ -5,10 +5,23 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import type { ErrorCode } from '../../src/errors.ts';
 import { SseParser } from '../../src/lib/sse.ts';
-import type { ChatCall, ChatEvent, ChatMessage, FinishReason, ToolCall } from '../../src/providers/chat.ts';
+import {
+  type ChatCall,
+  type ChatEvent,
+  type ChatMessage,
+  type FinishReason,
+  type ToolCall,
+  toolCallsOf,
+} from '../../src/providers/chat.ts';
 import { google } from '../../src/providers/google.ts';
 import { callId, readCallId } from '../../src/providers/google-request.ts';
 import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import {
+  toolCall as called,
+  items,
+  toolResult as result,
+  assistant as saidBy,
+} from '../support/chat-messages.ts';
 import { emptyCall } from '../support/provider.ts';
 import { reported } from '../support/reported-usage.ts';
 
@@ -55,22 +68,9 @@ function codeOf(run: () => unknown): ErrorCode | null {
 }
 
 const user = (content: string): ChatMessage => ({ role: 'user', content });
-const assistant = (content: string | null, toolCalls: readonly ToolCall[] = []): ChatMessage => ({
-  role: 'assistant',
-  content,
-  toolCalls,
-});
-const toolCall = (id: string, name = 'tide_table', written = '{}'): ToolCall => ({
-  id,
-  name,
-  arguments: written,
-});
-const result = (toolCallId: string, content: string): ChatMessage => ({
-  role: 'tool',
-  toolCallId,
-  content,
-  name: null,
-});
+const assistant = (content: string | null, calls: readonly ToolCall[] = []): ChatMessage =>
+  saidBy(content, ...calls);
+const toolCall = (id: string, name = 'tide_table', written = '{}'): ToolCall => called(id, name, written);
 const image = (url: string, detail: 'auto' | 'low' | 'high' | null = null): ChatMessage => ({
   role: 'user',
   content: [{ type: 'image', url, detail }],
@@ -295,7 +295,7 @@ describe('request', () => {
   });
 
   test('its own calls get back what they came with', () => {
-    const [first, second] = answerOf('answer-parallel-calls.json').toolCalls;
+    const [first, second] = toolCallsOf(answerOf('answer-parallel-calls.json').items);
     if (first === undefined || second === undefined) throw new Error('two calls expected');
     const messages = [
       user('Go'),
@@ -560,8 +560,7 @@ describe('answer', () => {
   // ai.google.dev/gemini-api/docs/text-generation
   test('text', () => {
     expect(answerOf('answer.json')).toEqual({
-      content: 'Tides rise and fall twice a day.',
-      toolCalls: [],
+      items: [...items('Tides rise and fall '), ...items('twice a day.')],
       finishReason: 'stop',
       usage: reported(9, 8),
     });
@@ -570,8 +569,7 @@ describe('answer', () => {
   // ai.google.dev/gemini-api/docs/thinking
   test('thoughts are charged and not shown', () => {
     expect(answerOf('answer-thinking.json')).toEqual({
-      content: 'They have 24 legs.',
-      toolCalls: [],
+      items: items('They have 24 legs.'),
       finishReason: 'stop',
       usage: reported(0, 0, {
         readings: [{ freshInput: 34, cacheRead: 1_000, cacheWrite: 0, cacheWriteLong: 0, output: 445 }],
@@ -582,9 +580,10 @@ describe('answer', () => {
 
   // ai.google.dev/gemini-api/docs/function-calling and /thought-signatures
   test('parallel calls', () => {
-    const { toolCalls, ...rest } = answerOf('answer-parallel-calls.json');
+    const { items: written, ...rest } = answerOf('answer-parallel-calls.json');
+    const toolCalls = toolCallsOf(written);
+    expect(toolCalls).toEqual(written as ToolCall[]);
     expect(rest).toEqual({
-      content: null,
       finishReason: 'tool_calls',
       usage: reported(71, 162, { reasoningTokens: 122 }),
     });
@@ -604,14 +603,14 @@ describe('answer', () => {
     ['answer-prompt-blocked.json', reported(59, 0)],
     ['answer-filtered.json', reported(12, 328, { reasoningTokens: 328 })],
   ])('held back: %s', (name, usage) => {
-    expect(answerOf(name)).toEqual({ content: '', toolCalls: [], finishReason: 'content_filter', usage });
+    expect(answerOf(name)).toEqual({ items: [], finishReason: 'content_filter', usage });
   });
 
   const candidateWith = (fields: object) => ({ candidates: [{ finishReason: 'STOP', ...fields }] });
   const parts = (...list: object[]) => candidateWith({ content: { role: 'model', parts: list } });
 
   test('a call without arguments, and parts of other kinds', () => {
-    const { content, toolCalls } = google.readAnswer(
+    const { items: written } = google.readAnswer(
       parts(
         { executableCode: { code: 'x' } },
         { inlineData: { mimeType: 'image/png', data: 'AA' } },
@@ -621,8 +620,7 @@ describe('answer', () => {
       ),
       upstream,
     );
-    expect(content).toBe('So: ');
-    expect(toolCalls).toEqual([{ id: callId(requestId, 0, readCallId('')), name: 'now', arguments: '{}' }]);
+    expect(written).toEqual(items('So: ', called(callId(requestId, 0, readCallId('')), 'now')));
   });
 
   // ai.google.dev/api/generate-content, FinishReason

@@ -8,9 +8,10 @@ import { join } from 'node:path';
 import fc from 'fast-check';
 import { type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { SseParser } from '../../src/lib/sse.ts';
-import type { ChatAnswer, ChatCall, ChatEvent } from '../../src/providers/chat.ts';
+import { type ChatAnswer, type ChatCall, type ChatEvent, toolCallsOf } from '../../src/providers/chat.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { type Dialect, defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
+import { items, toolCall } from '../support/chat-messages.ts';
 import { emptyCall } from '../support/provider.ts';
 import { reported } from '../support/reported-usage.ts';
 
@@ -197,8 +198,7 @@ describe('a whole answer', () => {
   // platform.openai.com/docs/api-reference/chat/object
   test('of text', () => {
     expect(answerIn('completion.json')).toEqual({
-      content: 'The ferry leaves at six.',
-      toolCalls: [],
+      items: items('The ferry leaves at six.'),
       finishReason: 'stop',
       usage: reported(0, 0, { readings: [read(7, 16, 7)], reasoningTokens: 0 }),
     });
@@ -207,8 +207,7 @@ describe('a whole answer', () => {
   // platform.openai.com/docs/api-reference/chat/create, the example with functions
   test('that calls a tool', () => {
     expect(answerIn('completion-tools.json')).toEqual({
-      content: null,
-      toolCalls: [{ id: 'call_k3Jd82', name: 'tide_table', arguments: '{\n"harbour": "Husum"\n}' }],
+      items: [toolCall('call_k3Jd82', 'tide_table', '{\n"harbour": "Husum"\n}')],
       finishReason: 'tool_calls',
       usage: reported(82, 17, { reasoningTokens: 0 }),
     });
@@ -217,7 +216,7 @@ describe('a whole answer', () => {
   // api-docs.deepseek.com/guides/thinking_mode
   test('of DeepSeek: the reasoning is skipped, and counted where it is', () => {
     expect(answerIn('deepseek-completion.json')).toMatchObject({
-      content: 'Two boats.',
+      items: items('Two boats.'),
       usage: reported(12, 41, { reasoningTokens: 37 }),
     });
   });
@@ -232,8 +231,7 @@ describe('a whole answer', () => {
   // docs.mistral.ai/capabilities/reasoning
   test('of Mistral: the text of the parts, without the thinking; the limit of the model is a limit', () => {
     expect(answerIn('mistral-completion.json')).toEqual({
-      content: 'Six boats.',
-      toolCalls: [],
+      items: items('Six boats.'),
       finishReason: 'length',
       usage: reported(14, 22),
     });
@@ -250,8 +248,8 @@ describe('a whole answer', () => {
       null,
       { type: 'text', text: 5 },
     ];
-    expect(whole({ content: parts }).content).toBe('a');
-    expect(whole({ content: [] }).content).toBe('');
+    expect(whole({ content: parts }).items).toEqual(items('a'));
+    expect(whole({ content: [] }).items).toEqual(items(''));
   });
 
   test('that calls tools ends so, whatever the server says, unless it was cut off', () => {
@@ -263,19 +261,19 @@ describe('a whole answer', () => {
   });
 
   test('with arguments as an object, or a call without an ID, can be answered', () => {
-    const { toolCalls } = whole(
+    const { items: written } = whole(
       calling(
         { function: { name: 'wind', arguments: { at: 'noon', __proto__: 1 } } },
         { id: '', function: { name: 'tide', arguments: '{}' } },
         { id: 'own', function: { name: 'none' } },
       ),
     );
-    expect(toolCalls).toEqual([
-      { id: 'call_a3b4c5d6e7f8091a2b3c4d5e_0', name: 'wind', arguments: '{"at":"noon"}' },
-      { id: 'call_a3b4c5d6e7f8091a2b3c4d5e_1', name: 'tide', arguments: '{}' },
-      { id: 'own', name: 'none', arguments: '' },
+    expect(written).toEqual([
+      toolCall('call_a3b4c5d6e7f8091a2b3c4d5e_0', 'wind', '{"at":"noon"}'),
+      toolCall('call_a3b4c5d6e7f8091a2b3c4d5e_1', 'tide'),
+      toolCall('own', 'none', ''),
     ]);
-    for (const { id } of toolCalls) expect(id.length).toBeLessThanOrEqual(40);
+    for (const { id } of toolCallsOf(written)) expect(id.length).toBeLessThanOrEqual(40);
   });
 
   test.each([
@@ -330,8 +328,7 @@ describe('a whole answer', () => {
       { index: 0, message: { content: 'first' }, finish_reason: 'length' },
     ];
     expect(openai.readAnswer({ error: null, choices }, upstream)).toEqual({
-      content: 'first',
-      toolCalls: [],
+      items: items('first'),
       finishReason: 'length',
       usage: null,
     });

@@ -5,6 +5,7 @@ import type { ChatCall, ChatMessage, Tool } from '../../src/providers/chat.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import { beginningOf, wantsCache } from '../../src/providers/prompt-cache.ts';
 import { type Dialect, defaultDialect, type Upstream } from '../../src/providers/upstream.ts';
+import { assistant, toolCall, toolResult } from '../support/chat-messages.ts';
 import { emptyCall } from '../support/provider.ts';
 
 type Wire = Record<string, unknown>;
@@ -28,23 +29,11 @@ const bodyOf = (format: Format, call: ChatCall, to: Partial<Upstream> = { marksC
 
 const system = (content: string): ChatMessage => ({ role: 'system', content });
 const user = (content: string): ChatMessage => ({ role: 'user', content });
-const said = (content: string): ChatMessage => ({ role: 'assistant', content, toolCalls: [] });
+const said = (content: string): ChatMessage => assistant(content);
 const look: Tool = { name: 'look', description: null, parameters: { properties: { a: {} } }, strict: null };
-const calling = (...ids: string[]): ChatMessage => ({
-  role: 'assistant',
-  content: null,
-  toolCalls: ids.map((id) => ({
-    id,
-    name: 'look',
-    arguments: '{"b": 1, "a": [2.50, 12345678901234567890]}',
-  })),
-});
-const result = (toolCallId: string): ChatMessage => ({
-  role: 'tool',
-  toolCallId,
-  content: 'done',
-  name: null,
-});
+const calling = (...ids: string[]): ChatMessage =>
+  assistant(null, ...ids.map((id) => toolCall(id, 'look', '{"b": 1, "a": [2.50, 12345678901234567890]}')));
+const result = (toolCallId: string): ChatMessage => toolResult(toolCallId);
 const conversation = (...messages: ChatMessage[]): ChatCall => ({ ...emptyCall, messages });
 
 /** The paths of all marks in a body. */
@@ -312,6 +301,13 @@ describe('the beginning of a conversation', () => {
     ];
     const all = new Set([base, ...others].map(beginningOf));
     expect(all.size).toBe(others.length + 1);
+  });
+
+  test('is written the same way by every version, also for an answer without text', () => {
+    const call = { ...conversation(said('Hi'), calling('a'), result('a'), user('Hello')), tools: [look] };
+    expect(beginningOf(call)).toBe(
+      '[1,["look"],[["assistant",[["Hi",2]]],["assistant",[]],["tool",[["done",4]]],["user",[["Hello",5]]]]]',
+    );
   });
 
   test('is bounded, whatever is sent', () => {

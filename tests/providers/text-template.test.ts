@@ -20,7 +20,7 @@ const read = () => openai.openReader(upstream);
 
 /** What the reads become, one list per read. */
 function eventsOf(isShort: boolean, reads: readonly Uint8Array[]) {
-  const reader = new ChatReader(openai, upstream);
+  const reader = new ChatReader(read, openai.hasUniformText);
   if (!isShort) reader.readCommon = () => 0;
   const decoder = new EventDecoder(reader);
   return reads.map((bytes) => decoder.take(bytes));

@@ -1,7 +1,7 @@
 /** Arguments converted between JSON text and an object: nothing is lost, and nothing takes too long. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import type { ChatMessage } from '../../src/providers/chat.ts';
+import { type ChatMessage, toolCallsOf } from '../../src/providers/chat.ts';
 import { chatAdapters } from '../../src/providers/chat-call.ts';
 import {
   areReadable,
@@ -14,6 +14,7 @@ import {
   writeArguments,
 } from '../../src/providers/tool-arguments.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
+import { assistant, toolCall, toolResult } from '../support/chat-messages.ts';
 
 const upstream = {
   baseUrl: 'http://x',
@@ -42,8 +43,8 @@ describe('numbers that JavaScript cannot hold', () => {
     ],
   ] as const)('survive in a whole answer of %s', async (format, body) => {
     const { parseJson } = await import('../../src/providers/wire.ts');
-    const { toolCalls } = chatAdapters[format].readAnswer(parseJson(body), upstream);
-    expect(toolCalls[0]?.arguments).toBe(large);
+    const { items } = chatAdapters[format].readAnswer(parseJson(body), upstream);
+    expect(toolCallsOf(items)[0]?.arguments).toBe(large);
   });
 
   test('survive in a stream of google', () => {
@@ -78,11 +79,7 @@ test('no arguments at all are an empty object; an empty result is text', () => {
 });
 
 const calling = (...texts: string[]): ChatMessage[] => [
-  {
-    role: 'assistant',
-    content: null,
-    toolCalls: texts.map((text, index) => ({ id: `${index}`, name: 'look', arguments: text })),
-  },
+  assistant(null, ...texts.map((text, index) => toolCall(`${index}`, 'look', text))),
 ];
 
 test('values are counted over all calls together, and what stands in strings is not counted', () => {
@@ -97,7 +94,7 @@ test('characters are counted over all calls together, with their IDs', () => {
   const million = 'x'.repeat(1_000_000);
   expect(areReadable(calling(`"${million}"`))).toBe(true);
   expect(areReadable(calling(`"${million}"`, `"${million}"`))).toBe(false);
-  const answered = (id: string): ChatMessage => ({ role: 'tool', toolCallId: id, content: 'x', name: null });
+  const answered = (id: string): ChatMessage => toolResult(id, 'x');
   expect(areReadable([answered(million)])).toBe(true);
   expect(areReadable([answered(million), answered(million), answered('1')])).toBe(false);
 });

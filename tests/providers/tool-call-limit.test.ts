@@ -1,7 +1,7 @@
 /** A provider that sends more tool calls than anyone needs costs the gateway no more than one that sends none. */
 import { describe, expect, test } from 'bun:test';
 import { anthropic } from '../../src/providers/anthropic.ts';
-import { type ChatAdapter, maxToolCalls } from '../../src/providers/chat.ts';
+import { type ChatAdapter, maxToolCalls, toolCallsOf } from '../../src/providers/chat.ts';
 import { google } from '../../src/providers/google.ts';
 import { openai } from '../../src/providers/openai.ts';
 import { defaultDialect, ProviderError, type Upstream } from '../../src/providers/upstream.ts';
@@ -54,7 +54,7 @@ const formats: Readonly<Record<string, Format>> = {
 
 describe.each(Object.entries(formats))('a non-streamed answer of %s', (_name, { adapter, answer }) => {
   test('has at most as many calls as a stream', () => {
-    expect(adapter.readAnswer(answer(maxToolCalls), upstream).toolCalls).toHaveLength(maxToolCalls);
+    expect(toolCallsOf(adapter.readAnswer(answer(maxToolCalls), upstream).items)).toHaveLength(maxToolCalls);
     expect(() => adapter.readAnswer(answer(maxToolCalls + 1), upstream)).toThrow(ProviderError);
   });
 });

@@ -85,7 +85,8 @@ describe('in a stream that reports it more than once', () => {
   /** What is known when the stream is over. */
   function last(format: Format, events: readonly Fields[]) {
     const read = chatAdapters[format].openReader(upstream);
-    const progress = new StreamProgress(new ChunkWriter('req_1', 1_000, 'm'));
+    const facts = { requestId: 'req_1', createdSeconds: 1_000, model: 'm', asked: { includeUsage: false } };
+    const progress = new StreamProgress(new ChunkWriter(facts));
     for (const event of events) progress.take(read(JSON.stringify(event)));
     return progress.usage;
   }

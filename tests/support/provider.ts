@@ -15,6 +15,8 @@ export const emptyCall: ChatCall = {
   parallelToolCalls: null,
   responseFormat: null,
   seed: null,
+  effort: null,
+  verbosity: null,
 };
 
 /** What the catalogue fills in. */

@@ -5,6 +5,8 @@
 import { eventually } from './eventually.ts';
 
 export type Exchange = Readonly<{
+  /** The request's. */
+  body: string;
   /** Opens the stream; without a status, 200. */
   open: (status?: number) => void;
   /** Sends an event, and opens the stream first if necessary. It is lost if the gateway has hung up. */
@@ -21,10 +23,8 @@ export type ScriptedProvider = Readonly<{
   stop: () => Promise<void>;
 }>;
 
-type Waiting = Readonly<{ body: string; exchange: Exchange }>;
-
 export function startScriptedProvider(): ScriptedProvider {
-  const waiting: Waiting[] = [];
+  const waiting: Exchange[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -32,7 +32,7 @@ export function startScriptedProvider(): ScriptedProvider {
     async fetch(request) {
       const body = await request.text();
       const { promise, resolve } = Promise.withResolvers<Response>();
-      waiting.push({ body, exchange: exchangeOver(resolve) });
+      waiting.push(exchangeOver(body, resolve));
       return await promise;
     },
   });
@@ -41,17 +41,17 @@ export function startScriptedProvider(): ScriptedProvider {
     received: async (text) =>
       await eventually(`a request with ${text} in it`, () => {
         const index = waiting.findIndex(({ body }) => body.includes(text));
-        return index < 0 ? null : waiting.splice(index, 1)[0]?.exchange;
+        return index < 0 ? null : waiting.splice(index, 1)[0];
       }),
     stop: () => server.stop(true),
   };
 }
 
-function exchangeOver(respond: (response: Response) => void): Exchange {
+function exchangeOver(body: string, respond: (response: Response) => void): Exchange {
   let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
   let isGone = false;
   const open = (status = 200) => {
-    const body = new ReadableStream<Uint8Array>({
+    const stream = new ReadableStream<Uint8Array>({
       start: (opened) => {
         controller = opened;
       },
@@ -60,9 +60,10 @@ function exchangeOver(respond: (response: Response) => void): Exchange {
       },
     });
     const headers = { 'content-type': status === 200 ? 'text/event-stream' : 'application/json' };
-    respond(new Response(status === 200 ? body : '{}', { status, headers }));
+    respond(new Response(status === 200 ? stream : '{}', { status, headers }));
   };
   return {
+    body,
     open,
     send: (event) => {
       if (isGone) return;
@@ -73,7 +74,7 @@ function exchangeOver(respond: (response: Response) => void): Exchange {
     end: () => {
       if (!isGone) controller?.close();
     },
-    reply: (body) => respond(Response.json(body)),
+    reply: (answer) => respond(Response.json(answer)),
   };
 }
 

@@ -24,7 +24,7 @@ export const chat: readonly Equivalent[] = [
     reason: 'Whatever exceeds the limit is cut to it in the end; this only spares the work of weighing more.',
   },
   {
-    file: 'src/chat/parse.ts',
+    file: 'src/chat/completions/parse.ts',
     within: 'schema',
     changes: ['const schema = z.compile(chatRequestSchema, { strict: ⟦true → false⟧ });'],
     reason:
