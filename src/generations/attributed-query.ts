@@ -5,7 +5,7 @@ import type { GenerationFilter } from './generation-store.ts';
 
 /** How many Generations with the first label are looked at for one page. What is left comes with the next. */
 export const maxScanned = 10_000;
-/** The constant in the query. */
+/** As in the query below, where it has to be a constant. */
 const maxScannedAtOnce = 1_000;
 
 /** Of one account, or of all of them when it is null; of one key, or of all of them. */
@@ -49,7 +49,7 @@ export function attributedQuery(sql: SQL, filter: AttributedFilter, before: stri
     from unnest(array[${accountId}::uuid], array[${kind}::text], array[${label}::text]) as one (account_id, kind, label)
     cross join lateral (
       select * from (
-        select generation_id from generation_attributions where ${range} limit ${sql.unsafe(`${maxScannedAtOnce}`)}
+        select generation_id from generation_attributions where ${range} limit 1000
       ) as longest limit ${scanCount}::int
     ) as scanned
     left join lateral (
