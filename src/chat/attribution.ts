@@ -73,17 +73,18 @@ function sessionIn(headers: Headers, names: readonly string[]): string | null {
 type UserAndSession = Readonly<{ user: string | null; session: string | null }>;
 
 const unknownUser: UserAndSession = { user: null, session: null };
-/** Longer than what Claude Code sends. */
-const maxJsonCharacters = 1_000;
+/** Longer than what Claude Code sends. Nothing longer is searched, because a client may send megabytes. */
+const maxPackedCharacters = 1_000;
 
 /**
  * Claude Code packs three things into one text: the device, the account if somebody signed in, and the session. Taken as
  * a whole, every session would be another end user.
  */
 function readUserId(userId: string): UserAndSession {
+  if (userId.length > maxPackedCharacters) return unknownUser;
   const former = /^(user_.+)_session_([\w-]+)$/.exec(userId);
   if (former !== null) return { user: former[1] ?? null, session: former[2] ?? null };
-  const packed = userId.startsWith('{') && userId.length <= maxJsonCharacters ? parsed(userId) : null;
+  const packed = userId.startsWith('{') ? parsed(userId) : null;
   if (packed === null) return { user: userId, session: null };
   const { account_uuid: account, device_id: device, session_id: session = null } = packed;
   return { user: account ?? device ?? (session === null ? userId : null), session };

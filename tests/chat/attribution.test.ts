@@ -48,6 +48,12 @@ describe('Messages', () => {
   );
 });
 
+test('a user_id of megabytes is not searched', () => {
+  const long = `user_${'_session_a '.repeat(1_000_000)}`;
+  expect(attributionOfMessages(long, none)).toBeNull();
+  expect(attributionOfMessages(`{"session_id":"s","x":"${long}"}`, none)).toBeNull();
+});
+
 describe('Responses', () => {
   const nothing = { safetyIdentifier: null, user: null, metadata: [], promptCacheKey: null };
 
