@@ -100,6 +100,7 @@ const tree = root.addChildren([
       createRoute({ getParentRoute: () => ofOperator, path: 'accounts', component: lazy(() => import('./pages/operator/accounts/accounts-page.tsx'), 'OperatorAccountsPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'users', component: lazy(() => import('./pages/operator/users/users-page.tsx'), 'OperatorUsersPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'providers', component: lazy(() => import('./pages/operator/providers/providers-page.tsx'), 'OperatorProvidersPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'generations', component: lazy(() => import('./pages/operator/generations/generations-page.tsx'), 'OperatorGenerationsPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'generations/$id', component: lazy(() => import('./pages/operator/generations/generation-page.tsx'), 'OperatorGenerationPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'catalog', component: lazy(() => import('./pages/operator/catalog/catalog-page.tsx'), 'OperatorCatalogPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'nodes', component: lazy(() => import('./pages/operator/nodes/nodes-page.tsx'), 'OperatorNodesPage') }),

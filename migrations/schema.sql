@@ -183,6 +183,25 @@ CREATE TABLE gateway_secret (
   CONSTRAINT gateway_secret_only_one_check CHECK (only_one)
 );
 
+-- Whom a Generation was for, as its request said. Written with the hold, and partitioned and dropped like generations.
+-- Nothing in the ledger depends on it.
+CREATE TABLE generation_attributions (
+  generation_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  kind text NOT NULL,
+  -- What the customer calls it: for a tag, name=value.
+  label text NOT NULL,
+  CONSTRAINT generation_attributions_pkey PRIMARY KEY (generation_id, kind, label),
+  CONSTRAINT generation_attributions_kind_check CHECK (kind = ANY (ARRAY['end_user'::text, 'session'::text,
+    'tag'::text]))
+) PARTITION BY RANGE (generation_id);
+CREATE INDEX generation_attributions_by_account ON generation_attributions USING btree (account_id, kind, label,
+    generation_id);
+CREATE INDEX generation_attributions_by_label ON generation_attributions USING btree (kind, label, generation_id);
+
+-- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
+CREATE TABLE generation_attributions_default PARTITION OF generation_attributions DEFAULT;
+
 -- Finished Generations. Partitioned into months by ID, that is, by time: a lookup by ID reads one partition, and old
 -- months are dropped as a whole. No foreign keys, as in every table that each request writes; tollgate ledger audit
 -- checks the references.
@@ -1054,6 +1073,14 @@ CREATE TYPE ledger_attempt_row AS (
   error_code text
 );
 
+-- A row of generation_attributions.
+CREATE TYPE ledger_attribution_row AS (
+  generation_id uuid,
+  account_id uuid,
+  kind text,
+  label text
+);
+
 -- An idempotent request, by its key and its hashed name, and the Generation that carries it out.
 CREATE TYPE ledger_claim_row AS (
   key_id uuid,
@@ -1331,7 +1358,8 @@ begin
     ends_at := (month + interval '1 month')::timestamp at time zone 'UTC';
     for base in
       select name, key, first_id_at(begins_at)::text as lower, first_id_at(ends_at)::text as upper
-      from (values ('generations', 'id'), ('attempts', 'generation_id'), ('usage_records', 'id')) as base (name, key)
+      from (values ('generations', 'id'), ('attempts', 'generation_id'),
+        ('generation_attributions', 'generation_id'), ('usage_records', 'id')) as base (name, key)
       union all
       select 'ledger_entries', 'created_at', begins_at::text, ends_at::text
     loop
@@ -1586,6 +1614,29 @@ begin
   end if;
 
   return extract(epoch from at)::float8 * 1000;
+end $$;
+
+-- For a batch with requests that say whom they are for. The others need not pay for that.
+CREATE FUNCTION ledger_commit(at_ms double precision, this_month date, account_rows ledger_account_change[],
+    meter_rows ledger_meter_change[], relied_accounts ledger_version[], relied_meters ledger_version[],
+    claim_rows ledger_claim_row[], opened_rows ledger_opened_row[], settled_rows ledger_settled_row[],
+    open_count integer, attempt_rows ledger_attempt_row[], write_off_rows ledger_write_off_row[],
+    answer_rows ledger_answer_row[], is_durable boolean, metered_rows ledger_metered_row[],
+    uncharged_rows ledger_uncharged_row[], attribution_rows ledger_attribution_row[])
+ RETURNS double precision
+ LANGUAGE plpgsql
+AS $$
+declare
+  at double precision;
+begin
+  at := ledger_commit(at_ms, this_month, account_rows, meter_rows, relied_accounts, relied_meters, claim_rows,
+    opened_rows, settled_rows, open_count, attempt_rows, write_off_rows, answer_rows, is_durable, metered_rows,
+    uncharged_rows);
+  insert into generation_attributions (generation_id, account_id, kind, label)
+  select generation_id, account_id, kind, label from unnest(attribution_rows)
+  -- A hold that was lost and made again, or a settlement whose hold was lost, may come with what is there already.
+  on conflict (generation_id, kind, label) do nothing;
+  return at;
 end $$;
 
 -- Removes the record of a Generation that was closed too early or set aside. The same transaction settles it.

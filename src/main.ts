@@ -15,6 +15,7 @@ import { streamResponse } from './http/client-stream.ts';
 import { Idempotency } from './idempotency/once.ts';
 import { Admission } from './inference/admission.ts';
 import { recordAttempts } from './inference/attempts.ts';
+import { identifyWith } from './inference/attribution.ts';
 import type { OpenGeneration } from './inference/generation.ts';
 import { ReadOnStreams } from './inference/read-on-streams.ts';
 import { authenticateWith } from './keys/authenticate.ts';
@@ -243,6 +244,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     bodies: new BodyBudget(config.bodyBudgetBytes),
     catalog: catalog.current,
     conversations: new Conversations(opened.deriveKey('conversations')),
+    identify: identifyWith(opened.deriveKey('end-users')),
     catalogFile: catalog.file,
     catalogStatus: catalog.status,
     secret: config.secret,

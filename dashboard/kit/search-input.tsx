@@ -1,7 +1,7 @@
 import { Search, X } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useState } from 'react';
 import { classNames } from './class-names.ts';
-import { controlClass } from './field.tsx';
+import { controlClass, useControlNames } from './field.tsx';
 
 const pauseMs = 200;
 
@@ -36,6 +36,7 @@ export function SearchInput({ label, value, onSearch, placeholder = label, class
       />
       <input
         type="search"
+        {...useControlNames()}
         aria-label={label}
         placeholder={placeholder}
         value={text}

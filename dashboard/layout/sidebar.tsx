@@ -19,6 +19,7 @@ import {
   Server,
   Split,
   Sun,
+  UserSearch,
   Users,
   UsersRound,
 } from 'lucide-react';
@@ -116,6 +117,7 @@ const operatorDestinations: readonly Destination[] = [
   { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
   { to: '/operator/users', label: 'Users', icon: Users },
   { to: '/operator/providers', label: 'Providers', icon: Plug },
+  { to: '/operator/generations', label: 'End users', icon: UserSearch },
   { to: '/operator/catalog', label: 'Catalogue', icon: BookMarked },
   { to: '/operator/nodes', label: 'Nodes', icon: Server },
   { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },

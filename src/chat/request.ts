@@ -1,4 +1,5 @@
 /** A chat request in our own terms, whichever dialect it came in. */
+import type { Attribution } from '../ledger/operations.ts';
 import type { ChatCall, Original } from '../providers/chat.ts';
 import type { Unsupported } from '../providers/upstream.ts';
 
@@ -16,8 +17,8 @@ export type ChatRequest<Asked> = Readonly<{
   original: Original | null;
   /** What the original adds to the input of the call, where there is anything. */
   furtherInput?: FurtherInput;
-  /** Whom the client sends it for, in the client's own words, which no provider gets. Left out: it does not say. */
-  endUser?: string | null;
+  /** Whom it is for, where the dialect has fields of its own for that (attribution.ts). */
+  attribution?: Attribution | null;
   asked: Asked;
 }>;
 

@@ -32,6 +32,7 @@ export function chatWorkload<Asked>(
     keepsNumbers: dialect.keepsNumbers ?? false,
     parse: dialect.parse,
     isStreamed: ({ stream }) => stream,
+    attributionOf: ({ attribution }) => attribution ?? null,
     plan: (chat, active, allowedModels) => withOwnNames(names, () => planChat(chat, active, allowedModels)),
     advice: ({ terms }, available) => {
       const advice = adviceFor(terms, available);

@@ -127,7 +127,11 @@ export type Model = PublicModel & {
   max_images: number;
 };
 
-/** GET …/generations?limit&cursor&status&model&key → Page<GenerationRow>, the newest first, including open ones. */
+/**
+ * GET …/generations?limit&cursor&status&model&key&end_user&tag&session → Page<GenerationRow>, the newest first, including open
+ * ones. With an end user, tag (name=value) or session and other filters besides, a page may be short although there is a
+ * next one. GET …/generations.csv takes the days from&to instead of limit&cursor.
+ */
 export type GenerationRow = ReturnType<typeof presentSummary> & { key: { id: string; name: string } };
 
 /** GET …/generations/{request_id} */

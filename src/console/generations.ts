@@ -1,7 +1,19 @@
 /** The requests of all keys of an account. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
-import { decodeCursor, encodeCursor } from '../generations/cursor.ts';
+import {
+  attributedQuery,
+  type FoundList,
+  findMatching,
+  type ScannedRow,
+} from '../generations/attributed-query.ts';
+import {
+  attributionColumn,
+  attributionParameters,
+  type Label,
+  parseLabels,
+} from '../generations/attribution.ts';
+import { type CursorScope, decodeCursor, encodeCursor } from '../generations/cursor.ts';
 import {
   type GenerationFilter,
   type GenerationRecord,
@@ -9,11 +21,11 @@ import {
   newestPosition,
   pageQuery,
 } from '../generations/generation-store.ts';
-import { listParameters, parseListQuery } from '../generations/parse-list.ts';
+import { parseListQuery } from '../generations/parse-list.ts';
 import { presentGeneration, presentSummary } from '../generations/present.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
-import { invalidQuery, readQuery } from '../http/query.ts';
+import { invalidQuery, type Query, readQuery } from '../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
 import { type Caller, type Found, rowsForMember } from './access.ts';
@@ -33,19 +45,17 @@ export function generationsPage({ sql, reads, cursorKey }: GenerationsServices):
   return {
     '/generations': {
       GET: async (request, { caller }) => {
-        const query = readQuery(request.url, [...listParameters, 'key']);
-        const { limit, cursor, filter } = parseListQuery(query, defaultLimit);
-        const keyId = parseKey(query.get('key'));
-        const scope = [caller.accountId, keyId, filter.status, filter.model] as const;
+        const query = readQuery(request.url, [...filterParameters, 'limit', 'cursor']);
+        const { limit, cursor } = parseListQuery(query, defaultLimit);
+        const filter = parseFilter(query);
+        const scope = scopeOf(caller.accountId, filter);
         const position =
           cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
         if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
         // One more than requested shows whether there is another page.
-        const found = await lookUp(failure, () =>
-          findPage(reads(), caller, { ...filter, keyId }, position, limit + 1),
-        );
-        const cursorOf = (last: ListedGeneration) => encodeCursor(last.id, scope, cursorKey, Date.now());
-        return Response.json(presentPage(found, limit, presentRow, cursorOf) satisfies Page<GenerationRow>);
+        const found = await lookUp(failure, () => findList(reads(), caller, filter, position, limit + 1));
+        const cursorAt = (id: string) => encodeCursor(id, scope, cursorKey, Date.now());
+        return Response.json(presentList(found, limit, presentRow, cursorAt) satisfies Page<GenerationRow>);
       },
     },
     '/generations/:generation': {
@@ -68,7 +78,22 @@ function parseKey(text: string | null): string | null {
   return text;
 }
 
-type ListedGeneration = GenerationSummary & Readonly<{ key_id: string; key_name: string }>;
+export const filterParameters = ['status', 'model', 'key', ...attributionParameters] as const;
+
+/** Of one key, or of all keys of the account. */
+export type AccountFilter = GenerationFilter & Readonly<{ keyId: string | null; labels?: readonly Label[] }>;
+
+export function parseFilter(query: Query): AccountFilter {
+  const { filter } = parseListQuery(query);
+  return { ...filter, keyId: parseKey(query.get('key')), labels: parseLabels(query) };
+}
+
+/** Labels come last, and only if there are any, so that cursors made before there were labels stay valid. */
+function scopeOf(accountId: string, { keyId, status, model, labels = [] }: AccountFilter): CursorScope {
+  return [accountId, keyId, status, model, ...labels.flat()];
+}
+
+export type ListedGeneration = GenerationSummary & Readonly<{ key_id: string; key_name: string }>;
 
 function presentRow(listed: ListedGeneration): GenerationRow {
   return { ...presentSummary(listed), key: { id: listed.key_id, name: listed.key_name } };
@@ -106,8 +131,57 @@ export function presentDetail(generation: DetailedGeneration): GenerationDetail 
   };
 }
 
-/** Of one key, or of all keys of the account. */
-type AccountFilter = GenerationFilter & Readonly<{ keyId: string | null }>;
+/** There may be more even if `rows` has none: with several filters, not everything is looked at for one page. */
+export function presentList<Row extends Readonly<{ id: string }>, Item>(
+  { rows, scannedTo }: FoundList<Row>,
+  limit: number,
+  present: (row: Row) => Item,
+  cursorAt: (id: string) => string,
+): Page<Item> {
+  const page = presentPage(rows, limit, present, ({ id }) => cursorAt(id));
+  if (page.has_more || scannedTo === null) return page;
+  return { ...page, has_more: true, next_cursor: cursorAt(scannedTo) };
+}
+
+/** The newest `rowCount` before a position. */
+export async function findList(
+  sql: SQL,
+  caller: Caller,
+  filter: AccountFilter,
+  before: string,
+  rowCount: number,
+): Promise<FoundList<ListedGeneration>> {
+  const { labels = [] } = filter;
+  if (labels.length > 0) return await findAttributed(sql, caller, { ...filter, labels }, before, rowCount);
+  return { rows: await findPage(sql, caller, filter, before, rowCount), scannedTo: null };
+}
+
+async function findAttributed(
+  sql: SQL,
+  { userId, accountId }: Caller,
+  filter: AccountFilter & Readonly<{ labels: readonly Label[] }>,
+  before: string,
+  rowCount: number,
+): Promise<FoundList<ListedGeneration>> {
+  const { keyId } = filter;
+  const ask = async (position: string, scanCount: number) => {
+    const rows = await sql<Found<ScannedGeneration, 'scanned_id'>[]>`
+      select page.*, api_keys.name as key_name, ${attributionColumn(sql, 'page')},
+             ${keyId}::uuid is null or exists (
+               select 1 from api_keys where id = ${keyId}::uuid and account_id = memberships.account_id) as is_key_known
+      from memberships
+      left join lateral (${attributedQuery(sql, { ...filter, accountId }, position, scanCount)}) as page on true
+      left join api_keys on api_keys.id = page.key_id
+      where user_id = ${userId} and memberships.account_id = ${accountId}
+      order by page.scanned_id desc`;
+    if (rows.some((row) => 'is_key_known' in row && !row.is_key_known))
+      throw new ApiError('key_not_found', { param: 'key' });
+    return rowsForMember(rows, 'scanned_id');
+  };
+  return await findMatching(ask, before, rowCount);
+}
+
+type ScannedGeneration = Omit<ListedGeneration, 'id'> & ScannedRow & Readonly<{ is_key_known: boolean }>;
 
 /** The newest `rowCount` before a position, in one snapshot of the open and the finished ones. */
 export async function findPage(
@@ -132,7 +206,7 @@ async function findOfAccount(
   rowCount: number,
 ): Promise<Found<ListedGeneration, 'id'>[]> {
   return await sql<Found<ListedGeneration, 'id'>[]>`
-    select page.*, (select name from api_keys where id = page.key_id) as key_name
+    select page.*, (select name from api_keys where id = page.key_id) as key_name, ${attributionColumn(sql, 'page')}
     from memberships
     left join lateral (${pageQuery(sql, { accountId }, filter, before, rowCount)}) as page on true
     where user_id = ${userId} and memberships.account_id = ${accountId}
@@ -149,7 +223,7 @@ async function findOfKey(
   rowCount: number,
 ): Promise<Found<ListedGeneration, 'id'>[]> {
   const rows = await sql<(Found<ListedGeneration, 'id'> & { key_id: string | null })[]>`
-    select page.*, api_keys.id as key_id, api_keys.name as key_name
+    select page.*, api_keys.id as key_id, api_keys.name as key_name, ${attributionColumn(sql, 'page')}
     from memberships
     left join api_keys on api_keys.account_id = memberships.account_id and api_keys.id = ${keyId}
     left join lateral (${pageQuery(sql, { keyId }, filter, before, rowCount)}) as page on page.key_id = api_keys.id
@@ -171,7 +245,8 @@ async function findDetail(
   const rows = await sql<Found<DetailedGeneration, 'id'>[]>`
     select generation.*, api_keys.name as key_name, api_keys.hint as key_hint,
            -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
-           write_offs.amount as written_off, write_offs.reason as write_off_reason
+           write_offs.amount as written_off, write_offs.reason as write_off_reason,
+           ${attributionColumn(sql, 'generation')}
     from memberships
     left join generation_details as generation
       on generation.id = ${id} and generation.account_id = memberships.account_id

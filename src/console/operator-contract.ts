@@ -1,5 +1,5 @@
 /** The operator's part of the console API. Everyone else gets a 403. */
-import type { GenerationDetail, Page, Role } from './contract.ts';
+import type { GenerationDetail, GenerationRow, Page, Role } from './contract.ts';
 
 /** GET /api/console/operator/accounts?search&limit&cursor → Page<OperatorAccount>, the newest first. */
 export type OperatorAccount = {
@@ -215,6 +215,13 @@ export type MarginFigures = {
   /** The uncharged attempts whose cost is unknown. */
   unknown_attempts: number;
 };
+
+/**
+ * GET …/operator/generations?end_user&tag&session&account&status&model&limit&cursor → Page<OperatorGenerationRow>: requests of
+ * any account that were for an end user, or have a tag or session. One of these three is required.
+ * GET …/operator/generations.csv takes the days from&to instead of limit&cursor, and has the newest 10,000.
+ */
+export type OperatorGenerationRow = GenerationRow & { account: { id: string; name: string } };
 
 /** GET …/operator/generations/{request_id}: any request of any account. */
 export type OperatorGeneration = GenerationDetail & {

@@ -13,6 +13,7 @@ import type { Sessions } from '../people/sessions.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
 import { billingPage } from './billing.ts';
 import { generationsPage } from './generations.ts';
+import { generationsDownload } from './generations-csv.ts';
 import { createGuard, type Routes } from './guard.ts';
 import { invitationsPage } from './invitations.ts';
 import { keysPage } from './keys.ts';
@@ -79,6 +80,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
     }),
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
+      ...generationsDownload(services),
       ...playgroundPage(services),
     }),
     ...guarded(guard.forOperators, '/api/console/operator', {

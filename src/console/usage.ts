@@ -1,6 +1,5 @@
 /** The usage of an account by day, model and key: for a page, and as a file. */
 import type { SQL } from 'bun';
-import { noteStream } from '../http/client-stream.ts';
 import { lookUp } from '../http/lookup.ts';
 import { invalidQuery, type Query, readQuery } from '../http/query.ts';
 import { parseTime } from '../lib/calendar.ts';
@@ -9,6 +8,7 @@ import { formatMoney } from '../lib/money.ts';
 import { addDays, countDays, dayOf } from '../usage/days.ts';
 import type { UsagePosition } from '../usage/usage-days.ts';
 import type { Usage, UsageFigures } from './contract.ts';
+import { csvDownload } from './download.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 import { csvHeader, csvRow } from './usage-csv.ts';
 import { beginningOf, type DayUsage, type Figures, findUsage } from './usage-queries.ts';
@@ -47,16 +47,7 @@ export function usageDownload({
       GET: async (request, context) => {
         const range = rangeOf(request);
         const pieces = csvPieces(reads, context, range);
-        // The first piece is read before the response starts, so that an error still gets its own status.
-        const first = await lookUp(failure, () => pieces.next());
-        context.base.waitPatiently();
-        const headers = {
-          'content-type': 'text/csv; charset=utf-8',
-          'content-disposition': `attachment; filename="usage-${range.from}-to-${range.to}.csv"`,
-        };
-        const onError = (error: unknown) =>
-          log.error('download cut short', { requestId: context.base.requestId, code: failure, error });
-        return noteStream(new Response(streamOf(first.value ?? '', pieces, onError), { headers }));
+        return await csvDownload(`usage-${range.from}-to-${range.to}.csv`, pieces, failure, context, log);
       },
     },
   };
@@ -78,27 +69,6 @@ async function* csvPieces(
     text = '';
     after = rows.length < rowsPerPiece ? undefined : rows.at(-1);
   }
-}
-
-/** A failure resets the connection: half a file must not look complete. */
-function streamOf(
-  first: string,
-  pieces: AsyncGenerator<string, undefined>,
-  onError: (error: unknown) => void,
-): ReadableStream<Uint8Array> {
-  const encoder = new TextEncoder();
-  return new ReadableStream({
-    start: (controller) => controller.enqueue(encoder.encode(first)),
-    pull: async (controller) => {
-      const next = await pieces.next().catch((error: unknown) => {
-        onError(error);
-        // A body that fails without a reason is not logged a second time.
-        return Promise.reject();
-      });
-      if (next.done === true) controller.close();
-      else controller.enqueue(encoder.encode(next.value));
-    },
-  });
 }
 
 /** Both included. */

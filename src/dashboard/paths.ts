@@ -20,6 +20,7 @@ export const appPaths = [
   '/operator/accounts',
   '/operator/users',
   '/operator/providers',
+  '/operator/generations',
   '/operator/generations/:id',
   '/operator/catalog',
   '/operator/nodes',

@@ -1,5 +1,5 @@
 /**
- * Removes Generations and their attempts after the retention period: month by month, as whole partitions. Usage records and
+ * Removes Generations, their attempts and whom they were for after the retention period: month by month, as whole partitions. Usage records and
  * the ledger stay.
  *
  * Detaching a partition locks the whole table for a moment, because there is a default partition. So the lock is requested
@@ -82,6 +82,9 @@ export async function removeExpiredMonths(sql: SQL, retentionDays: number): Prom
 /** Rows in the default partitions are as old as their IDs. */
 async function removeStrays(connection: ReservedSQL, retentionDays: number): Promise<void> {
   await connection`
+    delete from generation_attributions_default
+    where generation_id < first_id_at(now() - make_interval(days => ${retentionDays}::int))`;
+  await connection`
     delete from generations_default where id < first_id_at(now() - make_interval(days => ${retentionDays}::int))`;
   await connection`
     delete from attempts_default where generation_id < first_id_at(now() - make_interval(days => ${retentionDays}::int))`;
@@ -109,7 +112,7 @@ function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * The partitions of both tables, the oldest first, by the names that create_partitions gives them: a detached one is known
+ * The partitions of the three tables, the oldest first, by the names that create_partitions gives them: a detached one is known
  * by its name only. A month has expired when all of it is older than the retention period, with two exceptions. The months
  * that create_partitions ensures stay, for a node whose clock is slow; and so does a month with an open Generation, because
  * settling it needs its partition.
@@ -119,7 +122,7 @@ async function findPartitions(connection: ReservedSQL, retentionDays: number): P
     with partitions as (
       select base.place, base.name as parent, pg_class.relname as name, pg_class.oid,
              to_date(right(pg_class.relname, 7), 'YYYY_MM') as month
-      from (values (1, 'generations'), (2, 'attempts')) as base (place, name)
+      from (values (1, 'generation_attributions'), (2, 'generations'), (3, 'attempts')) as base (place, name)
       join pg_class as parent_class on parent_class.oid = to_regclass(base.name)
       join pg_class on pg_class.relnamespace = parent_class.relnamespace and pg_class.relkind = 'r'
         and pg_class.relname ~ ('^' || base.name || '_[0-9]{4}_(0[1-9]|1[0-2])$')

@@ -1,6 +1,7 @@
 /** Reads Generations: one by its ID, or a page of a list. */
 import type { SQL } from 'bun';
 import type { Attempt } from '../ledger/operations.ts';
+import { attributionColumn, type StoredAttribution } from './attribution.ts';
 
 export const generationStatuses = ['in_progress', 'completed', 'failed', 'cancelled'] as const;
 export type GenerationStatus = (typeof generationStatuses)[number];
@@ -35,6 +36,7 @@ export type GenerationSummary = Readonly<{
   cost_cache_write_long: string | null;
   fallback: boolean;
   completed_at: Date | null;
+  attribution: StoredAttribution;
 }>;
 
 /** A row of generation_details. */
@@ -59,7 +61,9 @@ export async function findPage(
   before: string,
   rowCount: number,
 ): Promise<GenerationSummary[]> {
-  return await sql<GenerationSummary[]>`${pageQuery(sql, { keyId }, filter, before, rowCount)}`;
+  return await sql<GenerationSummary[]>`
+    select page.*, ${attributionColumn(sql, 'page')}
+    from (${pageQuery(sql, { keyId }, filter, before, rowCount)}) as page order by page.id desc`;
 }
 
 /** The query of such a page, for other queries to include. Its rows, at most 101, also have account_id and key_id. */
@@ -150,6 +154,7 @@ export function recentQuery(sql: SQL, accountId: string, hours: number) {
 /** Finds only what this key itself created. */
 export async function findGeneration(sql: SQL, id: string, keyId: string): Promise<GenerationRecord | null> {
   const [row] = await sql<GenerationRecord[]>`
-    select * from generation_details where id = ${id} and key_id = ${keyId}`;
+    select generation.*, ${attributionColumn(sql, 'generation')}
+    from generation_details as generation where id = ${id} and key_id = ${keyId}`;
   return row ?? null;
 }

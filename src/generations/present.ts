@@ -2,6 +2,7 @@
 import { type ErrorCode, errorTable } from '../errors.ts';
 import type { Attempt } from '../ledger/operations.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
+import { presentAttribution } from './attribution.ts';
 import type { GenerationRecord, GenerationSummary } from './generation-store.ts';
 
 export function presentGeneration(record: GenerationRecord) {
@@ -22,7 +23,9 @@ function presentRouting({ provider, fallback, attempts }: GenerationRecord) {
   return { selected_provider: provider, fallback, attempt_count: attempts.length };
 }
 
+/** `attribution` is there only if the request said whom it was for. */
 export function presentSummary(summary: GenerationSummary) {
+  const { attribution } = summary;
   return {
     id: requestIdFromUuid(summary.id),
     object: 'generation',
@@ -36,6 +39,7 @@ export function presentSummary(summary: GenerationSummary) {
     cost: presentCost(summary),
     fallback: summary.fallback,
     completed_at: summary.completed_at?.toISOString() ?? null,
+    ...(attribution === null ? {} : { attribution: presentAttribution(attribution) }),
   };
 }
 

@@ -18,6 +18,7 @@ import type { Money } from '../lib/money.ts';
 import type { Price } from '../pricing/price.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
+import type { IdentifyUpstream } from './attribution.ts';
 import { mayBeBilled } from './uncharged.ts';
 
 export class OpenGeneration {
@@ -36,6 +37,7 @@ export class OpenGeneration {
   /** When the last attempt ended, on the clock of the process. From then on, the client waits for the database alone. */
   #attemptEndedAtMs: number | null = null;
   readonly #trace: TraceContext | null;
+  readonly #identify: IdentifyUpstream | null;
   #settlement: Settlement | null = null;
   #result: SettlementResult | 'late' | null = null;
 
@@ -47,8 +49,10 @@ export class OpenGeneration {
     trace: TraceContext | null,
     ledger: Ledger,
     log: Log,
+    identify: IdentifyUpstream | null = null,
   ) {
     this.facts = facts;
+    this.#identify = identify;
     this.#preferred = preferred;
     this.#attempts = first === null ? [] : [openAttempt(1, first, facts.createdAtMs)];
     this.#current = first;
@@ -82,6 +86,11 @@ export class OpenGeneration {
 
   get cacheKey(): string | null {
     return this.#current?.conversation?.key ?? null;
+  }
+
+  /** Made when a provider is to get it. */
+  get endUserId(): string | null {
+    return this.#identify?.(this.facts) ?? null;
   }
 
   /** The hold as it was granted. */

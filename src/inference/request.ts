@@ -14,11 +14,13 @@ import type { Authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { completed, failure } from '../ledger/settlement.ts';
+import { formatMoneyShort } from '../lib/money.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { CandidatesInTurn, inOrder } from '../routing/candidates.ts';
 import type { Conversations } from '../routing/conversations.ts';
 import type { Admission } from './admission.ts';
 import { attemptInTurn } from './attempts.ts';
+import { type IdentifyUpstream, readAttribution } from './attribution.ts';
 import { OpenGeneration, settleBeforeDelivery } from './generation.ts';
 import type { Plan, Run, StreamServices, Workload } from './workload.ts';
 
@@ -29,6 +31,8 @@ export type InferenceServices = StreamServices &
     bodies: BodyBudget;
     catalog: () => ActiveCatalog;
     conversations: Conversations;
+    /** What providers are told about whom a request is for. */
+    identify: IdentifyUpstream;
     admission: Admission;
     idempotency: Idempotency;
     ledger: Ledger;
@@ -61,10 +65,11 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
   /** The rest, once it is known which key pays, whether it came in a header or from a session. */
   async serve(key: ApiKey, body: unknown, request: Request, context: RequestContext): Promise<Response> {
     const workload = this.#workload;
-    const { admission, catalog, conversations, ledger, log } = this.#services;
+    const { admission, catalog, conversations, identify, ledger, log } = this.#services;
     const client = request.signal;
     context.caller = key;
     const wanted = workload.parse(body, { headers: request.headers, accountId: key.accountId });
+    const attribution = readAttribution(request.headers, workload.attributionOf?.(wanted) ?? null);
     admission.checkWait(key);
     context.waitPatiently();
     return await this.#once(key, body, request, context, async (claim) => {
@@ -81,13 +86,14 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
         priceListId,
         idempotencyHash: claim?.request.idempotencyHash ?? null,
         createdAtMs: Date.now(),
+        attribution,
       };
       const conversation = conversations.of(key.accountId, plan.model, plan.conversation, plan.candidates);
       const order = inOrder(plan.candidates, Math.random);
       const candidates = new CandidatesInTurn(order, key.accountId, true, conversation);
       const preferred = plan.candidates[0]?.connection.provider.name ?? '';
       const first = candidates.current;
-      const generation = new OpenGeneration(facts, preferred, first, context.trace, ledger, log);
+      const generation = new OpenGeneration(facts, preferred, first, context.trace, ledger, log, identify);
       context.generation = generation;
       const hold = await admission.hold(generation, key, plan.hold, context.lookupMs);
       context.rate = hold.rate;
@@ -148,6 +154,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
     }
     const createdSeconds = Math.floor(generation.facts.createdAtMs / 1000);
     const body = JSON.stringify(workload.present(job, answer, charge, requestId, createdSeconds));
+    const headers = { ...jsonHeaders, [costHeader]: formatMoneyShort(charge.cost.total) };
     const stored = claim === null ? null : await claim.toStore(body, headers, null);
     // A client that disconnected still caused the work, so it is charged.
     const ending = completed(charge, client.aborted ? 'cancelled' : 'completed', 'withhold', stored);
@@ -160,7 +167,9 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
   }
 }
 
-const headers = { 'content-type': 'application/json;charset=utf-8' };
+const jsonHeaders = { 'content-type': 'application/json;charset=utf-8' };
+/** What the response was charged, exactly. The formats have no place for it in their bodies. */
+const costHeader = 'x-service-cost-usd';
 
 /** How long this takes is noted: the client's patience with the database has to suffice for the hold, too. */
 function authenticated(

@@ -1,5 +1,6 @@
 /** What one kind of inference contributes to the life of a request in request.ts: everything but holds, settlements and failures. */
 import type { Claim } from '../idempotency/claim.ts';
+import type { Attribution } from '../ledger/operations.ts';
 import type { Charge } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
@@ -55,6 +56,8 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   /** Throws a 400 that names the parameter. */
   parse: (body: unknown, incoming: Incoming) => Wanted;
   isStreamed: (wanted: Wanted) => boolean;
+  /** Whom the request is for, in fields of its own format. Left out where a format has none. */
+  attributionOf?: (wanted: Wanted) => Attribution | null;
   /** Throws when the key may not use the model, or neither the model nor any of its providers can serve the request. */
   plan: (wanted: Wanted, active: ActiveCatalog, allowedModels: ReadonlySet<string> | null) => Planned;
   /** What the client could change for the request to fit into this amount; null when nothing would help. */

@@ -5,6 +5,7 @@ import type { SettlementDecision } from './decide.ts';
 import type { BatchRows, KnownRows } from './known-rows.ts';
 import type {
   Attempt,
+  Attribution,
   BilledCost,
   GenerationFacts,
   Hold,
@@ -16,6 +17,7 @@ import {
   accountChanges,
   answerRows,
   attemptRows,
+  attributionRows,
   claimRows,
   keyChanges,
   meteredRows,
@@ -41,6 +43,7 @@ export class Effects {
   readonly #writeOffs: RowOf<typeof writeOffRows>[] = [];
   readonly #metered: RowOf<typeof meteredRows>[] = [];
   readonly #uncharged: UnchargedRow[] = [];
+  readonly #attributions: AttributionRow[] = [];
   readonly #claims: RowOf<typeof claimRows>[] = [];
   readonly #answers: RowOf<typeof answerRows>[] = [];
   /** Too rare to be part of the one statement. */
@@ -51,6 +54,7 @@ export class Effects {
     const { id, keyId, idempotencyHash: name } = generation;
     if (name !== null) this.#claims.push({ keyId, name, requestId: id });
     this.#opened.push({ ...generation, nodeId, provider, hold: amount, attempts });
+    if (generation.attribution) this.#attributions.push(...attributionRowsOf(generation));
   }
 
   /** `hold` is null for a Generation that is not open. */
@@ -64,6 +68,8 @@ export class Effects {
     const isShort = shortfall > 0n;
     this.#touch(generation);
     if (hold !== null) this.#openCount += 1;
+    // What was written with the hold may have been lost with it.
+    else if (generation.attribution) this.#attributions.push(...attributionRowsOf(generation));
     this.#settled.push({
       ...generation,
       hold: hold ?? 0n,
@@ -188,8 +194,10 @@ export class Effects {
   }
 
   setAside({ generation, settlement, error }: SetAside): void {
-    // The stored response is lost together with its charge, and may be long.
-    const stored = serializeSettlement({ ...settlement, stored: null });
+    // The stored response is lost together with its charge, and may be long. Whom the request was for is stored elsewhere, and
+    // would stay here for longer than it may.
+    const kept = { ...settlement, stored: null, generation: { ...settlement.generation, attribution: null } };
+    const stored = serializeSettlement(kept);
     this.#rareWrites.push(
       (connection) => connection`
         insert into dead_letters (generation_id, account_id, key_id, settlement, refusal_code, refusal_about)
@@ -224,6 +232,11 @@ export class Effects {
       const { version, state } = found(rows.keys, keyId);
       return { keyId, version, newVersion, ...state };
     });
+    // Most batches have none, and do without the function that writes them.
+    const attributed =
+      this.#attributions.length === 0
+        ? connection``
+        : connection`, ${attributionRows.literal(this.#attributions)}::text::ledger_attribution_row[]`;
     const query = connection<[{ at: number }]>`
       select ledger_commit(
         ${rows.nowMs}::float8,
@@ -241,7 +254,8 @@ export class Effects {
         ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
         ${isDurable}::boolean,
         ${meteredRows.literal(this.#metered)}::text::ledger_metered_row[],
-        ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[]) as at`;
+        ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[]
+        ${attributed}) as at`;
     // Sent at once, so that batches are sent in the order in which they are decided.
     const [{ at }] = await query.execute();
     return at;
@@ -299,6 +313,19 @@ function attemptRow(generationId: string, attempt: Attempt): RowOf<typeof attemp
     completedAtMs: attempt.completedAtMs ?? attempt.startedAtMs,
   };
 }
+
+type AttributionRow = RowOf<typeof attributionRows>;
+
+function attributionRowsOf({ id, accountId, attribution }: GenerationFacts): AttributionRow[] {
+  const { endUser, session, tags } = attribution ?? noAttribution;
+  const row = { generationId: id, accountId };
+  const rows: AttributionRow[] = tags.map((tag) => ({ ...row, kind: 'tag', label: tag.join('=') }));
+  if (endUser !== null) rows.push({ ...row, kind: 'end_user', label: endUser });
+  if (session !== null) rows.push({ ...row, kind: 'session', label: session });
+  return rows;
+}
+
+const noAttribution: Attribution = { endUser: null, session: null, tags: [] };
 
 type UnchargedRow = RowOf<typeof unchargedRows>;
 

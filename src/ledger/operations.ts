@@ -1,5 +1,6 @@
 /** The operations of the ledger and their results. A release is a settlement without a cost. */
 import type { ErrorCode } from '../errors.ts';
+import type { Tag } from '../lib/labels.ts';
 import type { CachedTokens } from '../lib/meters.ts';
 import type { Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
@@ -25,6 +26,16 @@ export type ProviderUsage = Readonly<{
   cost: Money | null;
 }>;
 
+/**
+ * Whom a request was for, as the client says: in its own words, which are personal data. Null, or no tags, where it says
+ * nothing. It is stored next to the ledger, and nothing in the ledger depends on it.
+ */
+export type Attribution = Readonly<{
+  endUser: string | null;
+  session: string | null;
+  tags: readonly Tag[];
+}>;
+
 /** What stays the same from admission to settlement. */
 export type GenerationFacts = Readonly<{
   id: string;
@@ -37,6 +48,8 @@ export type GenerationFacts = Readonly<{
   /** The hash of the idempotency key, if there is one: only the holder of its claim is admitted, or charged late. */
   idempotencyHash: string | null;
   createdAtMs: number;
+  /** Left out where nothing is known. */
+  attribution?: Attribution | null | undefined;
 }>;
 
 export type Hold = Readonly<{

@@ -189,6 +189,13 @@ export const unchargedRows = new RowType('ledger_uncharged_row', {
   priceListId: number,
 });
 
+export const attributionRows = new RowType('ledger_attribution_row', {
+  generationId: word,
+  accountId: word,
+  kind: word,
+  label: text,
+});
+
 export const claimRows = new RowType('ledger_claim_row', {
   keyId: word,
   name: optional(text),

@@ -222,6 +222,13 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
     priceListId: z.int(),
     idempotencyHash: z.string().nullable().default(null),
     createdAtMs: z.number(),
+    attribution: z
+      .object({
+        endUser: z.string().nullable(),
+        session: z.string().nullable(),
+        tags: z.array(z.tuple([z.string(), z.string()])),
+      })
+      .nullish(),
   }),
   isHeld: z.boolean().default(false),
   provider: z.string(),

@@ -6,6 +6,7 @@ import type { Money } from '../lib/money.ts';
 import type { Price } from '../pricing/price.ts';
 import type { Timeouts } from '../providers/call.ts';
 import type { ReasoningSupport } from '../providers/effort.ts';
+import type { EndUserField } from '../providers/end-user.ts';
 import type { Dialect } from '../providers/upstream.ts';
 
 export const workloads = ['chat', 'image', 'video'] as const;
@@ -80,6 +81,8 @@ export type Provider = Readonly<{
   unsupportedParameters: ReadonlySet<OptionalParameter>;
   /** Whether calls mark what the provider should write to its cache, where a further turn is likely. */
   promptCache: 'auto' | 'off';
+  /** Where it is told, by an opaque ID, whom a call is for; null for a provider that is not told. */
+  endUserField: EndUserField | null;
   /** How many calls to it may be in flight at once. */
   maxConcurrency: number;
   costReport: CostReport;

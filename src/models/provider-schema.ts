@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import { type Money, parseMoney } from '../lib/money.ts';
+import { type EndUserField, endUserFields } from '../providers/end-user.ts';
 import { type Dialect, defaultDialect } from '../providers/upstream.ts';
 import {
   field,
@@ -102,6 +103,7 @@ const providerFields = fields({
   dialect: dialect.optional(),
   unsupported_parameters: unsupportedParameters.optional(),
   prompt_cache: oneOf('auto', 'off').optional(),
+  end_user_id: oneOf('none', ...endUserFields).optional(),
   max_concurrency: wholeNumber(1, 100_000).optional(),
 });
 
@@ -143,6 +145,35 @@ function readCostReport(wire: ReportWire, context: z.core.$RefinementCtx): CostR
   };
 }
 
+/** Which fields a format has. */
+const endUserFieldsOf: Readonly<Partial<Record<Adapter, readonly EndUserField[]>>> = {
+  openai: ['safety_identifier', 'user'],
+  anthropic: ['metadata.user_id'],
+};
+
+type EndUserWire = Pick<z.output<typeof providerFields>, 'adapter' | 'base_url' | 'end_user_id'>;
+
+/** Others that speak the same format may reject the field, so without a setting only the vendors themselves get it. */
+function readEndUserField(wire: EndUserWire, context: z.core.$RefinementCtx): EndUserField | null {
+  const { adapter, base_url: baseUrl = '', end_user_id: given } = wire;
+  const fields = endUserFieldsOf[adapter] ?? [];
+  if (given === undefined) return isVendor(adapter, baseUrl) ? (fields[0] ?? null) : null;
+  if (given === 'none') return null;
+  if (!fields.includes(given))
+    report(
+      context,
+      ['end_user_id'],
+      `the adapter ${adapter} has no field ${given}: expected ${['none', ...fields].join(' or ')}`,
+    );
+  return given;
+}
+
+function isVendor(adapter: Adapter, baseUrl: string): boolean {
+  const host = URL.parse(baseUrl)?.hostname ?? '';
+  const vendor = `api.${adapter}.com`;
+  return host === vendor || host.endsWith(`.${vendor}`);
+}
+
 export function providerSchema(id: string) {
   return providerFields.transform((wire, context): Provider => {
     if (wire.adapter === 'sandbox') {
@@ -181,6 +212,7 @@ export function providerSchema(id: string) {
       dialect: wire.dialect ?? (wire.adapter === 'sandbox' ? sandboxDialect : defaultDialect),
       unsupportedParameters: wire.unsupported_parameters ?? new Set(),
       promptCache: wire.prompt_cache ?? 'off',
+      endUserField: readEndUserField(wire, context),
       maxConcurrency: wire.max_concurrency ?? 10_000,
       costReport: readCostReport(wire, context),
     };

@@ -16,6 +16,7 @@ const sections = [
       'images',
       'generations',
       'usage',
+      'attribution',
       'idempotency',
       'errors',
       'keys',

@@ -23,6 +23,10 @@ Every error has the body \`{"error": {"message", "type", "param", "code"}}\`. De
 
 A request with the header \`Idempotency-Key\` can be retried without running or being charged twice. Use one key per logical operation, and the same one for each of its retries.
 
+## Whom a request is for
+
+The headers \`x-end-user\` and \`x-tags\` of an inference request are stored with its Generation, so that you can see later what one of your own users or teams did and what it cost. A non-streamed response has its exact cost in the header \`x-service-cost-usd\`.
+
 ## Rate limits
 
 Inference requests count against the key's requests per minute; lookups and lists do not. The headers \`x-ratelimit-limit-requests\`, \`x-ratelimit-remaining-requests\` and \`x-ratelimit-reset-requests\` report the current state.

@@ -45,6 +45,11 @@ export const headerComponents = {
     { type: 'string', const: 'false' },
     'false',
   ),
+  'x-service-cost-usd': header(
+    'What was charged for this response, exactly. Not in a stream, which begins before its cost is known.',
+    { type: 'string', pattern: '^\\d+(\\.\\d{1,12})?$' },
+    '0.000035',
+  ),
   'idempotent-replayed': header(
     '`true` when this is the stored response to an earlier request with the same Idempotency-Key.',
     { type: 'string', const: 'true' },
@@ -76,6 +81,7 @@ function headersOf({ isInference }: Endpoint, status: number): OpenApiResponse['
     ...(isInference && ratedStatuses.includes(status) ? rates : []),
     ...(status === 503 || (isInference && pausedStatuses.includes(status)) ? ['retry-after' as const] : []),
     ...(status >= 500 ? ['x-should-retry' as const] : []),
+    ...(isInference && status === 200 ? ['x-service-cost-usd' as const] : []),
     ...(isInference ? (['idempotent-replayed', 'idempotency-stored'] as const) : []),
   ];
   return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));

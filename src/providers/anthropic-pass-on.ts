@@ -3,6 +3,7 @@
  * passed back. Changed are the model, the limit on output, who it is for, and whatever must not leave the gateway.
  */
 import type { ChatAdapter, ChatEvent, Echo, JsonObject, Original, PassOn } from './chat.ts';
+import { identityFields } from './end-user.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
@@ -40,6 +41,7 @@ function passedRequest(original: Original, upstream: Upstream, stream: boolean):
     ...passedBody(original, upstream),
     ...(maxOutputTokens !== null && { max_tokens: maxOutputTokens }),
     stream,
+    ...identityFields(upstream.endUser),
   };
   return {
     url: `${upstream.baseUrl}/messages`,

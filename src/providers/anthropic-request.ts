@@ -16,6 +16,7 @@ import type {
   ToolCall,
   ToolResult,
 } from './chat.ts';
+import { identityFields } from './end-user.ts';
 import { breakpoint, wantsCache } from './prompt-cache.ts';
 import { readArguments } from './tool-arguments.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
@@ -36,7 +37,7 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
  * first, in the order in which the provider reads it.
  */
 function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): object {
-  const { model, maxOutputTokens, marksCache, maker } = upstream;
+  const { model, maxOutputTokens, marksCache, maker, endUser } = upstream;
   const tools = call.tools?.map(wireTool);
   const system = wireSystem(call.messages);
   const turns = wireTurns(call.messages, maker);
@@ -54,6 +55,7 @@ function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): objec
     tool_choice: wireToolChoice(call),
     thinking,
     output_config: wireOutputConfig(call.responseFormat, effort),
+    ...identityFields(endUser),
     stream: stream || undefined,
   };
 }

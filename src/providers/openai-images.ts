@@ -14,7 +14,8 @@ function imageRequest({ prompt, size, count }: ImageCall, upstream: Upstream): U
   return {
     url: `${upstream.baseUrl}/images/generations`,
     headers: bearerHeaders(upstream),
-    body: JSON.stringify({ model: upstream.model, prompt, n: count, size }),
+    // Images have no other field for whom they are for.
+    body: JSON.stringify({ model: upstream.model, prompt, n: count, size, user: upstream.endUser?.id }),
   };
 }
 

@@ -20,6 +20,7 @@ import {
   toolCallsOf,
 } from './chat.ts';
 import { effortFor, type ReasoningSupport } from './effort.ts';
+import { identityFields } from './end-user.ts';
 import { breakpoint, endOfLastCall, wantsCache } from './prompt-cache.ts';
 import {
   type Dialect,
@@ -110,6 +111,7 @@ function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): objec
     reasoning_effort: wireEffort(call, upstream.reasoning),
     verbosity: upstream.takesVerbosity === true ? (call.verbosity ?? undefined) : undefined,
     prompt_cache_key: dialect.cacheKey === 'prompt_cache_key' ? (cacheKey ?? undefined) : undefined,
+    ...identityFields(upstream.endUser),
     stream: stream || undefined,
     // Without usage nothing could be charged. Vendors that always send it may reject the option, as Mistral does.
     stream_options: stream && dialect.streamUsage === 'asked' ? { include_usage: true } : undefined,

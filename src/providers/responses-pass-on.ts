@@ -3,6 +3,7 @@
  * know is passed on as it is; IDs, names of models and what tells who asked are the gateway's own.
  */
 import type { Echo, JsonObject, Original, PassOn } from './chat.ts';
+import { identityFields } from './end-user.ts';
 import { readAnswer } from './responses-answer.ts';
 import { readReasoningSignature, reasoningSignature } from './responses-reasoning.ts';
 import { cacheKeyOf, responsesRequest } from './responses-request.ts';
@@ -35,9 +36,11 @@ function request(original: Original, upstream: Upstream, stream: boolean): Upstr
     input: passedInput(body.input, original, upstream),
     // Always sent, because the hold covers no more than this.
     max_output_tokens: upstream.maxOutputTokens ?? undefined,
-    prompt_cache_key: body.prompt_cache_key ?? cacheKeyOf(upstream),
+    // Never the client's own: nobody may choose where another customer's cache is looked for.
+    prompt_cache_key: cacheKeyOf(upstream),
     store: false,
     stream: stream || undefined,
+    ...identityFields(upstream.endUser),
   });
   return { ...sent, headers: { ...original.headers, ...headers } };
 }

@@ -16,6 +16,8 @@ import {
   type ToolChoice,
   type ToolResult,
 } from './chat.ts';
+import { effortFor } from './effort.ts';
+import { identityFields } from './end-user.ts';
 import { bearerHeaders } from './openai-request.ts';
 import { readReasoningSignature } from './responses-reasoning.ts';
 import type { Dialect, Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
@@ -81,13 +83,14 @@ function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): objec
     top_p: call.topP ?? undefined,
     tool_choice: call.toolChoice === null ? undefined : wireToolChoice(call.toolChoice),
     parallel_tool_calls: call.parallelToolCalls ?? undefined,
-    text: wireText(call),
-    reasoning: wireReasoning(call, showsReasoning === true),
+    text: wireText(call, upstream),
+    reasoning: wireReasoning(call, upstream),
     // Without it, reasoning could not be sent back: nothing is stored.
     include: showsReasoning === true ? ['reasoning.encrypted_content'] : undefined,
     prompt_cache_key: cacheKeyOf(upstream),
     store: false,
     stream: stream || undefined,
+    ...identityFields(upstream.endUser),
   };
 }
 
@@ -111,7 +114,11 @@ function wireToolChoice(choice: ToolChoice): unknown {
   return typeof choice === 'string' ? choice : { type: 'function', name: choice.functionName };
 }
 
-function wireText({ responseFormat, verbosity }: ChatCall): object | undefined {
+function wireText(
+  { responseFormat, verbosity: asked }: ChatCall,
+  { takesVerbosity }: Upstream,
+): object | undefined {
+  const verbosity = takesVerbosity === true ? asked : null;
   if (responseFormat === null && verbosity === null) return undefined;
   return {
     format: responseFormat === null ? undefined : wireFormat(responseFormat),
@@ -131,9 +138,10 @@ function wireFormat(format: ResponseFormat): object {
   };
 }
 
-function wireReasoning({ effort }: ChatCall, showsReasoning: boolean): object | undefined {
-  if (effort === null && !showsReasoning) return undefined;
-  return { effort: effort ?? undefined, summary: showsReasoning ? 'auto' : undefined };
+function wireReasoning(call: ChatCall, { reasoning, showsReasoning }: Upstream): object | undefined {
+  const effort = effortFor(call, reasoning);
+  if (effort === null && showsReasoning !== true) return undefined;
+  return { effort: effort ?? undefined, summary: showsReasoning === true ? 'auto' : undefined };
 }
 
 function wireItems(message: ChatMessage, upstream: Upstream): readonly object[] {

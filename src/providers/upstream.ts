@@ -1,6 +1,7 @@
 /** What every kind of call to a provider has in common: where it goes, what is unsupported, and how it fails. */
 import type { ErrorCode } from '../errors.ts';
 import type { ReasoningSupport } from './effort.ts';
+import type { EndUser } from './end-user.ts';
 
 /** Where a call goes. */
 export type Upstream = Readonly<{
@@ -22,6 +23,8 @@ export type Upstream = Readonly<{
   takesVerbosity?: boolean;
   /** Tells apart who made a signature: the provider and its model. */
   maker?: string;
+  /** Left out for a provider that is not told. */
+  endUser?: EndUser | null;
   requestId: string;
   /** Left out unless traces are exported. */
   traceparent?: string | null;
@@ -35,6 +38,8 @@ export type CallOrigin = Readonly<{
   requestId: string;
   traceparent: string | null;
   cacheKey: string | null;
+  /** Stands for whom the call is for. Left out: the provider is not told. */
+  endUserId?: string | null;
 }>;
 
 /** The headers of every call. `credentials` carry the key, as the format wants it. */

@@ -4,6 +4,7 @@ import { chargedRates, type Price } from '../pricing/price.ts';
 import type { ChatAdapter } from '../providers/chat.ts';
 import { chatAdapters } from '../providers/chat-call.ts';
 import type { ReasoningSupport } from '../providers/effort.ts';
+import type { EndUser } from '../providers/end-user.ts';
 import type { CallOrigin, Upstream } from '../providers/upstream.ts';
 import type { ProviderConnection } from './connections.ts';
 import type { Conversation } from './conversations.ts';
@@ -30,11 +31,12 @@ export type Candidate = Readonly<{
 /** Where a call to a candidate goes. `maxOutputTokens` limits the answer; null when it is not text. */
 export function upstreamOf(
   { connection, upstreamModel, marksCache, reasoning, takesVerbosity }: Candidate,
-  { requestId, traceparent, cacheKey }: CallOrigin,
+  origin: CallOrigin,
   maxOutputTokens: number | null,
   showsReasoning = false,
 ): Upstream {
   const { baseUrl, apiKey, provider } = connection;
+  const { requestId, traceparent, cacheKey } = origin;
   return {
     baseUrl,
     apiKey,
@@ -47,9 +49,16 @@ export function upstreamOf(
     reasoning,
     takesVerbosity,
     maker: `${provider.id}/${upstreamModel}`,
+    endUser: endUserOf(provider, origin),
     requestId,
     traceparent,
   };
+}
+
+/** The ID is made only for a provider that gets it. */
+function endUserOf({ endUserField: field }: Provider, origin: CallOrigin): EndUser | null {
+  const id = field === null ? null : (origin.endUserId ?? null);
+  return field === null || id === null ? null : { field, id };
 }
 
 /** The candidates of every model, in the order of the catalogue. A model that no provider can serve has none. */

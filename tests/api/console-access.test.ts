@@ -38,6 +38,8 @@ type Row = Readonly<{
   /** What the path names besides the account and a request of it, created anew for each call. */
   names?: () => Promise<Readonly<Record<string, string>>>;
   body?: () => unknown;
+  /** What the route cannot do without. */
+  query?: string;
   /** Whether a success has changed something. */
   isChange?: boolean;
 }>;
@@ -103,6 +105,7 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/models`]: { who: forMembers },
   [`GET ${account}/overview`]: { who: forMembers },
   [`GET ${account}/generations`]: { who: forMembers },
+  [`GET ${account}/generations.csv`]: { who: forMembers },
   [`GET ${account}/generations/:generation`]: { who: forMembers },
   [`GET ${account}/usage`]: { who: forMembers },
   [`GET ${account}/usage.csv`]: { who: forMembers },
@@ -150,6 +153,8 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/providers`]: { who: forOperators },
   [`GET ${operator}/catalog`]: { who: forOperators },
   [`GET ${operator}/nodes`]: { who: forOperators },
+  [`GET ${operator}/generations`]: { who: forOperators, query: 'end_user=someone' },
+  [`GET ${operator}/generations.csv`]: { who: forOperators, query: 'end_user=someone' },
   [`GET ${operator}/generations/:generation`]: { who: forOperators },
   [`GET ${operator}/ledger-audit`]: { who: forOperators },
   [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
@@ -171,7 +176,7 @@ async function callOf(route: string): Promise<[method: string, path: string, bod
   const names = new Map(Object.entries({ account: fixture.account, generation, ...(await row.names?.()) }));
   const [method = '', pattern = ''] = route.split(' ');
   const path = pattern.replaceAll(/:(\w+)/g, (_, name: string) => names.get(name) ?? '');
-  return [method, path, row.body?.(), row];
+  return [method, row.query === undefined ? path : `${path}?${row.query}`, row.body?.(), row];
 }
 
 /** Everything that a call could change, except for what a chat leaves behind when it has ended. */

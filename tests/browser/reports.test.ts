@@ -39,10 +39,15 @@ afterAll(async () => {
 }, 60_000);
 
 /** Returns the request ID. */
-async function ask(key: string, model: string, content: string): Promise<string> {
+async function ask(
+  key: string,
+  model: string,
+  content: string,
+  headers: Readonly<Record<string, string>> = {},
+): Promise<string> {
   const response = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json', ...headers },
     body: JSON.stringify({ model, messages: [{ role: 'user', content }] }),
   });
   await response.text();
@@ -312,6 +317,58 @@ test('a failure and a filtered list are accessible', async () => {
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
+
+test('requests are found by whom they were for, by customers and by operators', async () => {
+  const search = { 'x-end-user': 'user-1842', 'x-tags': 'team=search, env=prod' };
+  const first = await ask(fixture.key, 'full', 'Hi', search);
+  const last = await ask(fixture.key, 'plain', 'Hi', {
+    'x-end-user': 'a-name-so-long-that-it-does-not-fit-into-a-column@customers.example',
+    'x-tags': 'team=search, job=nightly-summaries, stage=of-several-with-a-long-name',
+  });
+  const watched = await fixture.enter('owner', '/generations');
+  const { page } = watched;
+  const rows = page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
+  await rows.nth(1).getByText('user-1842').waitFor();
+  await checkLooks(page, 'attributed');
+  const tag = page.getByRole('searchbox', { name: 'Tag' });
+  await tag.fill('team');
+  await page.getByText('Write it as name=value.').waitFor();
+  await tag.fill('team=search');
+  await rows.nth(2).waitFor({ state: 'detached' });
+  await page.getByRole('searchbox', { name: 'End user' }).fill('user-1842');
+  await rows.nth(1).waitFor({ state: 'detached' });
+  expect(searchOf(page)).toEqual({ tag: 'team=search', end_user: 'user-1842' });
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'CSV of 30 days' }).click();
+  const csv = readFileSync(await (await downloading).path(), 'utf8');
+  expect([csv.includes(first), csv.includes(last), csv.split('\r\n').length]).toEqual([true, false, 3]);
+  await rows.first().click();
+  await page.waitForURL(`**/generations/${first}?*`);
+  await page.getByText('Tags', { exact: true }).waitFor();
+  await takePicture(page, 'attributed-generation');
+  await page.getByRole('link', { name: 'team=search' }).click();
+  await rows.nth(1).waitFor();
+  expect(searchOf(page)).toEqual({ tag: 'team=search' });
+  await page.getByLabel('Status').selectOption('failed');
+  await page.getByText('No requests match these filters').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+
+  const operator = await fixture.enter('operator', '/operator/generations');
+  await operator.page.getByText('Whom are you looking for?').waitFor();
+  await checkLooks(operator.page, 'end-users-empty');
+  await operator.page.getByRole('searchbox', { name: 'End user' }).fill('user-1842');
+  const found = operator.page.getByRole('table', { name: 'Generations' }).locator('tbody tr');
+  await found.first().getByText('user-1842').waitFor();
+  expect(await found.count()).toBe(1);
+  await checkLooks(operator.page, 'end-users');
+  await found.first().click();
+  await operator.page.waitForURL(`**/operator/generations/${first}`);
+  await operator.page.getByRole('link', { name: 'env=prod' }).click();
+  await found.first().getByText('user-1842').waitFor();
+  expectNoComplaints(operator);
+  await operator.close();
+}, 120_000);
 
 /** A million input tokens at 1 USD for each, 0.10 from a cache, 1.25 and 2 into one; 5,000 output tokens at 2 USD. */
 const cachedRequest = {

@@ -178,6 +178,7 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
   ['/operator/accounts', /^Accounts$/],
   ['/operator/users', /^Users$/],
   ['/operator/providers', /^Providers$/],
+  ['/operator/generations', /^End users$/],
   ['/operator/catalog', /^Catalogue$/],
   ['/operator/nodes', /^Nodes$/],
   ['/operator/margins', /^Margins$/],

@@ -97,8 +97,8 @@ describe('each name', () => {
   });
 
   test('user is whom it is for', () => {
-    expect(parse(plus({ user: 'ada' })).endUser).toBe('ada');
-    expect(parse(plus({ user: null })).endUser).toBeNull();
+    expect(parse(plus({ user: 'ada' })).attribution).toEqual({ endUser: 'ada', session: null, tags: [] });
+    expect(parse(plus({ user: null })).attribution).toBeNull();
     for (const value of ['', 'x'.repeat(257), 7, ['ada']])
       expect(refused(plus({ user: value }))).toMatchObject({ code: 'invalid_parameter', param: 'user' });
   });

@@ -19,7 +19,10 @@ const signatures = new Signatures(Buffer.alloc(32, 1));
 const scope = { accountId: 'a', model: 'm' };
 
 function factsOf(fields: object = {}): ResponseFacts<AskedOfResponses> {
-  const { asked } = parseResponses(signatures)({ model: 'm', input: 'x', ...fields }, { accountId: 'a' });
+  const { asked } = parseResponses(signatures)(
+    { model: 'm', input: 'x', ...fields },
+    { accountId: 'a', headers: new Headers() },
+  );
   return { requestId: `req_${'0'.repeat(32)}`, createdSeconds: 1, model: 'm', asked };
 }
 

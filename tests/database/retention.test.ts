@@ -90,7 +90,8 @@ function holdAt(at: Date): Hold {
   const createdAtMs = at.getTime();
   const time = createdAtMs.toString(16).padStart(12, '0');
   const id = `${time.slice(0, 8)}-${time.slice(8)}${newId().slice(13)}`;
-  return newHold(newGeneration({ ...owner, priceListId }, { id, createdAtMs }), nodeId, 10n);
+  const attribution = { endUser: `user ${id}`, session: null, tags: [] };
+  return newHold(newGeneration({ ...owner, priceListId }, { id, createdAtMs, attribution }), nodeId, 10n);
 }
 
 function settlementOf({ generation }: Hold): Settlement {
@@ -174,16 +175,18 @@ test('months that end before the cutoff are removed with their attempts, everyth
   };
   const before = await countRows();
 
-  // All months from 400 days ago to six months ago, in two tables.
+  // All months from 400 days ago to six months ago, in three tables.
   const count = await remove(daysSinceMonth(5));
-  expect(count).toBeGreaterThanOrEqual(2 * 7);
+  expect(count).toBeGreaterThanOrEqual(3 * 7);
   expect(await Promise.all(old.map(isThere))).toEqual([false, false]);
   expect(await Promise.all(kept.map(isThere))).toEqual([true, true, true]);
   expect(await listed()).toEqual(kept.toReversed());
-  for (const base of ['generations', 'attempts'])
+  for (const base of ['generations', 'attempts', 'generation_attributions'])
     expect([await hasTable(nameOf(base, 6)), await hasTable(nameOf(base, 5))]).toEqual([false, true]);
   const [attempts] = await database.sql`select count(*) as count from attempts`;
   expect(attempts.count).toBe(3n);
+  const labels = await database.sql`select label from generation_attributions order by label`.values();
+  expect(labels.flat()).toEqual(kept.map((id) => `user ${id}`));
   expect(await countRows()).toEqual(before);
   await expectSound();
   expect(await remove(daysSinceMonth(5))).toBe(0);
@@ -262,8 +265,9 @@ test('rows in the default partition move to their month when that is created', a
   expect(stray.count).toBe(1n);
   await database.sql`select create_partitions(current_date + 790, current_date + 810)`;
   const [left] = await database.sql`
-    select (select count(*) from generations_default) as generations, (select count(*) from attempts_default) as attempts`;
-  expect({ ...left }).toEqual({ generations: 0n, attempts: 0n });
+    select (select count(*) from generations_default) as generations, (select count(*) from attempts_default) as attempts,
+           (select count(*) from generation_attributions_default) as attributions`;
+  expect({ ...left }).toEqual({ generations: 0n, attempts: 0n, attributions: 0n });
   expect(await isThere(id)).toBe(true);
   await expectSound();
 });

@@ -430,7 +430,7 @@ describe('a fault is named with its line, its place and what was expected', () =
       'an unknown adapter and field of a provider',
       withProvider('{ adapter: azure, base_url: https://a.example, key: x }'),
       '3: providers.p.adapter: expected one of openai, anthropic, google, sandbox, got "azure"',
-      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, admin_key_env, cost_report, timeouts, circuit, dialect, unsupported_parameters, prompt_cache, max_concurrency',
+      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, admin_key_env, cost_report, timeouts, circuit, dialect, unsupported_parameters, prompt_cache, end_user_id, max_concurrency',
     ],
     [
       'a provider without an address',
@@ -508,6 +508,11 @@ describe('a fault is named with its line, its place and what was expected', () =
           `3: providers.p.prompt_cache: only the adapters anthropic and openai can mark what to cache, and the adapter here is ${adapter}`,
         ] as const,
     ),
+    [
+      'a field for end users that the format does not have',
+      withProvider('{ adapter: anthropic, base_url: https://a.example, end_user_id: user }'),
+      '3: providers.p.end_user_id: the adapter anthropic has no field user: expected none or metadata.user_id',
+    ],
     [
       'a parameter that does not exist',
       withProvider('{ adapter: anthropic, base_url: https://a.example, unsupported_parameters: [seed, n] }'),
@@ -650,6 +655,7 @@ describe('a good catalogue', () => {
       dialect: defaultDialect,
       unsupportedParameters: new Set(),
       promptCache: 'off',
+      endUserField: null,
       maxConcurrency: 10_000,
       costReport: noCostReport,
     });
@@ -769,6 +775,20 @@ models:
       cacheKey: 'x-grok-conv-id',
       reasoning: 'reasoning_content',
     });
+  });
+
+  test('a provider is told whom a call is for, if it says so or is the vendor itself', () => {
+    const fieldOf = (fields: string) => good(withProvider(`{ ${fields} }`)).providers.get('p')?.endUserField;
+    const openai = 'adapter: openai, base_url:';
+    expect(fieldOf(`${openai} https://api.openai.com/v1`)).toBe('safety_identifier');
+    expect(fieldOf(`${openai} https://eu.api.openai.com/v1`)).toBe('safety_identifier');
+    expect(fieldOf(`${openai} https://api.openai.com/v1, end_user_id: none`)).toBeNull();
+    expect(fieldOf(`${openai} https://a.example, end_user_id: user`)).toBe('user');
+    for (const url of ['https://a.example', 'https://api.openai.com.example/v1', 'https://notapi.openai.com'])
+      expect(fieldOf(`${openai} ${url}`)).toBeNull();
+    expect(fieldOf('adapter: anthropic, base_url: https://api.anthropic.com/v1')).toBe('metadata.user_id');
+    expect(fieldOf('adapter: anthropic, base_url: https://api.openai.com/v1')).toBeNull();
+    expect(fieldOf('adapter: google, base_url: https://api.google.com')).toBeNull();
   });
 
   test('breakpoints are set where the provider says so', () => {

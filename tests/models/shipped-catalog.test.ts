@@ -153,6 +153,14 @@ test.each([
   expect(catalog.providers.get(id)?.dialect).toEqual(dialect);
 });
 
+test('only the vendors themselves are told whom a call is for', () => {
+  const told = [...catalog.providers.values()].filter(({ endUserField }) => endUserField !== null);
+  expect(told.map(({ id, endUserField }) => [id, endUserField])).toEqual([
+    ['openai', 'safety_identifier'],
+    ['anthropic', 'metadata.user_id'],
+  ]);
+});
+
 test('only those who write what is marked get marks', () => {
   const marked = [...catalog.providers.values()].filter(({ promptCache }) => promptCache === 'auto');
   expect(marked.map(({ id }) => id)).toEqual(['anthropic', 'dashscope']);

@@ -93,10 +93,9 @@ describe('the document', () => {
     expect(parametersOf('/v1/generations', 'get')).toEqual(['limit', 'cursor', 'status', 'model']);
     expect(parametersOf('/v1/generations/{request_id}', 'get')).toEqual(['request_id']);
     expect(parametersOf('/v1/usage', 'get')).toEqual(['limit']);
-    expect(parametersOf('/v1/chat/completions', 'post')).toEqual(['Idempotency-Key']);
-    expect(parametersOf('/v1/responses', 'post')).toEqual(['Idempotency-Key']);
+    for (const path of ['/v1/chat/completions', '/v1/responses', '/v1/images/generations'])
+      expect(parametersOf(path, 'post')).toEqual(['Idempotency-Key', 'x-end-user', 'x-tags']);
     expect(parametersOf('/v1/responses/input_tokens', 'post')).toEqual([]);
-    expect(parametersOf('/v1/images/generations', 'post')).toEqual(['Idempotency-Key']);
   });
 
   test('has one type for every successful body, which no client has to tell from another', () => {

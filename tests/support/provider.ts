@@ -43,6 +43,7 @@ export function testProvider(changes: Partial<Provider> = {}): Provider {
     dialect: defaultDialect,
     unsupportedParameters: new Set(),
     promptCache: 'off',
+    endUserField: null,
     maxConcurrency: 10,
     costReport: noCostReport,
     ...changes,

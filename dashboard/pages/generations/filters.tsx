@@ -5,7 +5,8 @@ import { Button } from '../../kit/button.tsx';
 import { Field, Select } from '../../kit/field.tsx';
 import { Picker } from '../../kit/picker.tsx';
 import { useModels } from '../models/models.ts';
-import { type GenerationFilter, isFiltered, statuses } from './filter.ts';
+import { AttributionFields } from './attribution.tsx';
+import { type GenerationFilter, isFiltered, searchOf, statuses } from './filter.ts';
 import { useKeyNames } from './queries.ts';
 
 type FiltersProps = Readonly<{ filter: GenerationFilter; rows: readonly GenerationRow[] | undefined }>;
@@ -18,12 +19,9 @@ export function Filters({ filter, rows = [] }: FiltersProps) {
   const models = new Set([...listed.map(({ id }) => id), ...rows.map(({ model }) => model)]);
   if (filter.model !== null) models.add(filter.model);
   const isKnownKey = filter.key === null || keys?.some(({ id }) => id === filter.key);
-  const change = (changed: Partial<GenerationFilter>) =>
-    replace(() =>
-      Object.fromEntries(Object.entries({ ...filter, ...changed }).filter(([, value]) => value !== null)),
-    );
+  const change = (changed: Partial<GenerationFilter>) => replace(() => searchOf({ ...filter, ...changed }));
   return (
-    <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3 sm:px-5">
+    <div className="flex flex-wrap items-start gap-3 border-b border-line px-4 py-3 sm:px-5">
       <Field label="Status" className="w-full sm:w-40">
         <Select
           value={filter.status ?? ''}
@@ -54,11 +52,17 @@ export function Filters({ filter, rows = [] }: FiltersProps) {
           onChange={(key) => change({ key: key || null })}
         />
       </Field>
-      {isFiltered(filter) && (
-        <Button variant="quiet" icon={X} onClick={() => change({ status: null, model: null, key: null })}>
-          Clear filters
-        </Button>
-      )}
+      <div className="flex w-full flex-wrap items-start gap-3">
+        <AttributionFields filter={filter} onChange={change} />
+        {isFiltered(filter) && (
+          // Level with the controls, whose labels are above them.
+          <span className="sm:pt-6.5">
+            <Button variant="quiet" icon={X} onClick={() => replace(() => ({}))}>
+              Clear filters
+            </Button>
+          </span>
+        )}
+      </div>
     </div>
   );
 }

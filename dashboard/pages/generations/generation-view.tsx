@@ -17,6 +17,7 @@ import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState, SkeletonLines } from '../../kit/states.tsx';
 import { Attempts } from './attempts.tsx';
+import { AttributionFacts } from './attribution.tsx';
 import { breakDownCost } from './cost-lines.ts';
 import { AllDigits, CostLines } from './cost-lines-view.tsx';
 import { describeMoney } from './explain.ts';
@@ -165,6 +166,12 @@ function RequestCard({ generation, account }: RequestCardProps) {
           )}{' '}
           <code className="font-mono text-xs text-ink-faint">{key.hint}</code>
         </Fact>
+        {generation.attribution !== undefined && (
+          <AttributionFacts
+            attribution={generation.attribution}
+            list={account === undefined ? '/generations' : '/operator/generations'}
+          />
+        )}
         <Fact name="Started">
           <Time at={generation.created_at} style="exact" />
         </Fact>

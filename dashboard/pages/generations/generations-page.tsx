@@ -1,9 +1,10 @@
-import { ArrowUp, ListTree } from 'lucide-react';
+import { ArrowUp, Download, ListTree } from 'lucide-react';
 import type { GenerationRow } from '../../../src/console/contract.ts';
 import { useSearchParameters } from '../../address.ts';
-import { useAccount } from '../../api/session.ts';
+import { addressOf } from '../../api/client.ts';
+import { accountPath, useAccount } from '../../api/session.ts';
 import { FallbackMark, StatusBadge } from '../../kit/badge.tsx';
-import { Button, LinkButton } from '../../kit/button.tsx';
+import { AnchorButton, Button, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Dash, Duration, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
@@ -12,7 +13,8 @@ import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import { type Column, moneyColumn } from '../../kit/table.tsx';
 import { useHasKey } from '../overview/queries.ts';
-import { filterIn, isFiltered } from './filter.ts';
+import { attributionColumns } from './attribution.tsx';
+import { filterIn, type GenerationFilter, isFiltered, queryOf } from './filter.ts';
 import { Filters } from './filters.tsx';
 import { FindRequest } from './find-request.tsx';
 import { usePinnedRows } from './pinned-rows.ts';
@@ -21,6 +23,7 @@ import { useGenerations } from './queries.ts';
 export function GenerationsPage() {
   const filter = filterIn(useSearchParameters());
   const cursors = useAddressCursors();
+  const csvAddress = useCsvAddress(filter);
   const generations = useGenerations(filter, cursors.cursor);
   const fetched = generations.data?.data;
   const { rows, newCount } = usePinnedRows(fetched, JSON.stringify([filter, cursors.cursor]));
@@ -28,19 +31,28 @@ export function GenerationsPage() {
     <Page
       title="Generations"
       description="All requests to models, newest first."
-      actions={<FindRequest to="/generations/$id" />}
+      actions={
+        <>
+          <AnchorButton href={csvAddress} download icon={Download}>
+            CSV of 30 days
+          </AnchorButton>
+          <FindRequest to="/generations/$id" />
+        </>
+      }
     >
       <Card isFlush>
         <Filters filter={filter} rows={fetched} />
         <QueryTable
           query={generations}
           caption="Generations"
-          columns={columns}
+          columns={columnsFor(rows)}
           rows={rows}
           rowKey={({ id }) => id}
           rowLink={({ id }) => ({ to: '/generations/$id', params: { id } })}
           expectedRows={12}
-          empty={isFiltered(filter) ? <NoMatches /> : <NoRequests />}
+          empty={
+            isFiltered(filter) ? <NoMatches hasMore={generations.data?.has_more === true} /> : <NoRequests />
+          }
           cursors={cursors}
           nextCursor={generations.data?.next_cursor}
         />
@@ -99,11 +111,29 @@ function NextStep({ hasKey }: Readonly<{ hasKey: boolean }>) {
   );
 }
 
-function NoMatches() {
-  return (
+/** With several filters, a page looks at a limited number of requests. */
+export function NoMatches({ hasMore }: Readonly<{ hasMore: boolean }>) {
+  return hasMore ? (
+    <EmptyState icon={ListTree} title="None of the last 10,000 match all filters">
+      Go on with “Older”, or use fewer filters.
+    </EmptyState>
+  ) : (
     <EmptyState icon={ListTree} title="No requests match these filters">
       Change the filters, or clear them to see all requests.
     </EmptyState>
+  );
+}
+
+/** The days of the file end today. */
+function useCsvAddress(filter: GenerationFilter): string {
+  const { id } = useAccount();
+  return addressOf(accountPath(id, 'generations.csv'), queryOf(filter));
+}
+
+/** Whom requests were for has a column only where that is known. */
+export function columnsFor(rows: readonly GenerationRow[] | undefined): readonly Column<GenerationRow>[] {
+  return columns.flatMap((column) =>
+    column.key === 'provider' ? [...attributionColumns(rows), column] : [column],
   );
 }
 

@@ -1,7 +1,7 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import type { GenerationDetail, GenerationRow, Key, Page } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
-import type { GenerationFilter } from './filter.ts';
+import { type GenerationFilter, queryOf } from './filter.ts';
 
 const pageSize = 50;
 const listRefreshMs = 2_000;
@@ -11,7 +11,7 @@ const keysStaleMs = 300_000;
 /** Only the first page is refreshed: the older ones do not change. */
 export function useGenerations(filter: GenerationFilter, cursor: string | null) {
   return useAccountQuery<Page<GenerationRow>>('generations', {
-    query: { limit: pageSize, cursor, ...filter },
+    query: { limit: pageSize, cursor, ...queryOf(filter) },
     placeholderData: keepPreviousData,
     refetchInterval: cursor === null ? listRefreshMs : false,
   });

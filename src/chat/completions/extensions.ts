@@ -6,6 +6,7 @@ import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import { firstProblem, type Problem, toApiError } from '../../json/problem.ts';
 import { efforts } from '../../providers/chat.ts';
+import { attributionOfUser } from '../attribution.ts';
 import type { ChatRequest } from '../request.ts';
 import { type AskedOfCompletions, parseChat } from './parse.ts';
 
@@ -36,7 +37,7 @@ export function parseExtendedChat(body: unknown, extensions: Extensions): ChatRe
       demandsEffort: effort != null,
       toolChoice: isToolRequired ? 'required' : request.call.toolChoice,
     },
-    endUser: user ?? null,
+    attribution: attributionOfUser(user ?? null),
   };
 }
 

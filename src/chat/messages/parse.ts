@@ -11,6 +11,7 @@ import type {
   Tool,
   ToolChoice,
 } from '../../providers/chat.ts';
+import { attributionOfMessages } from '../attribution.ts';
 import type { ChatRequest } from '../request.ts';
 import type { SignatureScope, Signatures } from '../signatures.ts';
 import { ConversationReader } from './conversation.ts';
@@ -80,6 +81,7 @@ export function parseMessages(
       cacheMarks: findings.cacheMarks,
     },
     furtherInput: findings.furtherInput,
+    attribution: attributionOfMessages(wire.metadata?.user_id ?? null, incoming.headers),
     asked: { thinking: shownThinking(wire.thinking), seal },
   };
 }

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import type { Incoming } from '../../inference/workload.ts';
 import type { ChatCall, JsonObject, Original, ResponseFormat, Signature } from '../../providers/chat.ts';
+import { attributionOfResponses, type ResponsesIdentity } from '../attribution.ts';
 import type { ChatRequest } from '../request.ts';
 import type { SignatureScope, Signatures } from '../signatures.ts';
 import { echoOf } from './echo.ts';
@@ -38,7 +39,7 @@ const reasoningFields: ReadonlySet<string> = new Set([
 ]);
 
 export function parseResponses(signatures: Signatures) {
-  return (body: unknown, { accountId }: Pick<Incoming, 'accountId'>): ChatRequest<AskedOfResponses> => {
+  return (body: unknown, { accountId, headers }: Incoming): ChatRequest<AskedOfResponses> => {
     const reading = new Reading(isObject(body) ? body : {});
     if (isObject(body)) checkFields(body);
     const result = schema.safeParse(body);
@@ -74,6 +75,7 @@ export function parseResponses(signatures: Signatures) {
         seal,
       },
       furtherInput: { values: reading.further, tokens: 0, unbounded: reading.unbounded },
+      attribution: attributionOfResponses(identityIn(wire), headers),
       asked: {
         echo: echoOf(wire),
         names: tools.names,
@@ -87,6 +89,15 @@ export function parseResponses(signatures: Signatures) {
 /** A separate function, because everything in its scope stays in memory while the response streams. */
 function sealFor(signatures: Signatures, scope: SignatureScope): Original['seal'] {
   return (signature) => signatures.seal(signature, scope);
+}
+
+function identityIn(wire: WireRequest): ResponsesIdentity {
+  return {
+    safetyIdentifier: wire.safety_identifier ?? null,
+    user: wire.user ?? null,
+    metadata: Object.entries(wire.metadata ?? {}),
+    promptCacheKey: wire.prompt_cache_key ?? null,
+  };
 }
 
 /** They come after what is wrong with known ones, and only other formats refuse them. */

@@ -1,22 +1,79 @@
-/** Any request of any account, for an operator who is asked about it. */
+/** Any request of any account, for an operator who is asked about it, or about an end user. */
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
+import {
+  type AttributedFilter,
+  attributedQuery,
+  type FoundList,
+  findMatching,
+  maxScanned,
+  type ScannedRow,
+} from '../../generations/attributed-query.ts';
+import { attributionColumn, attributionParameters, parseLabels } from '../../generations/attribution.ts';
+import { parseListQuery } from '../../generations/parse-list.ts';
+import { presentSummary } from '../../generations/present.ts';
 import { lookUp } from '../../http/lookup.ts';
-import { readQuery } from '../../http/query.ts';
-import { uuidFromRequestId } from '../../lib/ids.ts';
+import { invalidQuery, type Query, readQuery } from '../../http/query.ts';
+import { isUuid, uuidFromRequestId } from '../../lib/ids.ts';
+import { dayOf } from '../../usage/days.ts';
 import { type Found, rowsForOperator } from '../access.ts';
-import { type DetailedGeneration, presentDetail } from '../generations.ts';
+import type { Page } from '../contract.ts';
+import { lineOf, quoted } from '../csv.ts';
+import {
+  type DetailedGeneration,
+  type ListedGeneration,
+  presentDetail,
+  presentList,
+} from '../generations.ts';
+import { cellsOf, columns, idsOf, textCell } from '../generations-csv.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
-import type { OperatorGeneration } from '../operator-contract.ts';
+import type { OperatorGeneration, OperatorGenerationRow } from '../operator-contract.ts';
+import { parseRange } from '../usage.ts';
+import { parseCursor } from './list.ts';
 
-export function anyGenerationPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
+const failure = 'generation_lookup_failed';
+const defaultLimit = 50;
+
+type AnyGenerationServices = Readonly<{ sql: SQL; reads: () => SQL }>;
+
+export function anyGenerationPage({ sql, reads }: AnyGenerationServices): Routes<ConsoleHandler> {
   return {
+    '/generations': {
+      GET: async (request, { signedIn }) => {
+        const query = readQuery(request.url, [...filterParameters, 'limit', 'cursor']);
+        const { limit } = parseListQuery(query, defaultLimit);
+        const filter = parseFilter(query);
+        const before = parseCursor(query.get('cursor'));
+        const found = await lookUp(failure, () =>
+          findAttributed(reads(), signedIn.userId, filter, before, limit + 1),
+        );
+        const page = presentList(found, limit, presentRow, (id) => id);
+        return Response.json(page satisfies Page<OperatorGenerationRow>);
+      },
+    },
+    '/generations.csv': {
+      GET: async (request, { signedIn }) => {
+        const query = readQuery(request.url, [...filterParameters, 'from', 'to']);
+        const range = parseRange(query, dayOf(new Date()));
+        const filter = parseFilter(query);
+        const { first, end } = idsOf(range);
+        const { rows } = await lookUp(failure, () =>
+          findAttributed(reads(), signedIn.userId, filter, end, maxScanned),
+        );
+        const lines = rows.filter(({ id }) => id >= first).map((row) => lineOf(anyCellsOf(row)));
+        const headers = {
+          'content-type': 'text/csv; charset=utf-8',
+          'content-disposition': `attachment; filename="generations-${range.from}-to-${range.to}.csv"`,
+        };
+        return new Response(lineOf(['account_id', 'account_name', ...columns]) + lines.join(''), { headers });
+      },
+    },
     '/generations/:generation': {
       GET: async (request, { params, signedIn }) => {
         readQuery(request.url, []);
         const id = uuidFromRequestId(params.generation ?? '');
         const find = (known: string) => findAnyGeneration(sql, signedIn.userId, known);
-        const generation = id === null ? null : await lookUp('generation_lookup_failed', () => find(id));
+        const generation = id === null ? null : await lookUp(failure, () => find(id));
         if (generation === null)
           throw new ApiError('generation_not_found', { message: 'No account has a request with this ID.' });
         return Response.json(presentAny(generation));
@@ -24,6 +81,55 @@ export function anyGenerationPage({ sql }: Readonly<{ sql: SQL }>): Routes<Conso
     },
   };
 }
+
+const filterParameters = ['account', 'status', 'model', ...attributionParameters] as const;
+
+/** Not for browsing what customers do: an operator has to know whom to look for. */
+function parseFilter(query: Query): AttributedFilter {
+  const { filter } = parseListQuery(query);
+  const labels = parseLabels(query);
+  const accountId = query.get('account');
+  if (accountId !== null && !isUuid(accountId)) throw invalidQuery('account', 'the ID of an account');
+  if (labels.length === 0) throw invalidQuery('end_user', 'an end user, or a tag or session instead');
+  return { ...filter, accountId, keyId: null, labels };
+}
+
+type AnyListed = ListedGeneration & Readonly<{ account_id: string; account_name: string }>;
+
+function presentRow(row: AnyListed): OperatorGenerationRow {
+  return {
+    ...presentSummary(row),
+    key: { id: row.key_id, name: row.key_name },
+    account: { id: row.account_id, name: row.account_name },
+  };
+}
+
+function anyCellsOf(row: AnyListed): string[] {
+  return [quoted(row.account_id), textCell(row.account_name), ...cellsOf(row)];
+}
+
+async function findAttributed(
+  sql: SQL,
+  operatorId: string,
+  filter: AttributedFilter,
+  before: string,
+  rowCount: number,
+): Promise<FoundList<AnyListed>> {
+  const ask = async (position: string, scanCount: number) => {
+    const rows = await sql<Found<ScannedAny, 'scanned_id'>[]>`
+      select page.*, accounts.name as account_name, api_keys.name as key_name, ${attributionColumn(sql, 'page')}
+      from users
+      left join lateral (${attributedQuery(sql, filter, position, scanCount)}) as page on true
+      left join accounts on accounts.id = page.account_id
+      left join api_keys on api_keys.id = page.key_id
+      where users.id = ${operatorId} and is_operator
+      order by page.scanned_id desc`;
+    return rowsForOperator(rows, 'scanned_id');
+  };
+  return await findMatching(ask, before, rowCount);
+}
+
+type ScannedAny = Omit<AnyListed, 'id'> & ScannedRow;
 
 type AnyGeneration = DetailedGeneration &
   Readonly<{
@@ -61,7 +167,7 @@ export async function findAnyGeneration(
     select generation.*, accounts.name as account_name, api_keys.name as key_name, api_keys.hint as key_hint,
            -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason, reported_input_tokens,
-           reported_output_tokens, reported
+           reported_output_tokens, reported, ${attributionColumn(sql, 'generation')}
     from users
     left join generation_details as generation on generation.id = ${id}
     left join accounts on accounts.id = generation.account_id

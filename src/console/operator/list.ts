@@ -22,7 +22,6 @@ export function readListQuery(url: string): ListQuery {
   };
 }
 
-/** A cursor is the ID of the last item on the page. */
 export function pageOf<Item extends Readonly<{ id: string }>>(
   items: readonly Item[],
   limit: number,
@@ -54,7 +53,8 @@ function patternOf(character: string): string {
   return character.replace(/[!-/:-@[-`{-~]/, '\\$&');
 }
 
-function parseCursor(text: string | null): string {
+/** A cursor is the ID of the last item on the page. */
+export function parseCursor(text: string | null): string {
   if (text === null) return newestPosition;
   if (!isUuid(text)) throw new ApiError('invalid_cursor', { param: 'cursor' });
   return text;

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { chatRequestSchema } from '../requests.ts';
 import { chatChunkSchema, chatCompletionSchema } from '../schemas/chat.ts';
 import { errorEventSchema } from '../schemas/errors.ts';
-import { type Endpoint, idempotencyKey, inferenceErrors } from './endpoint.ts';
+import { attributionHeaders, type Endpoint, idempotencyKey, inferenceErrors } from './endpoint.ts';
 
 const id = 'req_0199a3f2c4d57e8a9b0c1d2e3f405162';
 const created = 1793520000;
@@ -163,7 +163,7 @@ export const createChatCompletion: Endpoint = {
     'Parameters that are not listed here are rejected by name, never ignored.\n\n' +
     'Before the call, the highest possible cost of the request is held on the balance. Afterwards, what was used is ' +
     'charged and the rest of the hold is released.',
-  parameters: [idempotencyKey],
+  parameters: [idempotencyKey, ...attributionHeaders],
   body: { schema: chatRequestSchema, examples: requests },
   response: { description: 'The complete response.', schema: chatCompletionSchema, examples: responses },
   events: {

@@ -1,6 +1,7 @@
 /** An endpoint as the document and its page show it. */
 import type { z } from 'zod';
 import type { ErrorCode } from '../../errors.ts';
+import { maxEndUserCharacters, maxTags } from '../../lib/labels.ts';
 import type { JsonSchema } from '../json-schema.ts';
 
 export type Examples = Readonly<Record<string, Readonly<{ summary: string; value: unknown }>>>;
@@ -85,6 +86,28 @@ export const inferenceErrors = [
   'all_providers_unavailable',
   'provider_timeout',
 ] as const satisfies readonly ErrorCode[];
+
+/** Of every inference endpoint. */
+export const attributionHeaders: readonly Parameter[] = [
+  {
+    name: 'x-end-user',
+    in: 'header',
+    required: false,
+    description:
+      'Your own name for the person behind this request, as UTF-8. It is stored with the Generation, to be shown and filtered. ' +
+      'Providers get a keyed hash of it, never the name.',
+    schema: { type: 'string', minLength: 1, maxLength: maxEndUserCharacters },
+    example: 'user-1842',
+  },
+  {
+    name: 'x-tags',
+    in: 'header',
+    required: false,
+    description: `Up to ${maxTags} \`name=value\` pairs, separated by commas. They are stored with the Generation, to be shown and filtered.`,
+    schema: { type: 'string', minLength: 3 },
+    example: 'team=search, env=prod',
+  },
+];
 
 export const idempotencyKey: Parameter = {
   name: 'Idempotency-Key',

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { imageRequestSchema } from '../requests.ts';
 import { count } from '../schemas/fields.ts';
-import { type Endpoint, idempotencyKey, inferenceErrors } from './endpoint.ts';
+import { attributionHeaders, type Endpoint, idempotencyKey, inferenceErrors } from './endpoint.ts';
 
 const imageListSchema = z
   .strictObject({
@@ -24,7 +24,7 @@ export const createImages: Endpoint = {
   description:
     "Billed per image, at the model's unit price or the rate of the size. The images are stored by the provider; " +
     'fetch them soon, because their URLs may expire.',
-  parameters: [idempotencyKey],
+  parameters: [idempotencyKey, ...attributionHeaders],
   body: {
     schema: imageRequestSchema,
     examples: {

@@ -6,7 +6,14 @@ import {
   messageSchema,
   tokenCountSchema,
 } from '../schemas/messages.ts';
-import { commonErrors, type Endpoint, idempotencyKey, inferenceErrors, type Parameter } from './endpoint.ts';
+import {
+  attributionHeaders,
+  commonErrors,
+  type Endpoint,
+  idempotencyKey,
+  inferenceErrors,
+  type Parameter,
+} from './endpoint.ts';
 
 const id = 'req_0199a3f2c4d57e8a9b0c1d2e3f405162';
 const model = 'sandbox-chat';
@@ -99,7 +106,7 @@ export const createMessage: Endpoint = {
     '`/v1`. A provider that speaks the same format gets the request as it is; for others it is translated, and what they ' +
     'cannot express is refused by name. The key may come as `x-api-key` too.\n\n' +
     '`max_tokens` is an upper limit: it is lowered to what the model can write and the balance covers.',
-  parameters: [anthropicVersion, anthropicBeta, idempotencyKey],
+  parameters: [anthropicVersion, anthropicBeta, idempotencyKey, ...attributionHeaders],
   body: {
     schema: messagesRequestSchema,
     examples: {

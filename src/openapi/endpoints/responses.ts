@@ -1,6 +1,12 @@
 import { responsesRequestSchema } from '../requests.ts';
 import { inputTokensSchema, modelResponseSchema, responseEventSchema } from '../schemas/responses.ts';
-import { commonErrors, type Endpoint, idempotencyKey, inferenceErrors } from './endpoint.ts';
+import {
+  attributionHeaders,
+  commonErrors,
+  type Endpoint,
+  idempotencyKey,
+  inferenceErrors,
+} from './endpoint.ts';
 
 const digits = '0199a3f2c4d57e8a9b0c1d2e3f405162';
 const model = 'sandbox-chat';
@@ -91,7 +97,7 @@ export const createResponse: Endpoint = {
     'passed on to providers that speak this format, and rejected by name otherwise.\n\n' +
     'Before the call, the highest possible cost of the request is held on the balance. Afterwards, what was used is ' +
     'charged and the rest of the hold is released.',
-  parameters: [idempotencyKey],
+  parameters: [idempotencyKey, ...attributionHeaders],
   body: { schema: responsesRequestSchema, examples: requests },
   response: {
     description: 'The complete response.',

@@ -42,6 +42,14 @@ const attempt = z
   })
   .meta({ id: 'ProviderAttempt', description: 'One call to one provider.' });
 
+const attribution = z
+  .strictObject({
+    end_user: z.string().nullable(),
+    session: z.string().nullable(),
+    tags: z.record(z.string(), z.string()),
+  })
+  .meta({ id: 'GenerationAttribution', description: 'Whom the request was for, as it said itself.' });
+
 const summaryFields = {
   id: requestId.describe('The request ID of the inference request.'),
   object: z.literal('generation'),
@@ -55,6 +63,7 @@ const summaryFields = {
   cost: cost.nullable().describe('Null when nothing was charged.'),
   fallback: z.boolean().describe('Whether another provider took over.'),
   completed_at: timestamp.nullable(),
+  attribution: attribution.optional().describe('Absent when the request did not say whom it was for.'),
 };
 
 const summary = z.strictObject(summaryFields).meta({
