@@ -20,7 +20,7 @@ const formats = ['openai', 'anthropic', 'google'] as const;
 beforeAll(async () => {
   fixture = await openChatFixture(messagesCatalog);
   client = messagesClient(fixture, (await fixture.customer('100')).key);
-  fixture.canaries.add('prompt-canary').add('user-canary');
+  fixture.canaries.add('prompt-canary');
 });
 
 afterAll(() => fixture.close());

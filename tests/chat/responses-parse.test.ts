@@ -10,7 +10,8 @@ import { efforts } from '../../src/providers/chat.ts';
 type Json = Record<string, unknown>;
 
 const signatures = new Signatures(Buffer.alloc(32, 1));
-const parse = (body: unknown, accountId = 'a') => parseResponses(signatures)(body, { accountId });
+const parse = (body: unknown, accountId = 'a') =>
+  parseResponses(signatures)(body, { accountId, headers: new Headers() });
 const asked = (fields: Json = {}) => ({ model: 'm', input: 'Hello', ...fields });
 const items = (...input: unknown[]) => asked({ input });
 const user = { role: 'user', content: 'Hello' };

@@ -81,11 +81,11 @@ describe('the request', () => {
     ]);
   });
 
-  test('has the key of the client’s own cache, or else ours', () => {
+  test('has our key for the cache, never one that the client chose', () => {
     const to = { cacheKey: 'ours', dialect: { ...defaultDialect, cacheKey: 'prompt_cache_key' } as const };
-    expect(sent({ prompt_cache_key: 'theirs' }, to).prompt_cache_key).toBe('theirs');
+    expect(sent({ prompt_cache_key: 'theirs' }, to).prompt_cache_key).toBe('ours');
     expect(sent({}, to).prompt_cache_key).toBe('ours');
-    expect(sent({}, { cacheKey: 'ours' })).not.toHaveProperty('prompt_cache_key');
+    expect(sent({ prompt_cache_key: 'theirs' }, { cacheKey: 'ours' })).not.toHaveProperty('prompt_cache_key');
   });
 
   test('gives reasoning back to whoever made it, as it was, and leaves out the rest', () => {

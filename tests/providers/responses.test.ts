@@ -117,7 +117,13 @@ describe('the request', () => {
           effort: 'low',
           verbosity: 'high',
         },
-        { showsReasoning: true, cacheKey: 'k', dialect: { ...defaultDialect, cacheKey: 'prompt_cache_key' } },
+        {
+          showsReasoning: true,
+          cacheKey: 'k',
+          dialect: { ...defaultDialect, cacheKey: 'prompt_cache_key' },
+          reasoning: { efforts: ['low', 'high'], effortsWithTools: ['low', 'high'], control: 'effort' },
+          takesVerbosity: true,
+        },
         true,
       ),
     ).toEqual({
