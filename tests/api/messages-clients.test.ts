@@ -140,7 +140,8 @@ describe('Anthropic’s SDK', () => {
         max_tokens: 50,
         messages: ask('[[long 9]] [[error-event 3]]'),
       });
-      await expect(stream.finalMessage()).rejects.toThrow(/stream from the provider failed/);
+      const thrown = await stream.finalMessage().catch(String);
+      expect(thrown).toContain('stream from the provider failed');
     }
   });
 
@@ -151,9 +152,8 @@ describe('Anthropic’s SDK', () => {
     const model = await sdk.models.retrieve('openai');
     expect(model).toMatchObject({ type: 'model', id: 'openai', display_name: 'openai', max_tokens: 8000 });
     expect(model.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
-    await expect((async () => await sdk.models.retrieve('nothing'))()).rejects.toBeInstanceOf(
-      Anthropic.NotFoundError,
-    );
+    const thrown: unknown = await sdk.models.retrieve('nothing').catch((error: unknown) => error);
+    expect(thrown).toBeInstanceOf(Anthropic.NotFoundError);
   });
 
   test('counts tokens', async () => {
@@ -393,7 +393,7 @@ describe('counting tokens', () => {
       code: 'rate_limit_exceeded',
     });
     expect(responses.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(600);
-    await Promise.all(responses.map((response) => response.bodyUsed || response.text()));
+    for (const response of responses) if (!response.bodyUsed) await response.text();
   });
 
   test('refuses what a request would be refused for', async () => {

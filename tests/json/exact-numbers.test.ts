@@ -28,7 +28,7 @@ test('print as they were written, where a body keeps them', async () => {
 
 test('are rounded where nobody asked to keep them, and refused when they are infinite', async () => {
   expect(await readJsonBody(post('{"n":12345678901234567890}'))).toEqual({ n: 12_345_678_901_234_567_000 });
-  await expect(readJsonBody(post('{"n":1e400}'))).rejects.toThrow('too large');
+  expect(await readJsonBody(post('{"n":1e400}')).catch(String)).toContain('too large');
 });
 
 test('do not hide a key that appears twice', () => {
