@@ -1,6 +1,6 @@
 /** What the sandbox answers to a chat request: a pure function of the request and its directives. */
 
-import { type ChatRequest, countImages, type Tool, textOf } from './chat-request.ts';
+import { type ChatRequest, countImages, lastRole, type Tool, textOf } from './chat-request.ts';
 import { privateThought } from './errors.ts';
 import { sample } from './sample.ts';
 import type { Reading } from './scenario.ts';
@@ -51,8 +51,7 @@ export function answerChat(request: ChatRequest, reading: Reading): Answer {
 
 function chooseToolCalls(request: ChatRequest, { scenario }: Reading): ToolCall[] {
   const tools = request.tools ?? [];
-  const lastRole = request.messages.at(-1)?.role;
-  if (tools.length === 0 || request.tool_choice === 'none' || lastRole !== 'user') return [];
+  if (tools.length === 0 || request.tool_choice === 'none' || lastRole(request) !== 'user') return [];
   const forced = forcedTool(request.tool_choice, tools);
   const name = scenario.tool ?? forced;
   const first = name === undefined ? 0 : tools.findIndex((tool) => tool.function.name === name);
@@ -89,9 +88,10 @@ function reply(request: ChatRequest, { scenario, plainText }: Reading): readonly
 }
 
 function replyText({ messages }: ChatRequest, plainText: string): string {
-  if (messages.at(-1)?.role === 'tool') {
-    const firstResult = messages.findLastIndex(({ role }) => role !== 'tool') + 1;
-    return `The tools returned: ${shorten(messages.slice(firstResult).map(textOf).join('; '))}`;
+  if (lastRole({ messages }) === 'tool') {
+    const said = messages.filter(({ role }) => role !== 'system');
+    const firstResult = said.findLastIndex(({ role }) => role !== 'tool') + 1;
+    return `The tools returned: ${shorten(said.slice(firstResult).map(textOf).join('; '))}`;
   }
   const imageCount = countImages(messages);
   const seen = imageCount === 0 ? '' : ` I see ${imageCount} ${imageCount === 1 ? 'image' : 'images'}.`;

@@ -61,6 +61,11 @@ export function textOf({ content }: Message): string {
   return (content ?? []).map((part) => part.text ?? '').join('\n');
 }
 
+/** Instructions may come last; who spoke before them is waiting for an answer. */
+export function lastRole({ messages }: Pick<ChatRequest, 'messages'>): Message['role'] | undefined {
+  return messages.findLast(({ role }) => role !== 'system')?.role;
+}
+
 /** What the user said last. Agents spread it over several messages, with instructions between them. */
 export function lastUserText({ messages }: ChatRequest): string {
   const end = messages.findLastIndex(({ role }) => role === 'user') + 1;

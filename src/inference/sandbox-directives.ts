@@ -50,7 +50,7 @@ function explain({ directive: name, flaw }: BadDirective): string {
 
 /** Once their results are there, a client may leave the tools out. */
 export function expectsTools({ messages, tools }: ChatCall): boolean {
-  return (tools?.length ?? 0) > 0 || messages.at(-1)?.role !== 'user';
+  return (tools?.length ?? 0) > 0 || messages.findLast(({ role }) => role !== 'system')?.role !== 'user';
 }
 
 /** Where the sandbox looks for directives in a conversation. */
