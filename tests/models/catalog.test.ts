@@ -821,7 +821,7 @@ models:
     for (const lines of fields) {
       expect(good(withModel('workload: chat', ...lines.trimEnd().split('\n'))).models.size).toBe(1);
     }
-    expect(fields).toHaveLength(5);
+    expect(fields).toHaveLength(6);
   });
 
   test('names that mean something to JavaScript or YAML are only names', () => {
