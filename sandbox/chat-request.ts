@@ -66,12 +66,9 @@ export function lastRole({ messages }: Pick<ChatRequest, 'messages'>): Message['
   return messages.findLast(({ role }) => role !== 'system')?.role;
 }
 
-/** What the user said last. Agents spread it over several messages, with instructions between them. */
 export function lastUserText({ messages }: ChatRequest): string {
-  const end = messages.findLastIndex(({ role }) => role === 'user') + 1;
-  const before = messages.findLastIndex(({ role }, at) => at < end && role !== 'user' && role !== 'system');
-  const said = messages.slice(before + 1, end).filter(({ role }) => role === 'user');
-  return said.map(textOf).join('\n');
+  const message = messages.findLast(({ role }) => role === 'user');
+  return message ? textOf(message) : '';
 }
 
 export function countImages(messages: readonly Message[]): number {

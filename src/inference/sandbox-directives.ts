@@ -5,7 +5,7 @@
 import { BadDirective, directives, readDirectives, type Scenario } from '../../sandbox/scenario.ts';
 import { ApiError } from '../errors.ts';
 import { nearest, suggestion } from '../lib/nearest.ts';
-import type { ChatCall, ImagePart, TextPart } from '../providers/chat.ts';
+import type { ChatCall } from '../providers/chat.ts';
 import type { Candidate } from '../routing/candidates.ts';
 
 /** A longer text could hold a million of them, and everyone would wait until they are read. */
@@ -55,13 +55,7 @@ export function expectsTools({ messages, tools }: ChatCall): boolean {
 
 /** Where the sandbox looks for directives in a conversation. */
 export function lastUserText({ messages }: ChatCall): string {
-  const end = messages.findLastIndex(({ role }) => role === 'user') + 1;
-  const before = messages.findLastIndex(({ role }, at) => at < end && role !== 'user' && role !== 'system');
-  const said = messages.slice(before + 1, end).filter((message) => message.role === 'user');
-  return said.map(({ content }) => textOfParts(content)).join('\n');
-}
-
-function textOfParts(content: string | readonly (TextPart | ImagePart)[]): string {
+  const content = messages.findLast((message) => message.role === 'user')?.content ?? '';
   if (typeof content === 'string') return content;
   return content.map((part) => (part.type === 'text' ? part.text : '')).join('\n');
 }
