@@ -40,14 +40,14 @@ type Session = Readonly<{ pid: number; isCommitting: boolean }>;
 
 /** Stops the gateway's sessions in the database. Returns what lets them go on, or those that do not commit for the ledger. */
 async function freeze(): Promise<(isDue?: (session: Session) => boolean) => void> {
-  let sessions: readonly Session[] = await fixture.database.sql<Session[]>`
-    select pid, query like '%ledger_commit%' as "isCommitting" from pg_stat_activity
-    where datname = current_database() and application_name like 'tollgate%'`;
-  expect(new Set(sessions.map(({ isCommitting }) => isCommitting))).toEqual(new Set([true, false]));
-  await freezeSessions(
-    fixture.database.sql,
-    sessions.map(({ pid }) => pid),
+  const { sql } = fixture.database;
+  let sessions = await freezeSessions(
+    sql,
+    () => sql<Session[]>`
+      select pid, query like '%ledger_commit%' as "isCommitting" from pg_stat_activity
+      where datname = current_database() and application_name like 'tollgate%'`,
   );
+  expect(new Set(sessions.map(({ isCommitting }) => isCommitting))).toEqual(new Set([true, false]));
   return (isDue = () => true) => {
     const due = sessions.filter(isDue);
     sessions = sessions.filter((session) => !due.includes(session));

@@ -56,6 +56,7 @@ function routesFor(isSignedIn: boolean) {
     deriveKey: () => Buffer.alloc(32),
     catalog: () => ({ catalog: { models: new Map() } }),
     publicUrl: null,
+    chatExtensions: new Set(),
     trustedProxies: [],
     sessions: {
       find: async (headers: Headers) =>

@@ -358,11 +358,10 @@ test('a hold that was given up stays released when its batch is tried again', as
   const frozen = fixture.openLedger('frozen ledger');
   const owner = await customer(1_000n);
   await pay(frozen, owner, 10n);
-  const sessions = await database.sql<{ pid: number }[]>`
-    select pid from pg_stat_activity where application_name = 'frozen ledger' and datname = current_database()`;
-  await freezeSessions(
+  const sessions = await freezeSessions(
     database.sql,
-    sessions.map(({ pid }) => pid),
+    () => database.sql<{ pid: number }[]>`
+      select pid from pg_stat_activity where application_name = 'frozen ledger' and datname = current_database()`,
   );
   const late = frozen.hold(hold(owner, 100n)).catch(() => 'given up');
   expect(await late).toBe('given up');

@@ -477,14 +477,15 @@ test('a database that stops answering is left for a new connection, and everythi
   const frozen = fixture.openLedger('freeze me', { silenceMs: 2_000 });
   const held = hold(owner, 40n);
   await frozen.hold(held);
-  const [{ pid }] = await database.sql<
-    [{ pid: number }]
-  >`select pid from pg_stat_activity where application_name = 'freeze me'`;
-  await freezeSessions(database.sql, [pid]);
+  const sessions = await freezeSessions(
+    database.sql,
+    () =>
+      database.sql<{ pid: number }[]>`select pid from pg_stat_activity where application_name = 'freeze me'`,
+  );
   try {
     expect(['settled', 'late']).toContain(await frozen.settle(settlement(held, 7n)));
   } finally {
-    process.kill(pid, 'SIGCONT');
+    for (const { pid } of sessions) process.kill(pid, 'SIGCONT');
   }
   await settledAll(frozen);
   await frozen.close();

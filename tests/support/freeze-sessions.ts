@@ -2,14 +2,27 @@ import type { SQL } from 'bun';
 import { within } from '../../src/lib/within.ts';
 
 /**
- * Stops sessions of PostgreSQL by their process IDs, at a moment when none of them is at work: one that stops at work may hold a
- * lock that the whole server needs, and with it all other tests.
+ * Stops sessions of PostgreSQL, at a moment when none of them is at work: one that stops at work may hold a lock that the whole
+ * server needs, and with it all other tests. They are looked for anew each time: some may have ended.
  */
-export async function freezeSessions(sql: SQL, ids: readonly number[]): Promise<void> {
+export async function freezeSessions<Session extends Readonly<{ pid: number }>>(
+  sql: SQL,
+  find: () => Promise<readonly Session[]>,
+): Promise<readonly Session[]> {
   for (;;) {
-    for (const id of ids) process.kill(id, 'SIGSTOP');
-    if (await areIdle(sql, ids)) return;
-    for (const id of ids) process.kill(id, 'SIGCONT');
+    const sessions = await find();
+    const ids = sessions.map(({ pid }) => pid);
+    for (const id of ids) signal(id, 'SIGSTOP');
+    if (await areIdle(sql, ids)) return sessions;
+    for (const id of ids) signal(id, 'SIGCONT');
+  }
+}
+
+function signal(id: number, name: 'SIGSTOP' | 'SIGCONT'): void {
+  try {
+    process.kill(id, name);
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ESRCH') throw error;
   }
 }
 
