@@ -11,10 +11,10 @@ import type {
   Signature,
   ToolCall,
 } from '../../providers/chat.ts';
+import { itemIdOf, responseIdOf } from '../../providers/responses-ids.ts';
 import { objectAt } from '../../providers/wire.ts';
 import type { ResponseFacts } from '../dialect.ts';
 import { inputOf } from './free-form.ts';
-import { itemIdOf, responseIdOf } from './ids.ts';
 import type { AskedOfResponses } from './parse.ts';
 import type { ClientTool } from './tools.ts';
 
