@@ -29,13 +29,13 @@ export function presentResponse(facts: Facts, answer: ChatAnswer, charge: Charge
     ...endedHead(facts, answer.finishReason),
     output: presentItems(facts, answer),
     usage,
-    ...facts.asked.echo,
+    ...facts.asked.repeated,
   };
 }
 
 /** A provider's own response, with what it was not told and what it cannot know. */
 export function passedOnResponse({ asked }: Facts, wire: JsonObject, usage: object): object {
-  const { metadata, safety_identifier, user, store } = asked.echo;
+  const { metadata, safety_identifier, user, store } = asked.repeated;
   const known = objectAt(wire, 'usage');
   return { ...wire, metadata, safety_identifier, user, store, usage: { ...known, ...usage } };
 }
