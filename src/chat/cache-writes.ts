@@ -27,8 +27,9 @@ function writesAt(
 ): CacheWrites {
   // Directives in a message can make it report any kind.
   if (provider.adapter === 'sandbox') return 'long';
-  // What is passed on has the marks that the client set, and no others.
-  if (original !== null && isPassedOn({ original }, chat)) return original.cacheMarks ?? 'none';
+  // What is passed on has the marks that the client set, and no others. A format without marks is like any other call.
+  const marks = original !== null && isPassedOn({ original }, chat) ? original.cacheMarks : undefined;
+  if (marks !== undefined) return marks ?? 'none';
   if (marksCache) return wantsCache(call) ? 'short' : 'none';
   // Servers that speak OpenAI's format may write without being asked, except where they write what is marked.
   const writesWhatIsMarked = provider.promptCache === 'auto' && chat.format === 'chat_completions';

@@ -1,7 +1,7 @@
 /** Rejects what cannot be honoured, by name and before any money is held. Nothing is ever dropped silently. */
 import { ApiError } from '../errors.ts';
 import type { Model, OptionalParameter } from '../models/model.ts';
-import type { ChatCall, ChatMessage } from '../providers/chat.ts';
+import type { ChatAdapter, ChatCall, ChatMessage } from '../providers/chat.ts';
 import { type ChatOrder, isPassedOn } from '../providers/chat-call.ts';
 import type { Unsupported } from '../providers/upstream.ts';
 import type { Candidate } from '../routing/candidates.ts';
@@ -31,12 +31,14 @@ export function checkCapabilities({ stream, call }: ChatRequest<unknown>, model:
     });
 }
 
+type LimitedOrder = ChatOrder & Pick<ChatRequest<unknown>, 'outputLimit'>;
+
 /** The candidates that can honour the whole request. When none can, the error names what the first one lacks. */
-export function ableToServe(candidates: readonly Candidate[], order: ChatOrder): readonly Candidate[] {
+export function ableToServe(candidates: readonly Candidate[], order: LimitedOrder): readonly Candidate[] {
   const { call, original } = order;
   const lacking = candidates.map(({ connection: { provider }, chat, reasoning }) => {
     const { unsupportedParameters, dialect } = provider;
-    const unsupportedHere = unsupportedParameter(call, unsupportedParameters);
+    const unsupportedHere = unsupportedParameter(call, unsupportedParameters) ?? tooLowLimit(order, chat);
     if (unsupportedHere !== null || isPassedOn(order, chat)) return unsupportedHere;
     return original?.untranslatable ?? chat.unsupported(call, dialect, reasoning);
   });
@@ -45,6 +47,16 @@ export function ableToServe(candidates: readonly Candidate[], order: ChatOrder):
   const [first] = lacking;
   if (able.length === 0 && first) throw unsupported(first.param, first.message);
   return able;
+}
+
+/** It is not raised: the answer would be longer, and dearer, than the client wants. */
+function tooLowLimit(
+  { call, outputLimit }: LimitedOrder,
+  { minOutputTokens = 1 }: ChatAdapter,
+): Unsupported | null {
+  return (call.maxTokens ?? outputLimit ?? minOutputTokens) >= minOutputTokens
+    ? null
+    : { param: 'max_tokens', message: `This model takes a max_tokens of at least ${minOutputTokens}.` };
 }
 
 /** Whether a parameter is set to anything but its default. */

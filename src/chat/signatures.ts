@@ -32,6 +32,11 @@ export class Signatures {
     return prefix + Buffer.concat([nonce, cipher.getAuthTag(), text]).toString('base64url');
   }
 
+  /** Kept for as long as an answer streams, so nothing else of the request may be in its scope. */
+  sealFor(scope: SignatureScope): (signature: Signature) => string {
+    return (signature) => this.seal(signature, scope);
+  }
+
   /** Null for whatever was not sealed here for this account and model. */
   open(sealed: string, scope: SignatureScope): Signature | null {
     if (!sealed.startsWith(prefix) || sealed.length > maxCharacters) return null;

@@ -158,7 +158,7 @@ export type Original = Readonly<{
   signatures: ReadonlyMap<string, Signature | null>;
   /** The sealed form of a signature in the answer. */
   seal: (signature: Signature) => string;
-  /** For how long it asks the provider to keep its input in a cache. Left out: it does not. */
+  /** For how long it asks the provider to keep its input in a cache; null when it does not. Left out: its format cannot ask. */
   cacheMarks?: 'short' | 'long' | null;
 }>;
 
@@ -182,6 +182,8 @@ export type ChatAdapter = Readonly<{
   passOn: PassOn | null;
   /** The first thing in this call that the format does not support, or null. Nothing is ever dropped silently. */
   unsupported: (call: ChatCall, dialect: Dialect, reasoning?: ReasoningSupport | null) => Unsupported | null;
+  /** The lowest output limit that it takes. Left out: 1. */
+  minOutputTokens?: number;
   chatRequest: (call: ChatCall, upstream: Upstream, stream: boolean) => UpstreamRequest;
   /** Reads the JSON body of a non-streamed answer; throws a ProviderError when it is not one. */
   readAnswer: (body: unknown, upstream: Upstream) => ChatAnswer;

@@ -93,7 +93,7 @@ function toolsProblem({ tools }: ChatCall): string | null {
 function parallelProblem({ parallelToolCalls, tools }: ChatCall): string | null {
   return parallelToolCalls !== false || tools === null
     ? null
-    : 'This model cannot be held to a single tool call: leave parallel_tool_calls out or set it to true.';
+    : 'This model cannot be held to a single tool call: leave parallel_tool_calls out.';
 }
 
 /** Tools together with JSON are documented for the newest generation only, which the call does not reveal. */

@@ -5,6 +5,7 @@
 import type { Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { identityFields } from './end-user.ts';
 import { readAnswer } from './responses-answer.ts';
+import { ownItemId, responseIdOf } from './responses-ids.ts';
 import { readReasoningSignature, reasoningSignature } from './responses-reasoning.ts';
 import { cacheKeyOf, responsesRequest } from './responses-request.ts';
 import { openStreamReader } from './responses-stream.ts';
@@ -61,28 +62,6 @@ function passedReasoning(item: Fields, original: Original, { maker }: Upstream):
   return opened === null ? [] : [{ ...item, ...opened }];
 }
 
-/** The ID of a response, made from that of its request. */
-export function responseIdOf(requestId: string): string {
-  return `resp_${digitsOf(requestId)}`;
-}
-
-const idPrefixes: ReadonlyMap<unknown, string> = new Map([
-  ['message', 'msg'],
-  ['function_call', 'fc'],
-  ['custom_tool_call', 'ctc'],
-  ['reasoning', 'rs'],
-]);
-
-/** The ID of an item, made from its place in the answer. Its vendor looks at the prefix when it comes back. */
-export function itemIdOf(requestId: string, type: unknown, place: number, vendorsOwn = ''): string {
-  const prefix = idPrefixes.get(type) ?? /^[a-z]{1,12}(?=_)/.exec(vendorsOwn)?.[0] ?? 'item';
-  return `${prefix}_${digitsOf(requestId)}_${place}`;
-}
-
-function digitsOf(requestId: string): string {
-  return requestId.slice(requestId.indexOf('_') + 1);
-}
-
 /** What a response says about the operator's own account with the provider. */
 const operatorsOwn = ['organization', 'organization_id', 'project', 'project_id', 'billing', 'request_id'];
 
@@ -134,10 +113,10 @@ class ResponseRewriter {
     return own;
   }
 
-  #idAt(place: number, type: unknown, vendorsOwn: string): string {
+  #idAt(place: number, type: unknown, vendorsId: string): string {
     const known = this.#itemIds.get(place);
     if (known !== undefined) return known;
-    const id = itemIdOf(this.#upstream.requestId, type, place, vendorsOwn);
+    const id = ownItemId(this.#upstream.requestId, type, place, vendorsId);
     if (this.#itemIds.size < maxRemembered) this.#itemIds.set(place, id);
     return id;
   }

@@ -22,15 +22,13 @@ import { bearerHeaders } from './openai-request.ts';
 import { readReasoningSignature } from './responses-reasoning.ts';
 import type { Dialect, Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
 
-/** What OpenAI accepts as the output limit. */
-const minOutputTokens = 16;
+/** OpenAI rejects anything lower. */
+export const minOutputTokens = 16;
 
 export function unsupported(call: ChatCall, dialect: Dialect): Unsupported | null {
-  const { maxTokens, stop, presencePenalty, seed, responseFormat } = call;
+  const { stop, presencePenalty, seed, responseFormat } = call;
   if (dialect.images === 'data' && call.messages.some(namesImage))
     return lacking('messages', 'This model takes images as data: URLs only.');
-  if (maxTokens !== null && maxTokens < minOutputTokens)
-    return lacking('max_tokens', `This model takes a max_tokens of at least ${minOutputTokens}.`);
   if (stop !== null) return lackingField('stop');
   if (presencePenalty !== null && presencePenalty !== 0) return lackingField('presence_penalty');
   if (dialect.strictTools === 'unsupported' && hasStrictTool(call))
@@ -72,7 +70,7 @@ export function responsesRequest(upstream: Upstream, body: object): UpstreamRequ
  * first.
  */
 function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): object {
-  const { model, maxOutputTokens, showsReasoning } = upstream;
+  const { model, maxOutputTokens } = upstream;
   return {
     model,
     tools: call.tools?.map(wireTool),
@@ -86,7 +84,7 @@ function requestBody(call: ChatCall, upstream: Upstream, stream: boolean): objec
     text: wireText(call, upstream),
     reasoning: wireReasoning(call, upstream),
     // Without it, reasoning could not be sent back: nothing is stored.
-    include: showsReasoning === true ? ['reasoning.encrypted_content'] : undefined,
+    include: wantsReasoning(upstream) ? ['reasoning.encrypted_content'] : undefined,
     prompt_cache_key: cacheKeyOf(upstream),
     store: false,
     stream: stream || undefined,
@@ -138,10 +136,15 @@ function wireFormat(format: ResponseFormat): object {
   };
 }
 
-function wireReasoning(call: ChatCall, { reasoning, showsReasoning }: Upstream): object | undefined {
-  const effort = effortFor(call, reasoning);
-  if (effort === null && showsReasoning !== true) return undefined;
-  return { effort: effort ?? undefined, summary: showsReasoning === true ? 'auto' : undefined };
+/** Models that do not reason reject every field about it. */
+function wantsReasoning({ reasoning, showsReasoning }: Upstream): boolean {
+  return reasoning != null && showsReasoning === true;
+}
+
+function wireReasoning(call: ChatCall, upstream: Upstream): object | undefined {
+  const effort = effortFor(call, upstream.reasoning);
+  const summary = wantsReasoning(upstream) ? 'auto' : undefined;
+  return effort === null && summary === undefined ? undefined : { effort: effort ?? undefined, summary };
 }
 
 function wireItems(message: ChatMessage, upstream: Upstream): readonly object[] {

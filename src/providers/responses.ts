@@ -5,7 +5,7 @@
 import type { ChatAdapter } from './chat.ts';
 import { readAnswer } from './responses-answer.ts';
 import { passOn } from './responses-pass-on.ts';
-import { chatRequest, unsupported } from './responses-request.ts';
+import { chatRequest, minOutputTokens, unsupported } from './responses-request.ts';
 import { openStreamReader } from './responses-stream.ts';
 import { readResponsesUsage } from './responses-usage.ts';
 import { objectAt } from './wire.ts';
@@ -15,6 +15,7 @@ export const responses: ChatAdapter = {
   format: 'responses',
   passOn,
   unsupported,
+  minOutputTokens,
   chatRequest,
   readAnswer,
   readUsage: (body) => readResponsesUsage(objectAt(body, 'usage')),

@@ -1,5 +1,5 @@
 /**
- * Every fault of the table in every format, and for clients of two dialects: what the client gets, what is recorded, what is
+ * Every fault of the table in every format, and for clients of every dialect: what the client gets, what is recorded, what is
  * charged, and whether another provider takes over. The real gateway, real sockets, a sandbox in each format behind a network
  * that can be made bad.
  */
@@ -65,9 +65,11 @@ function catalog(steadyUrl: string, ports: readonly number[]): string {
   const models = formats.flatMap((format) =>
     played.flatMap(({ id }) => [
       model(`alone-${id}-${format}`, routeTo(`${id}-${format}`, format)),
-      model(
-        `pair-${id}-${format}`,
-        `${routeTo(`${id}-${format}`, format)}, ${routeTo(`${format}-steady`, format)}`,
+      ...Array.from(new Set(faultDialects.map(({ takesOver }) => takesOver[format])), (other) =>
+        model(
+          `pair-${id}-${format}-${other}`,
+          `${routeTo(`${id}-${format}`, format)}, ${routeTo(`${other}-steady`, other)}`,
+        ),
       ),
     ]),
   );
@@ -91,10 +93,10 @@ afterAll(async () => {
 
 const prompt = 'prompt-canary one two three four five [[usage 10 20]]';
 
-function ask({ path, body }: FaultDialect, model: string, stream: boolean): Promise<Response> {
+function ask({ path, headers, body }: FaultDialect, model: string, stream: boolean): Promise<Response> {
   return fetch(`${fixture.gateway.origin}${path}`, {
     method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    headers: { ...headers(key), 'content-type': 'application/json' },
     body: JSON.stringify(body(model, stream, prompt)),
   });
 }
@@ -105,7 +107,7 @@ async function seen(
   response: Response,
 ): Promise<{ outcome: Outcome['kind']; error: Pick<ErrorBody['error'], 'type' | 'code'> | null }> {
   const text = await response.text();
-  expect(text).not.toMatch(/sandbox-private|provider-key-canary|req_sandbox|127\.0\.0\.1/);
+  expect(text).not.toMatch(/sandbox-private|provider-key-canary|req_sandbox|msg_sandbox|127\.0\.0\.1/);
   expect([...response.headers.values()].join()).not.toMatch(/sandbox|provider-key-canary|127\.0\.0\.1/);
   if (!(response.headers.get('content-type') ?? '').startsWith('text/event-stream')) {
     const { error } = JSON.parse(text) as Partial<ErrorBody>;
@@ -164,7 +166,7 @@ async function expectNoOther(
     stream,
     kind: outcome.kind,
     status: outcome.kind === 'refused' ? (entry?.status ?? 0) : 200,
-    type: entry?.type,
+    type: code === null ? undefined : dialect.typeOf(code),
     code,
     generation: outcome.kind === 'completed' ? 'completed' : 'failed',
     recorded: code,
@@ -180,6 +182,9 @@ async function expectNoOther(
   });
 }
 
+const pairOf = ({ takesOver }: FaultDialect, provider: string, format: Format) =>
+  `pair-${provider}-${takesOver[format]}`;
+
 async function expectTakenOver(
   dialect: FaultDialect,
   row: Row,
@@ -188,7 +193,8 @@ async function expectTakenOver(
   stream: boolean,
   code: ErrorCode,
 ): Promise<void> {
-  const response = await ask(dialect, `pair-${provider}`, stream);
+  const steady = `${dialect.takesOver[format]}-steady`;
+  const response = await ask(dialect, pairOf(dialect, provider, format), stream);
   const id = response.headers.get('x-service-request-id') ?? '';
   const { outcome } = await seen(dialect, response);
   const generation = await finishedGeneration(fixture.gateway.origin, key, id);
@@ -212,12 +218,12 @@ async function expectTakenOver(
     status: 200,
     generation: 'completed',
     fallback: true,
-    provider: `${format}-steady`,
+    provider: steady,
     cost: charged,
     charges: 1,
     attempts: [
       [provider, 'failed', code],
-      [`${format}-steady`, 'succeeded', null],
+      [steady, 'succeeded', null],
     ],
   });
 }
@@ -239,7 +245,7 @@ async function play(
     expectNoOther(dialect, row, `alone-${provider}`, stream, outcome),
     outcome.kind !== 'completed' && outcome.isAvoidable
       ? expectTakenOver(dialect, row, format, provider, stream, outcome.code)
-      : expectNoOther(dialect, row, `pair-${provider}`, stream, outcome),
+      : expectNoOther(dialect, row, pairOf(dialect, provider, format), stream, outcome),
   ]);
 }
 

@@ -4,7 +4,7 @@ import { cacheWrites } from '../../src/chat/cache-writes.ts';
 import { chatTerms, holdRange } from '../../src/chat/hold.ts';
 import type { Adapter, Catalog, Provider, RouteApi } from '../../src/models/model.ts';
 import type { TokenPrice, TokenRates } from '../../src/pricing/price.ts';
-import type { ChatCall } from '../../src/providers/chat.ts';
+import type { ChatCall, Original } from '../../src/providers/chat.ts';
 import { type Candidate, candidatesByModel } from '../../src/routing/candidates.ts';
 import type { ProviderConnection } from '../../src/routing/connections.ts';
 import { Gates } from '../../src/routing/gates.ts';
@@ -76,6 +76,22 @@ test.each([
   expect(cacheWrites(once, candidates)).toBe(first);
   expect(cacheWrites(withTools, candidates)).toBe(later);
   expect(cacheWrites(goingOn, candidates)).toBe(later);
+});
+
+test.each([
+  // What is passed on has the client's marks.
+  [{ format: 'messages', cacheMarks: null }, [auto('anthropic')], 'none'],
+  [{ format: 'messages', cacheMarks: 'short' }, [{ adapter: 'anthropic' }], 'short'],
+  [{ format: 'messages', cacheMarks: 'long' }, [{ adapter: 'anthropic' }], 'long'],
+  // This format has no marks, and its servers may write by themselves.
+  [{ format: 'responses' }, [{ adapter: 'openai', api: 'responses' }], 'short'],
+  [{ format: 'responses' }, [{ ...auto('openai'), api: 'responses' }], 'short'],
+  // What is translated is marked here.
+  [{ format: 'messages', cacheMarks: 'long' }, [auto('openai')], 'short'],
+] as const)('%j to %j: %s', (original, providers, writes) => {
+  expect(cacheWrites(withTools, candidatesAt(priced, ...providers), original as unknown as Original)).toBe(
+    writes,
+  );
 });
 
 describe('breakpoints need a price for what they cause', () => {

@@ -13,6 +13,7 @@ import {
 import { anthropic } from '../../src/providers/anthropic.ts';
 import type { ChatAdapter, Original } from '../../src/providers/chat.ts';
 import { openai } from '../../src/providers/openai.ts';
+import { responses } from '../../src/providers/responses.ts';
 import { defaultDialect } from '../../src/providers/upstream.ts';
 import type { Candidate } from '../../src/routing/candidates.ts';
 import {
@@ -183,6 +184,30 @@ describe('ableToServe', () => {
         code: 'unsupported_parameter',
         param: 'novelty',
       });
+    });
+  });
+
+  describe('a limit below what a format takes', () => {
+    const plain = parseChat(basic);
+    const [picky, other] = [candidate(responses), candidate(openai)];
+    const limited = (outputLimit: number | null) => ({ ...plain, outputLimit });
+
+    test('is never raised: others serve it, or it is refused', () => {
+      expect(ableToServe([picky, other], limited(15))).toEqual([other]);
+      expect(refusalOf(() => ableToServe([picky], limited(15)))).toMatchObject({
+        code: 'unsupported_parameter',
+        param: 'max_tokens',
+        message: 'This model takes a max_tokens of at least 16.',
+      });
+      for (const limit of [16, null]) expect(ableToServe([picky], limited(limit))).toEqual([picky]);
+    });
+
+    test('nor is a length, or the limit of what is passed on', () => {
+      const length = parseChat(plus({ max_tokens: 15 }));
+      expect(refusalOf(() => ableToServe([picky], length)).param).toBe('max_tokens');
+      expect(ableToServe([picky], parseChat(plus({ max_tokens: 16 })))).toEqual([picky]);
+      const original = { format: 'responses', untranslatable: null } as Original;
+      expect(refusalOf(() => ableToServe([picky], { ...limited(15), original })).param).toBe('max_tokens');
     });
   });
 

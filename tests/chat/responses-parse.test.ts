@@ -422,7 +422,7 @@ describe('reasoning is shown', () => {
 
 describe('what is repeated in the response', () => {
   test('is bounded, however long the request', () => {
-    const { echo } = parse(
+    const { repeated } = parse(
       asked({
         instructions: 'x'.repeat(70_000),
         tools: Array.from({ length: 2_000 }, (_, index) => ({
@@ -432,8 +432,8 @@ describe('what is repeated in the response', () => {
         })),
       }),
     ).asked;
-    expect([echo.instructions, echo.tools]).toEqual([null, []]);
-    expect(JSON.stringify(echo).length).toBeLessThan(2_000);
+    expect([repeated.instructions, repeated.tools]).toEqual([null, []]);
+    expect(JSON.stringify(repeated).length).toBeLessThan(2_000);
   });
 });
 

@@ -405,6 +405,12 @@ describe('refusal', () => {
     expect(refusal?.message).not.toMatch(/google|gemini/i);
   });
 
+  test('the advice about single calls is true in every dialect: the field may mean the opposite there', () => {
+    expect(refuse({ tools: [tool], parallelToolCalls: false })?.message).toBe(
+      'This model cannot be held to a single tool call: leave parallel_tool_calls out.',
+    );
+  });
+
   test.each([
     ['nothing special', {}],
     ['automatic and high detail', { messages: [image(data, 'auto'), image(data, 'high'), image(data)] }],

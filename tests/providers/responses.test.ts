@@ -156,6 +156,20 @@ describe('the request', () => {
     });
   });
 
+  test('a model that does not reason is asked for none, and one whose reasoning nobody sees for no more than its effort', () => {
+    const reasoning = { efforts: ['low'], effortsWithTools: ['low'], control: 'effort' } as const;
+    const fieldsOf = (to: Partial<Upstream>) => {
+      const { reasoning: asked, include } = bodyOf({ effort: 'high' }, to);
+      return { asked, include };
+    };
+    expect(fieldsOf({ showsReasoning: true })).toEqual({ asked: undefined, include: undefined });
+    expect(fieldsOf({ showsReasoning: true, reasoning: null })).toEqual({
+      asked: undefined,
+      include: undefined,
+    });
+    expect(fieldsOf({ reasoning })).toEqual({ asked: { effort: 'low' }, include: undefined });
+  });
+
   test.each(['auto', 'none', 'required'] as const)('tool choice %s', (toolChoice) => {
     expect(bodyOf({ toolChoice }).tool_choice).toBe(toolChoice);
   });
@@ -274,7 +288,6 @@ describe('the request', () => {
     ['stop', { stop: ['.'] }],
     ['seed', { seed: 0 }],
     ['presence_penalty', { presencePenalty: 0.1 }],
-    ['max_tokens', { maxTokens: 15 }],
     [
       'tools',
       { tools: [{ name: 'f', description: null, parameters: null, strict: true }] },
@@ -292,7 +305,7 @@ describe('the request', () => {
   ])('%s is refused by name', (param, call, dialect = {}) => {
     const found = responses.unsupported({ ...plainCall, ...call }, { ...upstream.dialect, ...dialect });
     expect(found?.param).toBe(param);
-    const harmless = { ...plainCall, presencePenalty: 0, maxTokens: 16 };
+    const harmless = { ...plainCall, presencePenalty: 0 };
     expect(responses.unsupported(harmless, upstream.dialect)).toBeNull();
   });
 });

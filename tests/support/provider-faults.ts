@@ -323,8 +323,10 @@ const connections: readonly Row[] = [
   late('a minute of delay', { network: { kind: 'delay', delayMs: 60_000 } }, 'first_byte', null),
 ];
 
-const jsonHead = 'HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n';
-const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n';
+// These servers answer once. Without the header, another request could go to a connection that is about to end.
+const head = 'HTTP/1.1 200 OK\r\nconnection: close\r\n';
+const jsonHead = `${head}content-type: application/json\r\n`;
+const streamHead = `${head}content-type: text/event-stream\r\n`;
 
 const fixedJson = (body: string) => `${jsonHead}content-length: ${body.length}\r\n\r\n${body}`;
 const megabyte = 1_048_576;

@@ -13,7 +13,7 @@ import type {
 } from '../../providers/chat.ts';
 import { attributionOfMessages } from '../attribution.ts';
 import type { ChatRequest } from '../request.ts';
-import type { SignatureScope, Signatures } from '../signatures.ts';
+import type { Signatures } from '../signatures.ts';
 import { ConversationReader } from './conversation.ts';
 import { Findings, invalid, refused } from './findings.ts';
 import {
@@ -57,7 +57,7 @@ export function parseMessages(
   if ((wire.stop_sequences?.length ?? 0) > maxStops)
     findings.lack(['stop_sequences'], `This model takes at most ${maxStops} stop sequences.`);
   const scope = { accountId: incoming.accountId, model: wire.model };
-  const seal = sealFor(signatures, scope);
+  const seal = signatures.sealFor(scope);
   const opened = new Map<string, Signature | null>();
   const open = (sealed: string) => {
     const signature = signatures.open(sealed, scope);
@@ -84,11 +84,6 @@ export function parseMessages(
     attribution: attributionOfMessages(wire.metadata?.user_id ?? null, incoming.headers),
     asked: { thinking: shownThinking(wire.thinking), seal },
   };
-}
-
-/** Kept for as long as an answer streams, so nothing else of the request may be in its scope. */
-function sealFor(signatures: Signatures, scope: SignatureScope): AskedOfMessages['seal'] {
-  return (signature) => signatures.seal(signature, scope);
 }
 
 /** The same for a request whose tokens are only counted: it need not say how long the answer may get. */

@@ -15,7 +15,7 @@ export function responseMember(
   usage: object | null,
 ): string {
   const first = JSON.stringify(head).slice(1, -1);
-  const last = JSON.stringify(asked.echo).slice(1, -1);
+  const last = JSON.stringify(asked.repeated).slice(1, -1);
   return `"response":{${first},"output":[${output.join(',')}],"usage":${JSON.stringify(usage)},${last}}`;
 }
 

@@ -4,18 +4,18 @@ import type { Incoming } from '../../inference/workload.ts';
 import type { ChatCall, JsonObject, Original, ResponseFormat, Signature } from '../../providers/chat.ts';
 import { attributionOfResponses, type ResponsesIdentity } from '../attribution.ts';
 import type { ChatRequest } from '../request.ts';
-import type { SignatureScope, Signatures } from '../signatures.ts';
-import { echoOf } from './echo.ts';
+import type { Signatures } from '../signatures.ts';
 import { type OpenSignature, readInput } from './items.ts';
 import { Reading, refused } from './reading.ts';
 import { checkFields, includesReasoning, refusedFields } from './refusals.ts';
+import { repeatedFields } from './repeated-fields.ts';
 import { isObject, responsesRequestSchema, type WireRequest } from './schema.ts';
 import { type ReadTools, readTools, type ToolNames } from './tools.ts';
 
 /** How to present the answer. */
 export type AskedOfResponses = Readonly<{
   /** The fields of the response that repeat the request. */
-  echo: JsonObject;
+  repeated: JsonObject;
   names: ToolNames;
   /** Whether the client gets what the model shows of its reasoning. */
   showsReasoning: boolean;
@@ -58,7 +58,7 @@ export function parseResponses(signatures: Signatures) {
     };
     const messages = readInput(reading, wire.input, wire.instructions ?? null, open);
     keepUnknownFields(reading, body as JsonObject);
-    const seal = sealFor(signatures, scope);
+    const seal = signatures.sealFor(scope);
     const summary = wire.reasoning?.summary ?? wire.reasoning?.generate_summary ?? null;
     return {
       model: wire.model,
@@ -77,18 +77,13 @@ export function parseResponses(signatures: Signatures) {
       furtherInput: { values: reading.further, tokens: 0, unbounded: reading.unbounded },
       attribution: attributionOfResponses(identityIn(wire), headers),
       asked: {
-        echo: echoOf(wire),
+        repeated: repeatedFields(wire),
         names: tools.names,
         showsReasoning: isIncluded || summary !== null,
         seal: isIncluded ? seal : null,
       },
     };
   };
-}
-
-/** A separate function, because everything in its scope stays in memory while the response streams. */
-function sealFor(signatures: Signatures, scope: SignatureScope): Original['seal'] {
-  return (signature) => signatures.seal(signature, scope);
 }
 
 function identityIn(wire: WireRequest): ResponsesIdentity {

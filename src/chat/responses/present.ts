@@ -11,10 +11,10 @@ import type {
   Signature,
   ToolCall,
 } from '../../providers/chat.ts';
+import { itemIdOf, responseIdOf } from '../../providers/responses-ids.ts';
 import { objectAt } from '../../providers/wire.ts';
 import type { ResponseFacts } from '../dialect.ts';
 import { inputOf } from './free-form.ts';
-import { itemIdOf, responseIdOf } from './ids.ts';
 import type { AskedOfResponses } from './parse.ts';
 import type { ClientTool } from './tools.ts';
 
@@ -29,13 +29,13 @@ export function presentResponse(facts: Facts, answer: ChatAnswer, charge: Charge
     ...endedHead(facts, answer.finishReason),
     output: presentItems(facts, answer),
     usage,
-    ...facts.asked.echo,
+    ...facts.asked.repeated,
   };
 }
 
 /** A provider's own response, with what it was not told and what it cannot know. */
 export function passedOnResponse({ asked }: Facts, wire: JsonObject, usage: object): object {
-  const { metadata, safety_identifier, user, store } = asked.echo;
+  const { metadata, safety_identifier, user, store } = asked.repeated;
   const known = objectAt(wire, 'usage');
   return { ...wire, metadata, safety_identifier, user, store, usage: { ...known, ...usage } };
 }

@@ -1,5 +1,5 @@
 /**
- * The body of POST /v1/responses on the wire, as far as it is read. Unknown fields are left to untranslatable.ts, and
+ * The body of POST /v1/responses on the wire, as far as it is read. Unknown fields are left to reading.ts, and
  * the items of lists, whose kinds are many, are checked one by one against the schemas at the end. Each message in here
  * completes the sentence "expected …".
  */

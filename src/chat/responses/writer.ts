@@ -5,11 +5,11 @@
 import type { ApiError } from '../../errors.ts';
 import type { Charge } from '../../ledger/settlement.ts';
 import type { ChatEvent, FinishReason, ReportedUsage } from '../../providers/chat.ts';
+import { type ItemType, itemIdOf } from '../../providers/responses-ids.ts';
 import { EndedByGateway } from '../../providers/upstream.ts';
 import type { ChatWriter } from '../dialect.ts';
 import { begunResponse, eventText, failedEvents, responseMember } from './events.ts';
 import { FreeFormInput } from './free-form.ts';
-import { type ItemType, itemIdOf } from './ids.ts';
 import {
   clientTool,
   endedHead,

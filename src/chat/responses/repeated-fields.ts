@@ -8,7 +8,7 @@ import type { WireRequest } from './schema.ts';
  */
 const maxCharacters = 65_536;
 
-export function echoOf(wire: WireRequest): JsonObject {
+export function repeatedFields(wire: WireRequest): JsonObject {
   const { instructions, tools, reasoning, text } = wire;
   return {
     background: false,
