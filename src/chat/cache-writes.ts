@@ -27,8 +27,9 @@ function writesAt(
 ): CacheWrites {
   // Directives in a message can make it report any kind.
   if (provider.adapter === 'sandbox') return 'long';
-  // What is passed on has the marks that the client set, and no others.
-  if (original !== null && isPassedOn({ original }, chat)) return original.cacheMarks ?? 'none';
+  // What is passed on in a format with marks has those that the client set, and no others.
+  if (original?.cacheMarks !== undefined && isPassedOn({ original }, chat))
+    return original.cacheMarks ?? 'none';
   if (marksCache) return wantsCache(call) ? 'short' : 'none';
   // Servers that speak OpenAI's format may write without being asked, except where they write what is marked.
   const writesWhatIsMarked = provider.promptCache === 'auto' && chat.format === 'chat_completions';

@@ -158,7 +158,7 @@ export type Original = Readonly<{
   signatures: ReadonlyMap<string, Signature | null>;
   /** The sealed form of a signature in the answer. */
   seal: (signature: Signature) => string;
-  /** For how long it asks the provider to keep its input in a cache. Left out: it does not. */
+  /** For how long it asks the provider to keep its input in a cache. Left out: its format cannot ask. */
   cacheMarks?: 'short' | 'long' | null;
 }>;
 

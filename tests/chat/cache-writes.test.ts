@@ -78,6 +78,31 @@ test.each([
   expect(cacheWrites(goingOn, candidates)).toBe(later);
 });
 
+test('a request that is passed on has the marks of its client, where the format has marks', () => {
+  const original = {
+    body: {},
+    headers: {},
+    model: 'm',
+    untranslatable: null,
+    signatures: new Map(),
+    seal: () => '',
+  };
+  const writes = (format: 'messages' | 'responses', api: RouteApi | null, more: object = {}) =>
+    cacheWrites(
+      withTools,
+      candidatesAt(priced, { adapter: api === null ? 'anthropic' : 'openai', ...(api && { api }) }),
+      {
+        ...original,
+        format,
+        ...more,
+      },
+    );
+  expect(writes('messages', null, { cacheMarks: null })).toBe('none');
+  expect(writes('messages', null, { cacheMarks: 'long' })).toBe('long');
+  // OpenAI's servers write by themselves, whoever made the request.
+  expect(writes('responses', 'responses')).toBe('short');
+});
+
 describe('breakpoints need a price for what they cause', () => {
   const { cacheWrite: _, ...lacking } = rates;
   const tier = { ...rates, maxInputTokens: 10 };

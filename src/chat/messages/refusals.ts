@@ -4,7 +4,7 @@
  */
 import { ApiError } from '../../errors.ts';
 import type { Unsupported } from '../../providers/upstream.ts';
-import { extraInput, lackOf } from './findings.ts';
+import { extraInput, lackOf, storedFile } from './findings.ts';
 import type { WireBlock, WireTool } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -31,7 +31,7 @@ export function readVersion(headers: Headers): Version {
 }
 
 /** Features that change what a request costs. Others mean nothing here, or are passed on. */
-const pricedBetas = /^(?:context-1m|fast-mode)-/;
+const pricedBetas = /^(?:context-1m|fast-mode)-/i;
 const maxBetas = 100;
 
 /** The features that the client asks for; null when it names none. */
@@ -81,6 +81,21 @@ export function refusedField(body: Fields): Unsupported | null {
   return null;
 }
 
+/** These make the input shorter, and cost nothing. */
+const freeEdits = /^clear_(?:thinking|tool_uses)_\d{8}$/;
+
+/** Others, such as compaction, run a model once more, which the usage of the answer does not include. */
+export function refusedEdit({ context_management: management }: Fields): Unsupported | null {
+  const { edits } = (management ?? {}) as Fields;
+  if (!Array.isArray(edits)) return null;
+  const isFree = edits.every((edit: unknown) => {
+    const { type } = (edit ?? {}) as Fields;
+    return typeof type === 'string' && freeEdits.test(type);
+  });
+  // Clients leave out the whole field when they are told that it is not known.
+  return isFree ? null : lackOf(['context_management'], hasPrice);
+}
+
 /** Fields of which the newer version says that they are not known. */
 const olderFields = ['temperature', 'top_p', 'top_k'];
 
@@ -118,7 +133,5 @@ export function refusedBlock(block: WireBlock, path: readonly (string | number)[
     return lackOf([...path, 'type'], 'Blocks of tools that run at a provider are not supported here.');
   const { source } = block as Fields;
   const isFile = typeof source === 'object' && source !== null && (source as Fields).type === 'file';
-  return isFile
-    ? lackOf([...path, 'source'], 'Stored files are not supported here: send the content itself.')
-    : null;
+  return isFile ? lackOf([...path, 'source'], storedFile) : null;
 }
