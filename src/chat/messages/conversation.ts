@@ -52,8 +52,8 @@ export class ConversationReader {
   readSystem(system: WireCountRequest['system']): void {
     if (system == null || system === '') return;
     if (typeof system === 'string') this.messages.push({ role: 'system', content: system });
+    // What is left out of a request that is passed on is left out here too, and nothing else.
     else
-      // What is left out of a request that is passed on is left out here too, and nothing else.
       for (const [index, block] of system.entries())
         if (!isBillingLine(block)) this.#readInstruction(block, ['system', index]);
   }
