@@ -44,7 +44,19 @@ function refusedParam(run: () => unknown): string | undefined {
   throw new Error('It was not refused.');
 }
 
+/** Servers that speak several formats may obey any of these, and then write more than is held for. */
+const otherLimits = { n: 2, best_of: 2, min_tokens: 10, max_completion_tokens: 10, max_new_tokens: 10 };
+const namesOf = (fields: object) => Object.entries(fields).map(([name, value]) => ({ name, value }));
+
 describe('Messages', () => {
+  test.each(namesOf({ ...otherLimits, max_output_tokens: 10 }))(
+    '$name is not passed on',
+    ({ name, value }) => {
+      expect(refusedParam(() => messages({ [name]: value }))).toBe(name);
+      expect(messages({ [name]: null, n: 1 }).original).not.toBeNull();
+    },
+  );
+
   test.each([
     [
       'a message of the system that looks like a billing line',
@@ -123,6 +135,14 @@ describe('Messages', () => {
 });
 
 describe('Responses', () => {
+  test.each(namesOf({ ...otherLimits, max_tokens: 10, modalities: ['audio'], audio: {} }))(
+    '$name is not passed on',
+    ({ name, value }) => {
+      expect(refusedParam(() => responses({ [name]: value }))).toBe(name);
+      expect(responses({ [name]: null, n: 1 }).original).not.toBeNull();
+    },
+  );
+
   const look = { type: 'function', name: 'look' };
   const reasoning = () => {
     const value = JSON.stringify(['rs_1', 'x']);

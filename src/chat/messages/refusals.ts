@@ -56,6 +56,8 @@ export function readBetas(headers: Headers): string | null {
 const hasPrice = `${extraInput}: it has a price of its own, which this gateway does not offer. Leave it out.`;
 const needsState = `${extraInput}: this gateway stores nothing that it could refer to. Leave it out.`;
 
+const otherLimit = `${extraInput}: only max_tokens says how long an answer may get. Leave it out.`;
+
 /** What these fields may be besides null. */
 const refusedFields: ReadonlyMap<
   string,
@@ -70,6 +72,13 @@ const refusedFields: ReadonlyMap<
   ['diagnostics', { allowed: [], problem: needsState }],
   ['user_profile_id', { allowed: [], problem: needsState }],
   ['workspace_id', { allowed: [], problem: needsState }],
+  // Of other formats. Servers that speak several may obey them, and write more than is held for.
+  ['n', { allowed: [1], problem: otherLimit }],
+  ['best_of', { allowed: [1], problem: otherLimit }],
+  ['min_tokens', { allowed: [], problem: otherLimit }],
+  ['max_output_tokens', { allowed: [], problem: otherLimit }],
+  ['max_completion_tokens', { allowed: [], problem: otherLimit }],
+  ['max_new_tokens', { allowed: [], problem: otherLimit }],
 ]);
 
 export function refusedField(body: Fields): Unsupported | null {
