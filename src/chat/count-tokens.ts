@@ -10,6 +10,7 @@ import type { ApiKey } from '../keys/key-store.ts';
 import { minuteMs, rateAt } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
 import { resolveModel } from '../models/access.ts';
+import type { Original } from '../providers/chat.ts';
 import { countTokensAt, isPassedOn } from '../providers/chat-call.ts';
 import { ProviderError } from '../providers/upstream.ts';
 import { type Candidate, upstreamOf } from '../routing/candidates.ts';
@@ -45,6 +46,40 @@ export class CountingRates {
   }
 }
 
+/** Of a provider's slots, those that counts may have at a time: nobody pays for them, and those who pay need the rest. */
+const shareOfSlots = 1 / 4;
+const maxPerAccount = 8;
+
+/** The counts that providers are being asked for. Beyond these, counts are estimated. */
+class OpenCounts {
+  readonly #byOrigin = new Map<string, number>();
+
+  /** Whether it has begun: it must be ended then. */
+  begin(providerId: string, slots: number, accountId: string): boolean {
+    const [all, own] = originsOf(providerId, accountId);
+    const isFree =
+      this.#at(all) < Math.max(1, Math.floor(slots * shareOfSlots)) && this.#at(own) < maxPerAccount;
+    if (isFree) for (const origin of [all, own]) this.#byOrigin.set(origin, this.#at(origin) + 1);
+    return isFree;
+  }
+
+  end(providerId: string, accountId: string): void {
+    for (const origin of originsOf(providerId, accountId)) {
+      const left = this.#at(origin) - 1;
+      if (left === 0) this.#byOrigin.delete(origin);
+      else this.#byOrigin.set(origin, left);
+    }
+  }
+
+  #at(origin: string): number {
+    return this.#byOrigin.get(origin) ?? 0;
+  }
+}
+
+function originsOf(providerId: string, accountId: string): readonly [all: string, own: string] {
+  return [JSON.stringify([providerId]), JSON.stringify([providerId, accountId])];
+}
+
 /** How a dialect counts. */
 export type Counting<Asked> = Pick<ChatDialect<Asked>, 'parse' | 'queryParameters'> &
   Readonly<{ present: (tokens: number) => object }>;
@@ -54,6 +89,7 @@ export function countTokens<Asked>(
   { authenticate, bodies, catalog }: Pick<InferenceServices, 'authenticate' | 'bodies' | 'catalog'>,
   rates: CountingRates,
 ): Handler {
+  const open = new OpenCounts();
   return async (request, context) => {
     const key = await authenticate(request, context, 'api_keys_lookup_failed');
     readQuery(request.url, queryParameters);
@@ -69,7 +105,7 @@ export function countTokens<Asked>(
     };
     const model = resolveModel(active.catalog, chat.model, 'chat', access, active.keyProblems);
     const candidates = active.candidates.get(model.id) ?? [];
-    const counted = await askProvider(chat, candidates, key.accountId, context.requestId);
+    const counted = await askProvider(chat, candidates, key.accountId, context.requestId, open);
     return Response.json(present(counted ?? estimatedTokens(chat, model)));
   };
 }
@@ -80,18 +116,33 @@ async function askProvider(
   candidates: readonly Candidate[],
   accountId: string,
   requestId: string,
+  open: OpenCounts,
 ): Promise<number | null> {
   const candidate = candidates.find((one) => isPassedOn(chat, one.chat));
   if (candidate === undefined || chat.original === null) return null;
-  const permit = candidate.gate.enter(accountId, false);
+  const { id, maxConcurrency } = candidate.connection.provider;
+  if (!open.begin(id, maxConcurrency, accountId)) return null;
+  try {
+    return await countAt(candidate, chat.original, accountId, requestId);
+  } finally {
+    open.end(id, accountId);
+  }
+}
+
+async function countAt(
+  candidate: Candidate,
+  original: Original,
+  accountId: string,
+  requestId: string,
+): Promise<number | null> {
+  const { gate } = candidate;
+  // Whether a provider that failed is back is found out by calls that are paid for: a count would only be in their way.
+  if ((gate.status(performance.now())?.state ?? 'closed') !== 'closed') return null;
+  const permit = gate.enter(accountId, false);
   if (permit === null) return null;
   const upstream = upstreamOf(candidate, { requestId, traceparent: null, cacheKey: null }, null);
   try {
-    return await countTokensAt(
-      { chat: candidate.chat, link: candidate.connection.link },
-      chat.original,
-      upstream,
-    );
+    return await countTokensAt({ chat: candidate.chat, link: candidate.connection.link }, original, upstream);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     return null;

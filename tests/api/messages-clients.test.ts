@@ -37,7 +37,7 @@ const counting = Bun.serve({
 const counted: { path: string; body: Record<string, unknown>; text: string }[] = [];
 
 const more = {
-  providers: `  counting: { adapter: anthropic, base_url: "${counting.url.origin}/v1", api_key_env: MAIN_KEY }`,
+  providers: `  counting: { adapter: anthropic, base_url: "${counting.url.origin}/v1", api_key_env: MAIN_KEY, max_concurrency: 16 }`,
   models: `  counting: { workload: chat, context_window: 100000, pricing: { billing_type: token, input: "1", output: "2" }, providers: [counting] }`,
 };
 
@@ -395,6 +395,19 @@ describe('counting tokens', () => {
     expect(responses.filter(({ status }) => status === 200).length).toBeGreaterThanOrEqual(600);
     for (const response of responses) if (!response.bodyUsed) await response.text();
   });
+
+  test('leaves the slots of a provider to those who pay', async () => {
+    const [one, other] = [await fixture.customer('0'), await fixture.customer('0')];
+    const before = counted.length;
+    const silent = { model: 'counting', messages: [user('count silence')] };
+    const counts = Array.from({ length: 64 }, (_, index) => count(silent, [one, other][index % 2]?.key));
+    const estimated = await Promise.race(counts);
+    expect(estimated.status).toBe(200);
+    const response = await messagesClient(fixture, key).send({ model: 'counting', messages: [user('x')] });
+    expect([response.status, await response.text()]).toEqual([200, expect.stringContaining('Hello')]);
+    for (const { status } of await Promise.all(counts)) expect(status).toBe(200);
+    expect(counted.length - before).toBeLessThanOrEqual(5);
+  }, 20_000);
 
   test('refuses what a request would be refused for', async () => {
     const refusals = [

@@ -2,7 +2,7 @@
 import type { JsonPath } from '../../json/path.ts';
 import { isBillingLine } from '../../providers/anthropic-pass-on.ts';
 import type { AnswerItem, ChatMessage, ImagePart, Signature, TextPart } from '../../providers/chat.ts';
-import { extraInput, type Findings, invalid, lackOf, refused } from './findings.ts';
+import { extraInput, type Findings, invalid, lackOf, refused, unboundedBlock } from './findings.ts';
 import { refusedBlock, type Version } from './refusals.ts';
 import type {
   WireAssistantMessage,
@@ -52,7 +52,10 @@ export class ConversationReader {
   readSystem(system: WireCountRequest['system']): void {
     if (system == null || system === '') return;
     if (typeof system === 'string') this.messages.push({ role: 'system', content: system });
-    else for (const [index, block] of system.entries()) this.#readInstruction(block, ['system', index]);
+    // What is left out of a request that is passed on is left out here too, and nothing else.
+    else
+      for (const [index, block] of system.entries())
+        if (!isBillingLine(block)) this.#readInstruction(block, ['system', index]);
   }
 
   readMessages(messages: WireCountRequest['messages']): void {
@@ -73,7 +76,8 @@ export class ConversationReader {
 
   #readInstruction(block: WireTextBlock, path: JsonPath): void {
     this.#noteBlock(block, path);
-    if (!isBillingLine(block)) this.messages.push({ role: 'system', content: block.text });
+    if (block.citations != null) this.#findings.count(block.citations);
+    this.messages.push({ role: 'system', content: block.text });
   }
 
   #readSystemMessage({ content }: WireSystemMessage, path: JsonPath): void {
@@ -166,17 +170,13 @@ export class ConversationReader {
       [...path, 'type'],
       `This model does not take content blocks of the type ${block.type}.`,
     );
-    this.#findings.count(block);
-    const { source } = block as Fields;
+    this.#findings.countBlocks(block, path);
+    const { source, citations } = block as Fields;
     const sourceType = (source as Fields | undefined)?.type;
-    const isText =
-      block.type === 'search_result' ||
-      (block.type === 'document' && (sourceType === 'text' || sourceType === 'content'));
-    if (!isText)
-      this.#findings.unbounded(
-        path,
-        'This model has no context window in the catalogue, so nothing bounds what this block costs: send its text.',
-      );
+    // To be cited, a plain text is cut into sentences, and each gets a number in the prompt.
+    const isCut = sourceType === 'text' && (citations as Fields | null | undefined)?.enabled === true;
+    const isText = block.type === 'search_result' || (block.type === 'document' && !isCut);
+    if (!isText) this.#findings.unbounded(path, unboundedBlock);
   }
 
   #readAssistant({ content }: WireAssistantMessage, path: JsonPath): void {

@@ -21,6 +21,12 @@ export function invalid(path: JsonPath, problem: string): ApiError {
 /** The words for a field that is not known. Claude Code looks for them. */
 export const extraInput = 'Extra inputs are not permitted';
 
+export const unboundedBlock =
+  'This model has no context window in the catalogue, so nothing bounds what this block costs: send its text.';
+
+/** The words for something that is stored in the operator's own account with a provider. */
+export const storedFile = 'Stored files are not supported here: send the content itself.';
+
 type Fields = Readonly<Record<string, unknown>>;
 
 export class Findings {
@@ -41,14 +47,39 @@ export class Findings {
     this.#tokens += tokens;
   }
 
+  /** The same for what may hold blocks, whose marks and images cost more than their bytes say. */
+  countBlocks(value: unknown, path: JsonPath, tokens = 0): void {
+    this.count(value, tokens);
+    this.#inspect(value, path);
+  }
+
+  /** `path` is that of the whole value. The limits of a body bound how deep and large it is. */
+  #inspect(value: unknown, path: JsonPath): void {
+    if (typeof value !== 'object' || value === null) return;
+    if (Array.isArray(value)) {
+      for (const inner of value) this.#inspect(inner, path);
+      return;
+    }
+    const { cache_control: control, source } = value as Fields;
+    if (isFields(control)) this.mark(control);
+    if (isFields(source)) this.#inspectSource(source, path);
+    for (const name in value) this.#inspect((value as Fields)[name], path);
+  }
+
+  #inspectSource({ type }: Fields, path: JsonPath): void {
+    if (type === 'file') throw refused(lackOf([...path, 'source'], storedFile));
+    if (type !== 'text' && type !== 'content') this.unbounded(path, unboundedBlock);
+  }
+
   unbounded(path: JsonPath, problem: string): void {
     this.#unbounded ??= lackOf(path, problem);
   }
 
-  mark(control: Readonly<{ ttl?: '5m' | '1h' | undefined }> | null | undefined): void {
+  mark(control: Readonly<{ ttl?: unknown }> | null | undefined): void {
     if (control == null) return;
-    if (control.ttl === '1h') this.#cacheMarks = 'long';
-    else this.#cacheMarks ??= 'short';
+    const { ttl = '5m' } = control;
+    if (ttl === '5m') this.#cacheMarks ??= 'short';
+    else this.#cacheMarks = 'long';
   }
 
   /** Fields that are not known here go to providers of the same format only. Null means absent. */
@@ -56,7 +87,7 @@ export class Findings {
     for (const name in object) {
       if (known.has(name) || object[name] == null) continue;
       this.lack([...path, name]);
-      this.count(object[name]);
+      this.countBlocks(object[name], [...path, name]);
     }
   }
 
@@ -71,4 +102,8 @@ export class Findings {
   get furtherInput(): FurtherInput {
     return { values: this.#values, tokens: this.#tokens, unbounded: this.#unbounded };
   }
+}
+
+function isFields(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null;
 }

@@ -21,6 +21,7 @@ import {
   newerVersionRefuses,
   readBetas,
   readVersion,
+  refusedEdit,
   refusedField,
   refusedTool,
   type Version,
@@ -49,7 +50,7 @@ export function parseMessages(
   const version = readVersion(incoming.headers);
   const betas = readBetas(incoming.headers);
   const wire = readShape(messagesRequestSchema, body);
-  const refusal = refusedField(wire) ?? newerVersionRefuses(wire, version);
+  const refusal = refusedField(wire) ?? refusedEdit(wire) ?? newerVersionRefuses(wire, version);
   if (refusal !== null) throw refused(refusal);
   const findings = new Findings();
   findings.unknownFields(wire, knownFields, []);
@@ -198,7 +199,7 @@ function toTool(tool: WireTool, index: number, findings: Findings): readonly Too
   const path = ['tools', index];
   if (!isCustom(tool)) {
     findings.lack([...path, 'type'], `This model has no tool of the type ${tool.type}: declare your own.`);
-    findings.count(tool, vendorToolTokens);
+    findings.countBlocks(tool, path, vendorToolTokens);
     return [];
   }
   if (tool.name.length > maxName)

@@ -4,7 +4,7 @@
  */
 import { ApiError } from '../../errors.ts';
 import type { Unsupported } from '../../providers/upstream.ts';
-import { extraInput, lackOf } from './findings.ts';
+import { extraInput, lackOf, storedFile } from './findings.ts';
 import type { WireBlock, WireTool } from './schema.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -31,7 +31,7 @@ export function readVersion(headers: Headers): Version {
 }
 
 /** Features that change what a request costs. Others mean nothing here, or are passed on. */
-const pricedBetas = /^(?:context-1m|fast-mode)-/;
+const pricedBetas = /^(?:context-1m|fast-mode)-/i;
 const maxBetas = 100;
 
 /** The features that the client asks for; null when it names none. */
@@ -56,6 +56,8 @@ export function readBetas(headers: Headers): string | null {
 const hasPrice = `${extraInput}: it has a price of its own, which this gateway does not offer. Leave it out.`;
 const needsState = `${extraInput}: this gateway stores nothing that it could refer to. Leave it out.`;
 
+const otherLimit = `${extraInput}: only max_tokens says how long an answer may get. Leave it out.`;
+
 /** What these fields may be besides null. */
 const refusedFields: ReadonlyMap<
   string,
@@ -70,6 +72,13 @@ const refusedFields: ReadonlyMap<
   ['diagnostics', { allowed: [], problem: needsState }],
   ['user_profile_id', { allowed: [], problem: needsState }],
   ['workspace_id', { allowed: [], problem: needsState }],
+  // Of other formats. Servers that speak several may obey them, and write more than is held for.
+  ['n', { allowed: [1], problem: otherLimit }],
+  ['best_of', { allowed: [1], problem: otherLimit }],
+  ['min_tokens', { allowed: [], problem: otherLimit }],
+  ['max_output_tokens', { allowed: [], problem: otherLimit }],
+  ['max_completion_tokens', { allowed: [], problem: otherLimit }],
+  ['max_new_tokens', { allowed: [], problem: otherLimit }],
 ]);
 
 export function refusedField(body: Fields): Unsupported | null {
@@ -79,6 +88,21 @@ export function refusedField(body: Fields): Unsupported | null {
     return lackOf([name], problem);
   }
   return null;
+}
+
+/** These make the input shorter, and cost nothing. */
+const freeEdits = /^clear_(?:thinking|tool_uses)_\d{8}$/;
+
+/** Others, such as compaction, run a model once more, which the usage of the answer does not include. */
+export function refusedEdit({ context_management: management }: Fields): Unsupported | null {
+  const { edits } = (management ?? {}) as Fields;
+  if (!Array.isArray(edits)) return null;
+  const isFree = edits.every((edit: unknown) => {
+    const { type } = (edit ?? {}) as Fields;
+    return typeof type === 'string' && freeEdits.test(type);
+  });
+  // Clients leave out the whole field when they are told that it is not known.
+  return isFree ? null : lackOf(['context_management'], hasPrice);
 }
 
 /** Fields of which the newer version says that they are not known. */
@@ -118,7 +142,5 @@ export function refusedBlock(block: WireBlock, path: readonly (string | number)[
     return lackOf([...path, 'type'], 'Blocks of tools that run at a provider are not supported here.');
   const { source } = block as Fields;
   const isFile = typeof source === 'object' && source !== null && (source as Fields).type === 'file';
-  return isFile
-    ? lackOf([...path, 'source'], 'Stored files are not supported here: send the content itself.')
-    : null;
+  return isFile ? lackOf([...path, 'source'], storedFile) : null;
 }

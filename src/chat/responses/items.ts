@@ -153,7 +153,7 @@ function readPart(reading: Reading, part: JsonObject, path: JsonPath): TextPart 
   switch (type) {
     case 'input_text':
     case 'output_text':
-      return { type: 'text', text: reading.check(partKinds.text, part, path).text };
+      return { type: 'text', text: readText(reading, part, path) };
     case 'refusal':
       return { type: 'text', text: reading.check(partKinds.refusal, part, path).refusal };
     case 'input_image': {
@@ -174,6 +174,12 @@ function readPart(reading: Reading, part: JsonObject, path: JsonPath): TextPart 
       );
       return null;
   }
+}
+
+function readText(reading: Reading, part: JsonObject, path: JsonPath): string {
+  const { text, annotations } = reading.check(partKinds.text, part, path);
+  reading.count(annotations);
+  return text;
 }
 
 /** It would name a file in the operator's own account there. */
@@ -197,9 +203,10 @@ function readReasoning(
   conversation: Conversation,
   open: OpenSignature,
 ): void {
-  const { summary, encrypted_content: sealed } = reading.check(itemKinds.reasoning, item, path);
+  const { summary, encrypted_content: sealed, content } = reading.check(itemKinds.reasoning, item, path);
   const signature = sealed == null ? null : open(sealed);
   if (signature === null) return;
+  reading.count(content);
   const text = (summary ?? []).map((part) => part.text).join('\n\n');
   conversation.addAnswer({ type: 'reasoning', text, signature });
 }

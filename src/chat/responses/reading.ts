@@ -39,6 +39,11 @@ export class Reading {
     for (const name in value) if (!names.has(name)) this.keep(value[name], [...path, name]);
   }
 
+  /** For what other formats do without, and a provider of the same format may put into its prompt. */
+  count(value: unknown): void {
+    if (value != null) this.further.push(value);
+  }
+
   /** Null is what SDKs send for what they leave out. */
   keep(value: unknown, path: JsonPath, message = `Providers of this model do not know ${formatPath(path)}.`) {
     if (value === null) return;

@@ -53,10 +53,23 @@ const fields: Readonly<Record<string, Rule>> = {
   moderation: { isFine: only(), message: unavailable('moderation') },
   access_programs: { isFine: only(), message: unavailable('access_programs') },
   image: { isFine: only(), message: unavailable('image') },
+  audio: { isFine: only(), message: unavailable('audio') },
+  modalities: { isFine: only(), message: unavailable('modalities') },
+  // Of other formats. Servers that speak several may obey them, and write more than is held for.
+  n: { isFine: only(1), message: otherLimit('n') },
+  best_of: { isFine: only(1), message: otherLimit('best_of') },
+  min_tokens: { isFine: only(), message: otherLimit('min_tokens') },
+  max_tokens: { isFine: only(), message: otherLimit('max_tokens') },
+  max_completion_tokens: { isFine: only(), message: otherLimit('max_completion_tokens') },
+  max_new_tokens: { isFine: only(), message: otherLimit('max_new_tokens') },
 };
 
 function unavailable(name: string): string {
   return `This feature of OpenAI's servers has no price here: leave ${name} out.`;
+}
+
+function otherLimit(name: string): string {
+  return `Only max_output_tokens says how long an answer may get: leave ${name} out.`;
 }
 
 /** They are read here and nowhere else. */

@@ -78,6 +78,7 @@ function withoutClient({ name, description, parameters, strict }: Declared): Too
 function readTool(reading: Reading, tool: JsonObject, path: JsonPath): readonly Declared[] {
   if (tool.type !== 'namespace') return [readSingle(reading, tool, path, null)];
   const { name, description, tools } = reading.check(toolKinds.namespace, tool, path);
+  if (tools.length === 0) reading.count(description);
   return tools.map((inner, index) => {
     const place = [...path, 'tools', index];
     if (inner.type !== 'function' && inner.type !== 'custom') throw refusedTool(inner, place);
@@ -103,7 +104,12 @@ function readSingle(reading: Reading, tool: JsonObject, path: JsonPath, namespac
       client: { name, namespace, isFreeForm: true },
     };
   }
-  const { name, description, parameters, strict } = reading.check(toolKinds.function, tool, path);
+  const { name, description, parameters, strict, output_schema } = reading.check(
+    toolKinds.function,
+    tool,
+    path,
+  );
+  reading.count(output_schema);
   return {
     name: flatName(name, namespace),
     description: description ?? null,
@@ -154,6 +160,8 @@ function allowedTools(
   const allowed = new Set<Declared>();
   for (const [index, tool] of tools.entries())
     for (const found of named.named(tool, [...path, 'tools', index])) allowed.add(found);
+  // A provider of the same format has the others in its prompt too, so that a cache still matches.
+  for (const tool of declared) if (!allowed.has(tool)) reading.count(withoutClient(tool));
   if (allowed.size === 0) throw invalid([...path, 'tools'], 'None of these tools is declared in tools.');
   return { tools: declared.filter((tool) => allowed.has(tool)), choice: mode };
 }
