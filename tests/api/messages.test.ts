@@ -252,7 +252,7 @@ describe('a provider of the same format', () => {
     const poor = messagesClient(fixture, (await fixture.customer('0.1')).key);
     const short = await refusalOf(poor.send({ model: 'anthropic', messages }));
     // 200,000 tokens at 3 dollars per million.
-    expect([short.status, short.message]).toEqual([402, expect.stringMatching(/\$0\.6/)]);
+    expect([short.status, short.message]).toEqual([402, expect.stringMatching(/\$0\.6.* Add credit to the/)]);
     expect(await refusalOf(client.send({ model: 'unbounded', messages }))).toMatchObject({
       status: 400,
       code: 'unsupported_parameter',
