@@ -324,26 +324,6 @@ describe('tools', () => {
     });
   });
 
-  test('are called with given arguments, and one after the other', async () => {
-    const text = '[[tool weather {"city":"Oslo","list":[ ["a"] ]}]] [[next-tool time {"city":"Bergen"}]]';
-    const messages: unknown[] = [{ role: 'user', content: text }];
-    const made: unknown[] = [];
-    for (const result of ['rain', 'noon']) {
-      const call = (await answer('', { messages, tools })).choices[0]?.message.tool_calls?.[0];
-      made.push(call && 'function' in call && call.function);
-      messages.push({ role: 'assistant', content: null, tool_calls: [call] });
-      messages.push({ role: 'tool', tool_call_id: call?.id, content: result });
-    }
-    expect(made).toEqual([
-      { name: 'weather', arguments: '{"city":"Oslo","list":[ ["a"] ]}' },
-      { name: 'time', arguments: '{"city":"Bergen"}' },
-    ]);
-    const end = await answer('', { messages, tools });
-    expect(end.choices[0]?.message.content).toBe('The tools returned: noon');
-    for (const wrong of ['[[tool weather {"city"]]', '[[tool weather Oslo]]'])
-      expect((await chat(wrong, { tools })).status).toBe(400);
-  });
-
   test.each([
     ['in order', '[[tools 2]]', [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]],
     ['interleaved', '[[tools 2]] [[interleave]]', [0, 1, 0, 1, 0, 1, 0, 1, 0, 1]],
