@@ -1,9 +1,9 @@
 /** What the sandbox answers to a chat request: a pure function of the request and its directives. */
 
-import { type ChatRequest, countImages, lastRole, type Tool, textOf } from './chat-request.ts';
-import { privateThought } from './errors.ts';
+import { type ChatRequest, countImages, lastRole, type Tool, textOf, turnsOfTools } from './chat-request.ts';
+import { BadRequest, privateThought } from './errors.ts';
 import { sample } from './sample.ts';
-import type { Reading } from './scenario.ts';
+import type { Reading, Scenario } from './scenario.ts';
 
 export type ToolCall = Readonly<{ name: string; argumentPieces: readonly string[] }> &
   Pick<Tool, 'isCustom' | 'namespace'>;
@@ -51,15 +51,25 @@ export function answerChat(request: ChatRequest, reading: Reading): Answer {
 
 function chooseToolCalls(request: ChatRequest, { scenario }: Reading): ToolCall[] {
   const tools = request.tools ?? [];
-  if (tools.length === 0 || request.tool_choice === 'none' || lastRole(request) !== 'user') return [];
-  const forced = forcedTool(request.tool_choice, tools);
-  const name = scenario.tool ?? forced;
+  if (tools.length === 0 || request.tool_choice === 'none') return [];
+  if (lastRole(request) !== 'user') return chooseNextCall(request, tools, scenario['next-tool']);
+  const { name = forcedTool(request.tool_choice, tools), given = null } = scenario.tool ?? {};
   const first = name === undefined ? 0 : tools.findIndex((tool) => tool.function.name === name);
-  // An undeclared tool is called too: models do that, and clients must cope.
-  if (name !== undefined && first === -1) return [{ name, argumentPieces: ['{}'] }];
+  if (name !== undefined && first === -1) return [callUndeclared(name, given)];
   const wanted = scenario.tools ?? (name === undefined ? 0 : 1);
   const count = request.parallel_tool_calls === false ? Math.min(wanted, 1) : wanted;
-  return Array.from({ length: count }, (_, index) => callTool(tools[(first + index) % tools.length]));
+  return Array.from({ length: count }, (_, index) => callTool(tools[(first + index) % tools.length], given));
+}
+
+/** After the first results, and not after those of this call. */
+function chooseNextCall(
+  { messages }: ChatRequest,
+  tools: readonly Tool[],
+  next: Scenario['next-tool'],
+): ToolCall[] {
+  if (next === undefined || turnsOfTools(messages) !== 1) return [];
+  const tool = tools.find(({ function: { name } }) => name === next.name);
+  return [tool === undefined ? callUndeclared(next.name, next.given) : callTool(tool, next.given)];
 }
 
 function forcedTool(choice: ChatRequest['tool_choice'], tools: readonly Tool[]): string | undefined {
@@ -67,15 +77,27 @@ function forcedTool(choice: ChatRequest['tool_choice'], tools: readonly Tool[]):
   return typeof choice === 'object' ? choice?.function.name : undefined;
 }
 
-function callTool(tool: Tool | undefined): ToolCall {
+/** An undeclared tool is called too: models do that, and clients must cope. */
+function callUndeclared(name: string, given: string | null): ToolCall {
+  return { name, argumentPieces: inPieces(given ?? '{}') };
+}
+
+function callTool(tool: Tool | undefined, given: string | null): ToolCall {
   const { isCustom = false, namespace } = tool ?? {};
-  const written = isCustom ? 'sample of free text' : JSON.stringify(sample(tool?.function.parameters) ?? {});
+  if (given !== null && !isCustom && !given.startsWith('{'))
+    throw new BadRequest('The arguments of a function must be a JSON object.', null);
+  const made = () =>
+    isCustom ? 'sample of free text' : JSON.stringify(sample(tool?.function.parameters) ?? {});
   return {
     name: tool?.function.name ?? '',
-    argumentPieces: written.match(/.{1,8}/gsu) ?? [],
+    argumentPieces: inPieces(given ?? made()),
     ...(isCustom && { isCustom }),
     ...(namespace !== undefined && { namespace }),
   };
+}
+
+function inPieces(written: string): readonly string[] {
+  return written.match(/.{1,8}/gsu) ?? [];
 }
 
 function reply(request: ChatRequest, { scenario, plainText }: Reading): readonly string[] {

@@ -71,6 +71,13 @@ export function lastUserText({ messages }: ChatRequest): string {
   return message ? textOf(message) : '';
 }
 
+/** How often tools were called since the user spoke. Parallel calls may be one message or several. */
+export function turnsOfTools(messages: readonly Message[]): number {
+  const asked = messages.findLastIndex(({ role }) => role === 'user');
+  const said = messages.slice(asked + 1).filter(({ role }) => role !== 'system');
+  return said.filter(({ role }, at) => role === 'tool' && said[at - 1]?.role !== 'tool').length;
+}
+
 export function countImages(messages: readonly Message[]): number {
   let count = 0;
   for (const { content } of messages) {

@@ -59,6 +59,22 @@ export const cacheWrite = parser('a number of tokens, and may end with 1h', (val
   return tokens ? { tokens: Number(tokens), isLong: long !== undefined } : undefined;
 });
 
+/** A tool's name, and its arguments: an object as JSON, or free text for a tool that takes that. */
+export const call = parser('the name of a tool, and may end with its arguments', (value) => {
+  const [, name, given] = /^(\S+)(?:\s+(.+))?$/s.exec(value) ?? [];
+  if (name === undefined || (given?.startsWith('{') && !isJson(given))) return undefined;
+  return { name, given: given ?? null };
+});
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
 /** The full text is the key of the count, so a label after the status gives a test its own count. */
 export const flaky = parser('a number of requests and an HTTP status, such as 2 503', (value) => {
   const [, times, code] = /^(\d{1,7})\s+([2-5]\d\d)(?:\s+\S+)?$/.exec(value) ?? [];

@@ -5,6 +5,7 @@
 
 import {
   cacheWrite,
+  call,
   decimal,
   flag,
   flaky,
@@ -42,7 +43,8 @@ export const directives = {
   long: whole,
   repeat: whole,
   finish: text,
-  tool: text,
+  tool: call,
+  'next-tool': call,
   tools: whole,
   interleave: flag,
 

@@ -3,46 +3,48 @@
  *
  * Points real clients at a gateway with the sandbox, and prints what works. It installs them from their registries, in a
  * folder that stays for the next run (.clients). It fails if anything fails that the contract does not reject.
- * --write puts the tables and the date into docs/clients.md. It needs a run of every client, so that the tables agree.
+ * --write puts the rows of these clients into the tables of docs/clients.md, and leaves the others as they are.
  */
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { type AgentResult, testAgent } from '../tests/clients/agent-runs.ts';
+import { type Agent, agents } from '../tests/clients/agents.ts';
 import { readArguments } from '../tests/clients/arguments.ts';
 import { type Client, clients, notRun } from '../tests/clients/clients.ts';
 import { clientEnvironment, openClientGateway, runScript } from '../tests/clients/gateway.ts';
 import { type Generator, generators } from '../tests/clients/generated.ts';
 import {
+  agentTasks,
   furtherChecks,
   type Generated,
   generatedClients,
   matrix,
+  merged,
   type Result,
   replaced,
 } from '../tests/clients/matrix.ts';
-import { isExplained } from '../tests/clients/outcome.ts';
-import { missingFor, prepare } from '../tests/clients/prepare.ts';
+import { confirmed, isExplained } from '../tests/clients/outcome.ts';
+import { missingFor, prepare, prepareNode } from '../tests/clients/prepare.ts';
 
-const asked = readArguments(process.argv.slice(2));
-if (asked === null) {
-  print('--write needs a run of every client: leave the names out.');
-  process.exit(2);
-}
-const { isWritten, isWanted } = asked;
+const { isWritten, isWanted } = readArguments(process.argv.slice(2));
 
 const startedOn = new Date().toISOString().slice(0, 10);
 const results: Result[] = [];
+const agentResults: AgentResult[] = [];
 const generated: Generated[] = [];
 const problems: string[] = [];
 const gateway = await openClientGateway();
 try {
   for (const client of clients.filter(({ name }) => isWanted(name))) await test(client);
+  for (const agent of agents.filter(({ name }) => isWanted(name))) await runAgent(agent);
   for (const generator of generators.filter(({ name }) => isWanted(name))) testGenerator(generator);
 } finally {
   await gateway.close();
 }
 
 const tables = {
-  'the matrix': `Last run: ${startedOn}.\n\n${matrix(results)}`,
+  'the matrix': matrix(results, startedOn),
+  'the agents': agentTasks(agentResults, startedOn),
   'generated clients': generatedClients(generated),
   'further checks': furtherChecks(results),
 };
@@ -52,7 +54,9 @@ for (const { name, reason } of notRun.filter((one) => isWanted(one.name)))
 if (isWritten) {
   const file = join(import.meta.dir, '../docs/clients.md');
   let text = readFileSync(file, 'utf8');
-  for (const [mark, table] of Object.entries(tables)) text = replaced(text, mark, table);
+  const names = [...clients, ...agents, ...generators].map(({ name }) => name);
+  for (const [mark, table] of Object.entries(tables))
+    text = replaced(text, mark, (old) => merged(old, table, names));
   writeFileSync(file, text);
 }
 for (const problem of problems) print(`\n${problem}`);
@@ -64,13 +68,33 @@ async function test(client: Client): Promise<void> {
   print(`${client.name}${missing === null ? ' …' : `: not run: ${missing}`}`);
   if (missing !== null) return;
   try {
-    const { outcomes, version } = await runScript(prepare(client), client, clientEnvironment(gateway));
+    const { entries } = gateway.sandbox;
+    const before = entries.length;
+    const { outcomes: reported, version } = await runScript(
+      prepare(client),
+      client,
+      clientEnvironment(gateway),
+    );
+    const outcomes = confirmed(
+      reported,
+      entries.slice(before).map(({ body }) => body),
+    );
     results.push({ name: client.name, version, outcomes });
     for (const outcome of outcomes.filter((one) => !isExplained(one)))
       problems.push(`${client.name}, ${outcome.check}: ${outcome.detail} ${outcome.param ?? ''}`);
   } catch (error) {
     problems.push(`${client.name}: ${error}`);
   }
+}
+
+async function runAgent(agent: Agent): Promise<void> {
+  const missing = missingFor('node');
+  print(`${agent.name}${missing === null ? ' …' : `: not run: ${missing}`}`);
+  if (missing !== null) return;
+  const result = await testAgent(agent, prepareNode(), gateway, print);
+  agentResults.push(result);
+  for (const [format, flaw] of result.tasks)
+    if (flaw !== null) problems.push(`${agent.name}, ${format}: ${flaw}`);
 }
 
 function testGenerator({ name, version, missing, generate }: Generator): void {

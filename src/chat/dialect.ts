@@ -18,6 +18,8 @@ export type ChatDialect<Asked> = Readonly<{
   queryParameters?: readonly string[];
   /** Whether the arguments of tool calls are part of its JSON, so that no digit of a number may be lost. Left out: no. */
   keepsNumbers?: boolean;
+  /** Whether agents speak it, whose users see nothing of an error but its message. Left out: no. */
+  servesAgents?: boolean;
   /** Throws a 400 that names the parameter. */
   parse: (body: unknown, incoming: Incoming) => ChatRequest<Asked>;
   /** The body of a non-streamed response. */

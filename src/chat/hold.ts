@@ -3,6 +3,7 @@
  * so that the charge exceeds the hold by no more than a small tolerance.
  */
 
+import type { DenialCode } from '../ledger/operations.ts';
 import { plainMeters } from '../lib/meters.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { Model } from '../models/model.ts';
@@ -62,6 +63,13 @@ export function adviceFor(terms: ChatTerms, available: Money): string | null {
   return least < costOf(terms, terms.minOutputTokens)
     ? `A lower max_tokens needs less, but at least ${formatDollars(least, 'up')}.`
     : null;
+}
+
+/** What a person can do, who may not be able to change the request. */
+export function remedyFor(code: DenialCode): string {
+  return code === 'monthly_spend_limit_exceeded'
+    ? 'Raise that limit, or use another key.'
+    : 'Add credit to the account.';
 }
 
 /** At most `maxOutputTokens`; 0 when not even the input is covered. */

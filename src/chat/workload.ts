@@ -14,7 +14,7 @@ import { chargeOf, unchargedUsage } from './billing.ts';
 import { cacheWrites } from './cache-writes.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
 import type { ChatDialect } from './dialect.ts';
-import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound } from './hold.ts';
+import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound, remedyFor } from './hold.ts';
 import { inOwnNames, type OwnNames, withOwnNames } from './own-names.ts';
 import type { ChatRequest } from './request.ts';
 import { type ChatJob, streamChatResponse } from './stream.ts';
@@ -34,9 +34,10 @@ export function chatWorkload<Asked>(
     isStreamed: ({ stream }) => stream,
     attributionOf: ({ attribution }) => attribution ?? null,
     plan: (chat, active, allowedModels) => withOwnNames(names, () => planChat(chat, active, allowedModels)),
-    advice: ({ terms }, available) => {
-      const advice = adviceFor(terms, available);
-      return advice === null ? null : inOwnNames(advice, names);
+    advice: ({ terms }, available, code) => {
+      const advice = inOwnNames(adviceFor(terms, available) ?? '', names);
+      const remedy = dialect.servesAgents ? remedyFor(code) : '';
+      return `${remedy} ${advice}`.trim() || null;
     },
     accept: ({ chat, price, terms }, held) => ({
       chat,

@@ -16,9 +16,15 @@ export function presentMessagesError(error: ApiError, requestId: string, origin 
   const { message, code, param = null } = presentError(error, origin).error;
   return {
     type: 'error',
-    error: { type: typeOf(error.code), message, code, param },
+    error: { type: typeOf(error.code), message: withTime(message, error.retryAfterSeconds), code, param },
     request_id: requestId,
   };
+}
+
+/** People read it in Claude Code, which does not show them the header that says when to try again. */
+function withTime(message: string, seconds: number | undefined): string {
+  if (seconds === undefined || message.includes('Try again')) return message;
+  return `${message} Try again in ${seconds} second${seconds === 1 ? '' : 's'}.`;
 }
 
 const types: ReadonlyMap<number, string> = new Map([

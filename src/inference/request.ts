@@ -98,7 +98,9 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
       const hold = await admission.hold(generation, key, plan.hold, context.lookupMs);
       context.rate = hold.rate;
       if (hold.outcome === 'denied')
-        throw admission.denial(key, plan.hold, hold, (available) => workload.advice(plan, available));
+        throw admission.denial(key, plan.hold, hold, (available) =>
+          workload.advice(plan, available, hold.code),
+        );
       if (client.aborted) {
         await generation.abandon();
         return new Response();

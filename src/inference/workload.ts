@@ -1,6 +1,6 @@
 /** What one kind of inference contributes to the life of a request in request.ts: everything but holds, settlements and failures. */
 import type { Claim } from '../idempotency/claim.ts';
-import type { Attribution } from '../ledger/operations.ts';
+import type { Attribution, DenialCode } from '../ledger/operations.ts';
 import type { Charge } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
@@ -60,8 +60,8 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   attributionOf?: (wanted: Wanted) => Attribution | null;
   /** Throws when the key may not use the model, or neither the model nor any of its providers can serve the request. */
   plan: (wanted: Wanted, active: ActiveCatalog, allowedModels: ReadonlySet<string> | null) => Planned;
-  /** What the client could change for the request to fit into this amount; null when nothing would help. */
-  advice: (plan: Planned, available: Money) => string | null;
+  /** What the client could do for the request to fit into this amount, denied with this code; null when nothing would help. */
+  advice: (plan: Planned, available: Money, code: DenialCode) => string | null;
   /** What to ask a provider for, given this hold. */
   accept: (plan: Planned, held: Money) => Job;
   call: (

@@ -252,7 +252,7 @@ describe('a provider of the same format', () => {
     const poor = messagesClient(fixture, (await fixture.customer('0.1')).key);
     const short = await refusalOf(poor.send({ model: 'anthropic', messages }));
     // 200,000 tokens at 3 dollars per million.
-    expect([short.status, short.message]).toEqual([402, expect.stringMatching(/\$0\.6/)]);
+    expect([short.status, short.message]).toEqual([402, expect.stringMatching(/\$0\.6.* Add credit to the/)]);
     expect(await refusalOf(client.send({ model: 'unbounded', messages }))).toMatchObject({
       status: 400,
       code: 'unsupported_parameter',
@@ -368,8 +368,13 @@ describe('errors', () => {
     const slow = messagesClient(fixture, (await fixture.customer('1', '--rpm', '1')).key);
     await (await slow.send({ model: 'openai', messages })).text();
     const response = await slow.send({ model: 'openai', messages });
-    expect(Number(response.headers.get('retry-after'))).toBeGreaterThan(0);
-    expect(await refusalOf(response)).toMatchObject({ status: 429, type: 'rate_limit_error' });
+    const seconds = Number(response.headers.get('retry-after'));
+    expect(seconds).toBeGreaterThan(0);
+    expect(await refusalOf(response)).toMatchObject({
+      status: 429,
+      type: 'rate_limit_error',
+      message: `This API key has exceeded its limit of requests per minute. Try again in ${seconds} seconds.`,
+    });
   });
 
   test('a broken stream ends with an error event, and nothing looks complete', async () => {

@@ -419,6 +419,7 @@ describe('refusals', () => {
       'insufficient_balance',
       'insufficient_balance',
     ]);
+    expect(error.message).toContain('Add credit to the account.');
     expect(error.message).toContain('max_output_tokens');
     expect(error.message).not.toContain('max_tokens ');
   });

@@ -304,7 +304,9 @@ describe('a failure', () => {
   test.each(apiErrorCodes.map((code) => [code]))('%s has a code that clients act on', (code: ErrorCode) => {
     const { type, retryable, message } = errorTable[code];
     const error = failedWith(new ApiError(code));
-    expect(error).toMatchObject({ message, type, gateway_code: code });
+    expect(error).toMatchObject({ type, gateway_code: code });
+    const isAdviceNeeded = error?.code === 'server_error' && !message.includes('Try again');
+    expect(error?.message).toBe(isAdviceNeeded ? `${message} Try again.` : message);
     expect([code, final.includes(error?.code ?? '')]).toEqual([
       code,
       retryable === 'no' || type === 'billing_error',

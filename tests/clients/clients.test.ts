@@ -2,11 +2,13 @@
 import { describe, expect, test } from 'bun:test';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { agents } from './agents.ts';
 import { readArguments } from './arguments.ts';
 import { clients, notRun } from './clients.ts';
+import { priceOf } from './formats.ts';
 import { generators } from './generated.ts';
-import { furtherChecks, generatedClients, matrix, replaced } from './matrix.ts';
-import { columns, isExplained, type Outcome, readOutcomes } from './outcome.ts';
+import { furtherChecks, generatedClients, matrix, merged, replaced } from './matrix.ts';
+import { columns, confirmed, isExplained, type Outcome, readOutcomes } from './outcome.ts';
 
 const folder = join(import.meta.dir, '.');
 const guide = readFileSync(join(import.meta.dir, '../../docs/clients.md'), 'utf8');
@@ -27,8 +29,7 @@ describe('an outcome', () => {
       expect([param, isExplained(refused('unsupported_parameter', param))]).toEqual([param, true]);
     for (const param of ['temperature', 'tools', 'messages[1].content', 'xn', ''])
       expect([param, isExplained(refused('unsupported_parameter', param))]).toEqual([param, false]);
-    expect(isExplained(refused('not_found', '', 'POST /v1/responses does not exist'))).toBe(true);
-    expect(isExplained(refused('not_found', '', 'POST /chat does not exist'))).toBe(false);
+    expect(isExplained(refused('not_found', '', 'POST /v1/responses does not exist'))).toBe(false);
     expect(isExplained(refused('invalid_parameter', 'tool_choice'))).toBe(false);
     expect(isExplained({ check: 'chat', outcome: 'failed' })).toBe(false);
     expect(isExplained({ check: 'chat', outcome: 'not offered' })).toBe(true);
@@ -51,31 +52,69 @@ test('the tables show what failed, what was refused and why', () => {
     { check: 'max=5', outcome: 'works' } as const,
   ];
   const results = [{ name: 'x', version: '1', outcomes }];
-  expect(matrix(results)).toContain('| x | 1 | works | **failed** | refused: `tool_choice` | **failed** |');
+  expect(matrix(results, '2026-11-01')).toMatch(
+    /\| x \| 1 \| works \| \*\*failed\*\* \| refused: `tool_choice` \| .* \| 2026-11-01 \|$/,
+  );
   expect(furtherChecks(results)).toEndWith('| x | `max=5` | works |');
   expect(generatedClients([{ name: 'g', version: '2', result: 'compiles' }])).toEndWith(
     '| g | 2 | compiles |',
   );
   const text = 'a\n[//]: # (t)\nold\n[//]: # (end of t)\nb';
-  expect(replaced(text, 't', 'new')).toBe('a\n[//]: # (t)\n\nnew\n\n[//]: # (end of t)\nb');
-  expect(() => replaced('a', 't', 'new')).toThrow();
+  expect(replaced(text, 't', (old) => `new${old}`)).toBe(
+    'a\n[//]: # (t)\n\nnew\nold\n\n\n[//]: # (end of t)\nb',
+  );
+  expect(() => replaced('a', 't', () => 'new')).toThrow();
 });
 
-test('the tables are written only after a run of every client', () => {
-  expect(readArguments(['LangChain', '--write'])).toBeNull();
-  const all = readArguments(['--write']);
-  expect([all?.isWritten, all?.isWanted('curl')]).toEqual([true, true]);
-  const some = readArguments(['LangChain', 'curl']);
-  expect([some?.isWritten, some?.isWanted('LangChain (JS)'), some?.isWanted('llm')]).toEqual([
-    false,
+test('a run of some clients changes their rows only', () => {
+  const some = readArguments(['LangChain', 'curl', '--write']);
+  expect([some.isWritten, some.isWanted('LangChain (JS)'), some.isWanted('llm')]).toEqual([
+    true,
     true,
     false,
   ]);
+  expect(readArguments([]).isWanted('curl')).toBe(true);
+  const old = '| client | x |\n|---|---|\n| a | 1 |\n| b | 1 |\n| b | 2 |\n| gone | 1 |';
+  const fresh = '| client | y |\n|---|---|\n| c | 3 |\n| b | 3 |';
+  expect(merged(old, fresh, ['a', 'b', 'c'])).toBe(
+    '| client | y |\n|---|---|\n| a | 1 |\n| b | 3 |\n| c | 3 |',
+  );
+});
+
+test('a charge is compared with the usage in the words of each format', () => {
+  const usages = {
+    '/v1/chat/completions': {
+      prompt_tokens: 100,
+      completion_tokens: 7,
+      prompt_tokens_details: { cached_tokens: 60 },
+    },
+    '/v1/responses': { input_tokens: 100, output_tokens: 7, input_tokens_details: { cached_tokens: 60 } },
+    '/v1/messages': {
+      input_tokens: 30,
+      output_tokens: 7,
+      cache_read_input_tokens: 60,
+      cache_creation_input_tokens: 10,
+    },
+    '/v1beta/models/x:generateContent': {
+      promptTokenCount: 100,
+      candidatesTokenCount: 4,
+      thoughtsTokenCount: 3,
+      cachedContentTokenCount: 60,
+    },
+  };
+  for (const [path, usage] of Object.entries(usages))
+    expect([path, priceOf(path, usage)]).toEqual([path, '0.000060000000']);
+});
+
+test('reasoning counts as sent back only if a provider got it', () => {
+  const outcome = { check: 'reasoning sent back', outcome: 'works' } as const;
+  expect(confirmed([outcome], [{ input: [{ encrypted_content: 'x' }] }])).toEqual([outcome]);
+  expect(confirmed([outcome], [{ input: 'x' }])).toMatchObject([{ outcome: 'failed' }]);
 });
 
 describe('docs/clients.md', () => {
   const sources = readdirSync(folder, { recursive: true, encoding: 'utf8' })
-    .filter((name) => /\.(py|mjs|go|java|rs|sh)$/.test(name))
+    .filter((name) => /\.(py|mjs|go|java|rs|sh|json|toml)$/.test(name))
     .map((name) => readFileSync(join(folder, name), 'utf8'));
 
   test('has recipes that are part of a script', () => {
@@ -95,8 +134,9 @@ describe('docs/clients.md', () => {
     for (const { name } of notRun) expect([name, missing.includes(name)]).toEqual([name, true]);
   });
 
-  test('has the date of the run, and the version and result of every generator', () => {
-    expect(guide).toMatch(/\(the matrix\)\n\nLast run: \d{4}-\d{2}-\d{2}\.\n/);
+  test('has the date and version of every agent, and the result of every generator', () => {
+    for (const { name, version } of agents)
+      expect(guide).toMatch(new RegExp(`^\\| ${name} \\| ${version} \\|.* \\d{4}-\\d{2}-\\d{2} \\|$`, 'm'));
     for (const { name, version } of generators) expect(guide).toContain(`| ${name} | ${version} | `);
   });
 });

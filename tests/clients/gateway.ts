@@ -1,29 +1,54 @@
-/** A real gateway with the sandbox on the embedded database, a key for it, and the run of one script against it. */
-import { removeTemporaryFolders, startGateway, temporaryFolder, tollgateJson } from '../support/gateway.ts';
+/** A real gateway with the sandbox on the embedded database, keys for it, and the run of one script against it. */
+import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
+import { launchGateway, removeTemporaryFolders, temporaryFolder, tollgateJson } from '../support/gateway.ts';
 import type { Client } from './clients.ts';
+import { formatModels, writeCatalog } from './formats.ts';
 import { type Outcome, readOutcomes } from './outcome.ts';
 import type { Prepared } from './prepare.ts';
 
 const maxRunMs = 300_000;
 
-export type ClientGateway = Readonly<{ origin: string; key: string; close: () => Promise<void> }>;
+export type ClientGateway = Readonly<{
+  origin: string;
+  key: string;
+  /** Of an account that can pay for nothing, and one that may send a single request per minute. */
+  keyWithoutCredit: string;
+  keyWithLimit: string;
+  /** Serves the models that depend on the format of a provider, and logs what it reported. */
+  sandbox: Sandbox;
+  close: () => Promise<void>;
+}>;
+
+const keptEntries = 1_000;
+/** No test runner is waiting, and the machine may be busy. */
+const maxStartMs = 300_000;
 
 export async function openClientGateway(): Promise<ClientGateway> {
-  const environment = { TOLLGATE_DATA: temporaryFolder() };
-  const gateway = await startGateway(environment);
-  const account = await tollgateJson<{ id: string }>(
-    ['account', 'create', '--name', 'Clients', '--credit', '100'],
-    environment,
-  );
-  const { key } = await tollgateJson<{ key: string }>(
-    ['key', 'create', '--account', account.id, '--rpm', '100000'],
-    environment,
-  );
-  const close = async () => {
-    await gateway.stop();
-    removeTemporaryFolders();
+  const sandbox = startSandbox({ keepEntries: keptEntries });
+  const environment = {
+    TOLLGATE_DATA: temporaryFolder(),
+    TOLLGATE_CATALOG: writeCatalog(sandbox.url),
+    FORMATS_KEY: 'any-key',
   };
-  return { origin: gateway.origin, key, close };
+  const gateway = await launchGateway(environment, { readyMs: maxStartMs }).listening;
+  const createKey = async (name: string, credit: string, rpm: string) => {
+    const account = ['account', 'create', '--name', name, '--credit', credit];
+    const { id } = await tollgateJson<{ id: string }>(account, environment);
+    const key = ['key', 'create', '--account', id, '--rpm', rpm];
+    return (await tollgateJson<{ key: string }>(key, environment)).key;
+  };
+  return {
+    origin: gateway.origin,
+    key: await createKey('Clients', '100', '100000'),
+    keyWithoutCredit: await createKey('Without credit', '0.0001', '100000'),
+    keyWithLimit: await createKey('Limited', '100', '1'),
+    sandbox,
+    close: async () => {
+      await gateway.stop();
+      await sandbox.stop();
+      removeTemporaryFolders();
+    },
+  };
 }
 
 export function clientEnvironment({ origin, key }: ClientGateway): Record<string, string> {
@@ -31,8 +56,12 @@ export function clientEnvironment({ origin, key }: ClientGateway): Record<string
     HOME: process.env.HOME ?? '',
     OPENAI_BASE_URL: `${origin}/v1`,
     OPENAI_API_KEY: key,
+    ANTHROPIC_BASE_URL: origin,
+    ANTHROPIC_API_KEY: key,
     MODEL: 'sandbox-chat',
     IMAGE_MODEL: 'sandbox-image',
+    MESSAGES_MODEL: formatModels.Messages,
+    RESPONSES_MODEL: formatModels.Responses,
     // LiteLLM, and with it aider, would look for prices on the internet.
     LITELLM_LOCAL_MODEL_COST_MAP: 'True',
   };

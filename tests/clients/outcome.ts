@@ -33,13 +33,25 @@ export function readOutcomes(output: string): Outcome[] {
   return [...reported, ...missing];
 }
 
-/** What the contract rejects: parameters by name, a forced tool choice, images as base64, fields that helpers add. */
+/** What the contract rejects: parameters by name, a forced tool choice, images as base64, fields that helpers add, references to what is stored. */
 const refusedParams =
-  /^(?:max_completion_tokens|frequency_penalty|user|n|logprobs|top_logprobs|reasoning|reasoning_effort|tool_choice|response_format|messages\[\d+\]\.(?:parsed|provider_specific_fields))$/;
+  /^(?:max_completion_tokens|frequency_penalty|user|n|logprobs|top_logprobs|reasoning|reasoning_effort|tool_choice|response_format|previous_response_id|input\[\d+\]|messages\[\d+\]\.(?:parsed|provider_specific_fields))$/;
 
-export function isExplained({ outcome, code, param, detail }: Outcome): boolean {
+export function isExplained({ outcome, code, param }: Outcome): boolean {
   if (outcome === 'failed') return false;
   if (outcome !== 'refused') return true;
-  if (code === 'not_found') return detail?.includes('/v1/responses') === true;
   return code === 'unsupported_parameter' && refusedParams.test(param ?? '');
+}
+
+/** As tests/clients/node/checks.mjs and python/checks.py name it. */
+const replay = 'reasoning sent back';
+
+/** A client that says that it sent reasoning back is believed only if a provider got some in what it was sent. */
+export function confirmed(outcomes: readonly Outcome[], sent: readonly unknown[]): Outcome[] {
+  const isSentBack = sent.some((body) => /"(?:encrypted_content|signature)":"/.test(JSON.stringify(body)));
+  return outcomes.map((one) =>
+    one.check !== replay || one.outcome !== 'works' || isSentBack
+      ? one
+      : { check: replay, outcome: 'failed', detail: 'No provider got any.' },
+  );
 }

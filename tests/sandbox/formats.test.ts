@@ -533,6 +533,13 @@ const byDirective: Record<Exclude<keyof typeof directives, 'bad-answer' | 'charg
     const { calls } = await streamed(speaker, { ...saying('[[tool unheard-of]]'), tools });
     expect(calls).toEqual([{ name: 'unheard-of', args: {} }]);
   },
+  'next-tool': async (speaker) => {
+    const { calls } = await streamed(speaker, {
+      ...saying('[[next-tool time]] [[tool weather {"a":1}]]'),
+      tools,
+    });
+    expect(calls).toEqual([{ name: 'weather', args: { a: 1 } }]);
+  },
   tools: async (speaker) => {
     const { calls } = await whole(speaker, { ...saying('[[tools 3]]'), tools });
     expect(calls.map(({ name }) => name)).toEqual(['weather', 'time', 'weather']);

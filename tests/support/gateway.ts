@@ -33,6 +33,8 @@ export type LaunchOptions = Readonly<{
   stdin?: 'ignore' | 'pipe';
   /** In its own process group, as in a terminal. */
   detached?: boolean;
+  /** How long it may take to listen. */
+  readyMs?: number;
 }>;
 
 /** The gateway as soon as its process exists, and as soon as it listens. */
@@ -42,6 +44,7 @@ export function launchGateway(environment: Environment, options: LaunchOptions =
     cwd = workingFolder(),
     stdin = 'ignore',
     detached = false,
+    readyMs = readyDeadlineMs,
   } = options;
   const child = Bun.spawn([...command], {
     cwd,
@@ -65,7 +68,7 @@ export function launchGateway(environment: Environment, options: LaunchOptions =
   };
 
   async function listening(): Promise<Gateway> {
-    const deadline = Date.now() + readyDeadlineMs;
+    const deadline = Date.now() + readyMs;
     for (;;) {
       // As programs get it, or as a terminal shows it.
       const origin = /\blistening(?:","address":"| {2}address=)(http:[^\s"]+)/.exec(output)?.[1];

@@ -23,6 +23,7 @@ export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
     names,
     queryParameters,
     keepsNumbers: true,
+    servesAgents: true,
     parse: (body, incoming) => parseMessages(body, incoming, signatures),
     present: presentMessage,
     openWriter: (facts, isPassedOn) => (isPassedOn ? new PassedOnWriter(facts) : new TranslatedWriter(facts)),

@@ -17,6 +17,7 @@ export function responses(signatures: Signatures): ChatDialect<AskedOfResponses>
   return {
     route: 'responses',
     names,
+    servesAgents: true,
     parse: parseResponses(signatures),
     present: presentResponse,
     openWriter: (facts, isPassedOn) => (isPassedOn ? new PassedOnWriter(facts) : new ResponseWriter(facts)),

@@ -199,10 +199,12 @@ export function presentUsage(
  * vendor's own; ours is beside it.
  */
 export function presentFailure(error: ApiError) {
-  const { code } = rootOf(error);
+  const code = failureCodeOf(rootOf(error).code);
+  // Codex gives up after some tries and shows nothing but the message.
+  const isWorthRetrying = code === 'server_error' && !error.message.includes('Try again');
   return {
-    code: failureCodeOf(code),
-    message: error.message,
+    code,
+    message: isWorthRetrying ? `${error.message} Try again.` : error.message,
     type: errorTable[error.code].type,
     gateway_code: error.code,
   };

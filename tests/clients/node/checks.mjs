@@ -1,8 +1,19 @@
 /** What the scripts share: one line of JSON per check, as scripts/test-clients.ts reads it. */
-export const { OPENAI_BASE_URL: baseURL, OPENAI_API_KEY: apiKey, MODEL, IMAGE_MODEL } = process.env;
+export const {
+  OPENAI_BASE_URL: baseURL,
+  OPENAI_API_KEY: apiKey,
+  MODEL,
+  IMAGE_MODEL,
+  MESSAGES_MODEL,
+  RESPONSES_MODEL,
+} = process.env;
 export const hello = 'Hello';
 /** The sandbox calls a tool when it is told to. */
 export const weather = '[[tool get_weather]] How is the weather in Oslo?';
+export const twoTools = '[[tools 2]] How is the weather in Oslo, and what time is it?';
+export const reasonedWeather = `[[reasoning 20]] ${weather}`;
+/** The check that scripts/test-clients.ts confirms with what the provider got. */
+export const replay = 'reasoning sent back';
 export const pixel =
   'data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==';
 
@@ -40,11 +51,17 @@ function report(name, fields) {
 /** For what this setup cannot show, whatever the gateway does. */
 export class Untested extends Error {}
 
+function bodyOf(error) {
+  // The AI SDK keeps only what it knows of an error in Anthropic's format, and the whole of it as text.
+  if (error.responseBody?.startsWith('{"type":"error"')) return JSON.parse(error.responseBody).error;
+  return error.error?.error ?? error.error ?? error.data?.error ?? error;
+}
+
 /** The gateway's error inside whatever a framework wrapped it in. */
 function described(thrown) {
   if (thrown instanceof Untested) return { outcome: 'untested', detail: thrown.message };
   for (let error = thrown; error; error = error.cause ?? error.lastError) {
-    const body = error.error ?? error.data?.error ?? error;
+    const body = bodyOf(error);
     const detail = String(error.message ?? error).slice(0, 300);
     if (/^[a-z]+(_[a-z]+)+$/.test(body.code ?? ''))
       return { outcome: 'refused', code: body.code, param: body.param ?? null, detail };

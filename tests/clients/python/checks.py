@@ -5,9 +5,16 @@ import re
 
 MODEL = os.environ["MODEL"]
 IMAGE_MODEL = os.environ["IMAGE_MODEL"]
+MESSAGES_MODEL = os.environ["MESSAGES_MODEL"]
+RESPONSES_MODEL = os.environ["RESPONSES_MODEL"]
 HELLO = "Hello"
 # The sandbox calls a tool when it is told to.
 WEATHER = "[[tool get_weather]] How is the weather in Oslo?"
+TWO_TOOLS = "[[tools 2]] How is the weather in Oslo, and what time is it?"
+REASONED_WEATHER = f"[[reasoning 20]] {WEATHER}"
+# The check that scripts/test-clients.ts confirms with what the provider got.
+REPLAY = "reasoning sent back"
+RESULTS = {"get_weather": "sunny", "get_time": "noon"}
 PIXEL = "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
 
