@@ -1,6 +1,8 @@
 /** Whom a request was for, as it said itself: in a list, in detail, and as filters. */
 import { Link } from '@tanstack/react-router';
+import { X } from 'lucide-react';
 import type { GenerationRow } from '../../../src/console/contract.ts';
+import { Button } from '../../kit/button.tsx';
 import { Fact } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { Field } from '../../kit/field.tsx';
@@ -97,9 +99,11 @@ function LabelLink({ list, search, label }: LabelLinkProps) {
 type AttributionFieldsProps = Readonly<{
   filter: AttributionFilter;
   onChange: (changed: Partial<AttributionFilter>) => void;
+  /** For all filters of the page; null when none is set. */
+  onClear: (() => void) | null;
 }>;
 
-export function AttributionFields({ filter, onChange }: AttributionFieldsProps) {
+export function AttributionFields({ filter, onChange, onClear }: AttributionFieldsProps) {
   return (
     <>
       <Field label="End user" className="w-full sm:w-56">
@@ -130,6 +134,14 @@ export function AttributionFields({ filter, onChange }: AttributionFieldsProps) 
           onSearch={(text) => onChange({ session: text || null })}
         />
       </Field>
+      {onClear !== null && (
+        // Level with the controls, whose labels are above them.
+        <span className="sm:pt-6.5">
+          <Button variant="quiet" icon={X} onClick={onClear}>
+            Clear filters
+          </Button>
+        </span>
+      )}
     </>
   );
 }

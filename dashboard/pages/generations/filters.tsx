@@ -1,7 +1,5 @@
-import { X } from 'lucide-react';
 import type { GenerationRow } from '../../../src/console/contract.ts';
 import { useReplaceSearch } from '../../address.ts';
-import { Button } from '../../kit/button.tsx';
 import { Field, Select } from '../../kit/field.tsx';
 import { Picker } from '../../kit/picker.tsx';
 import { useModels } from '../models/models.ts';
@@ -53,15 +51,11 @@ export function Filters({ filter, rows = [] }: FiltersProps) {
         />
       </Field>
       <div className="flex w-full flex-wrap items-start gap-3">
-        <AttributionFields filter={filter} onChange={change} />
-        {isFiltered(filter) && (
-          // Level with the controls, whose labels are above them.
-          <span className="sm:pt-6.5">
-            <Button variant="quiet" icon={X} onClick={() => replace(() => ({}))}>
-              Clear filters
-            </Button>
-          </span>
-        )}
+        <AttributionFields
+          filter={filter}
+          onChange={change}
+          onClear={isFiltered(filter) ? () => replace(() => ({})) : null}
+        />
       </div>
     </div>
   );

@@ -1,11 +1,11 @@
 /** The requests of any account for an end user, or with a tag or session, for operators who are asked about them. */
 import { keepPreviousData } from '@tanstack/react-query';
-import { Download, UserSearch, X } from 'lucide-react';
+import { Download, UserSearch } from 'lucide-react';
 import type { Page as PageOf } from '../../../../src/console/contract.ts';
 import type { OperatorGenerationRow } from '../../../../src/console/operator-contract.ts';
 import { useReplaceSearch, useSearchParameters } from '../../../address.ts';
 import { addressOf } from '../../../api/client.ts';
-import { AnchorButton, Button } from '../../../kit/button.tsx';
+import { AnchorButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
@@ -41,14 +41,11 @@ export function OperatorGenerationsPage() {
     >
       <Card isFlush>
         <div className="flex flex-wrap items-start gap-3 border-b border-line px-4 py-3 sm:px-5">
-          <AttributionFields filter={filter} onChange={change} />
-          {isFiltered(filter) && (
-            <span className="sm:pt-6.5">
-              <Button variant="quiet" icon={X} onClick={() => replace(() => ({}))}>
-                Clear filters
-              </Button>
-            </span>
-          )}
+          <AttributionFields
+            filter={filter}
+            onChange={change}
+            onClear={isFiltered(filter) ? () => replace(() => ({})) : null}
+          />
         </div>
         {isFiltered(wanted) ? <Found filter={wanted} /> : <Nobody />}
       </Card>
