@@ -9,7 +9,7 @@ import { type InferenceServices, readInferenceBody } from '../inference/request.
 import type { ApiKey } from '../keys/key-store.ts';
 import { minuteMs, rateAt } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import { resolveModel } from '../models/access.ts';
+import { accessTo, resolveModel } from '../models/access.ts';
 import type { Original } from '../providers/chat.ts';
 import { countTokensAt, isPassedOn } from '../providers/chat-call.ts';
 import { ProviderError } from '../providers/upstream.ts';
@@ -99,10 +99,7 @@ export function countTokens<Asked>(
     });
     const chat = parse(body, { headers: request.headers, accountId: key.accountId });
     const active = catalog();
-    const access = {
-      allowedModels: key.allowedModels,
-      isProviderConfigured: ({ id }: Readonly<{ id: string }>) => active.connections.has(id),
-    };
+    const access = accessTo(active.connections, key.allowedModels);
     const model = resolveModel(active.catalog, chat.model, 'chat', access, active.keyProblems);
     const candidates = active.candidates.get(model.id) ?? [];
     const counted = await askProvider(chat, candidates, key.accountId, context.requestId, open);

@@ -2,8 +2,7 @@
 import { ApiError } from '../errors.ts';
 import { checkDirectives, expectsTools, lastUserText } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
-import { resolveModel } from '../models/access.ts';
-import type { Provider } from '../models/model.ts';
+import { accessTo, resolveModel } from '../models/access.ts';
 import type { TokenPrice } from '../pricing/price.ts';
 import type { ChatAnswer } from '../providers/chat.ts';
 import { completeChat } from '../providers/chat-call.ts';
@@ -75,8 +74,7 @@ function planChat<Asked>(
   allowedModels: ReadonlySet<string> | null,
 ): ChatPlan<Asked> {
   const { call } = chat;
-  const isProviderConfigured = ({ id }: Provider) => active.connections.has(id);
-  const access = { allowedModels, isProviderConfigured };
+  const access = accessTo(active.connections, allowedModels);
   const model = resolveModel(active.catalog, chat.model, 'chat', access, active.keyProblems);
   checkCapabilities(chat, model);
   const { price } = model;

@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { isMaker, offeredSizes } from '../images/order.ts';
-import { type CallableModel, callableModels } from '../models/access.ts';
+import { accessTo, type CallableModel, callableModels } from '../models/access.ts';
 import type { Catalog } from '../models/model.ts';
 import { presentModel } from '../models/present.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
@@ -24,10 +24,7 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
         await lookUp('model_list_failed', () => requireMembership(sql, caller));
         const active = current();
         const { catalog, connections } = active;
-        const models = callableModels(catalog, {
-          allowedModels: null,
-          isProviderConfigured: (provider) => connections.has(provider.id),
-        });
+        const models = callableModels(catalog, accessTo(connections, null));
         const data = models.map((model) => ({
           ...presentModel(model, catalog.priceVersion),
           ...servingOf(model, active),

@@ -2,7 +2,7 @@
 import { ApiError } from '../errors.ts';
 import { checkDirectives } from '../inference/sandbox-directives.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
-import { findModel } from '../models/access.ts';
+import { accessTo, findModel } from '../models/access.ts';
 import { costOfImages } from '../pricing/cost.ts';
 import type { ImagePrice } from '../pricing/price.ts';
 import { providerCostOfImages } from '../pricing/provider-cost.ts';
@@ -22,10 +22,12 @@ export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, Im
   isStreamed: () => false,
   plan: (wanted, active, allowedModels) => {
     // makersOf distinguishes a provider without a key from one without images.
-    const model = findModel(active.catalog, wanted.model, 'image', {
-      allowedModels,
-      isProviderConfigured: (provider) => active.connections.has(provider.id),
-    });
+    const model = findModel(
+      active.catalog,
+      wanted.model,
+      'image',
+      accessTo(active.connections, allowedModels),
+    );
     const { price } = model;
     if (price.billingType !== 'image') throw new ApiError('model_pricing_not_configured', { param: 'model' });
     const order = orderOf(wanted, model, makersOf(model, active));

@@ -14,6 +14,14 @@ export type ModelAccess = Readonly<{
   isProviderConfigured: (provider: Provider) => boolean;
 }>;
 
+/** What a key may call where these providers are connected; every model for null. */
+export function accessTo(
+  connections: Readonly<{ has: (providerId: string) => boolean }>,
+  allowedModels: ModelAccess['allowedModels'],
+): ModelAccess {
+  return { allowedModels, isProviderConfigured: ({ id }) => connections.has(id) };
+}
+
 export type CallableModel = Model & Readonly<{ price: Price }>;
 
 /** Enabled, allowed, priced and served by at least one configured provider; in the catalogue's order. */

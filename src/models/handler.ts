@@ -5,8 +5,7 @@ import { isForMessagesClient } from '../http/messages-error.ts';
 import { pathOf } from '../http/path.ts';
 import { readQuery } from '../http/query.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
-import type { ApiKey } from '../keys/key-store.ts';
-import { callableModel, callableModels, type ModelAccess, modelNotFound } from './access.ts';
+import { accessTo, callableModel, callableModels, modelNotFound } from './access.ts';
 import { pageParameters, presentMessagesModel, presentMessagesModels } from './messages-models.ts';
 import type { Catalog } from './model.ts';
 import { presentModel } from './present.ts';
@@ -22,7 +21,7 @@ export function listModels({ authenticate, catalog: active }: ModelServices): Ha
     const isForMessages = isForMessagesClient(request);
     const query = readQuery(request.url, isForMessages ? pageParameters : []);
     const { catalog, connections } = active();
-    const models = callableModels(catalog, accessOf(key, connections));
+    const models = callableModels(catalog, accessTo(connections, key.allowedModels));
     if (isForMessages) return Response.json(presentMessagesModels(models, query));
     return Response.json({
       object: 'list',
@@ -42,16 +41,12 @@ export function getModel({ authenticate, catalog: active }: ModelServices): Hand
     const key = await authenticate(request, context, failure);
     readQuery(request.url, []);
     const { catalog, connections } = active();
-    const access = accessOf(key, connections);
+    const access = accessTo(connections, key.allowedModels);
     const model = id === null ? null : callableModel(catalog, id, access);
     if (model === null) throw modelNotFound(catalog, id ?? '', access);
     if (isForMessagesClient(request)) return Response.json(presentMessagesModel(model));
     return Response.json(presentModel(model, catalog.priceVersion));
   };
-}
-
-function accessOf({ allowedModels }: ApiKey, connections: CatalogInForce['connections']): ModelAccess {
-  return { allowedModels, isProviderConfigured: (provider) => connections.has(provider.id) };
 }
 
 /** An ID may contain slashes, and clients send them encoded or plain. Null when it is not encoded properly. */
