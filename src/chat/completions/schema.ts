@@ -4,63 +4,29 @@
  */
 import { z } from 'zod';
 import { listOf } from '../../json/list.ts';
-import type { JsonObject } from '../../providers/chat.ts';
+import {
+  flagOrNull,
+  imageUrl,
+  isImageUrl,
+  isObject,
+  jsonObject,
+  nameText,
+  nonEmptyText,
+  text,
+  wholeNumber,
+} from '../wire-fields.ts';
 
-const functionName = 'a name of 1 to 64 letters, digits, underscores or dashes';
-
-const text = z.string('a string');
 const flag = z.boolean('true or false');
-const flagOrNull = z.boolean('true, false or null').nullish();
 const functionType = z.literal('function', '"function"');
-
-function nonEmptyText(expected = 'a non-empty string') {
-  return z.string(expected).min(1, expected);
-}
-
-function nameText() {
-  return z.string(functionName).regex(/^[a-zA-Z0-9_-]{1,64}$/, functionName);
-}
-
-function wholeNumber(min: number, expected: string) {
-  return z.int(expected).min(min, expected).max(2_147_483_647, expected);
-}
 
 /** An object with exactly these fields. */
 function fields<Shape extends z.core.$ZodLooseShape>(shape: Shape) {
   return z.strictObject(shape, `an object with the fields ${Object.keys(shape).join(', ')}`);
 }
 
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 /** For objects distinguished by one of their fields: what that field may hold, unless there is no object at all. */
 function kind(expected: string) {
   return ({ input }: Readonly<{ input?: unknown }>) => (isObject(input) ? expected : 'an object');
-}
-
-/**
- * A client's JSON Schema is data: it is neither read nor copied, so its names can do no harm. A record would copy it,
- * and lose `__proto__`.
- */
-const jsonSchema = z
-  .unknown()
-  .refine(isObject, 'an object')
-  .meta({ type: 'object' }) as unknown as z.ZodType<JsonObject>;
-
-/** The length that browsers and servers agree on. The URL parser takes minutes for a host of 20 MB. */
-const maxUrl = 8_192;
-export const imageUrl = `an https:// URL of up to ${maxUrl} characters without credentials, or data:image/…;base64,…`;
-const dataUrlHead = /^data:image\/[a-z0-9.+-]{1,64};base64,/i;
-
-/** Only the head of a data URL is looked at: the rest can be megabytes, and only the provider decodes it. */
-export function isImageUrl(url: string): boolean {
-  const head = dataUrlHead.exec(url.slice(0, 100));
-  if (head !== null) return url.length > head[0].length;
-  // The URL parser would drop spaces and line breaks, and so check a different text than the one that is passed on.
-  if (url.length > maxUrl || !/^https:\/\//i.test(url) || /[\s\p{Cc}]/u.test(url)) return false;
-  const parsed = URL.parse(url);
-  return parsed !== null && parsed.username === '' && parsed.password === '';
 }
 
 const contentPart = z.discriminatedUnion(
@@ -140,7 +106,7 @@ const tool = fields({
   function: fields({
     name: nameText(),
     description: text.optional(),
-    parameters: jsonSchema.optional(),
+    parameters: jsonObject.optional(),
     strict: flagOrNull,
   }),
 });
@@ -160,7 +126,7 @@ const responseFormat = z.discriminatedUnion(
       json_schema: fields({
         name: nameText(),
         description: text.optional(),
-        schema: jsonSchema.optional(),
+        schema: jsonObject.optional(),
         strict: flagOrNull,
       }),
     }),

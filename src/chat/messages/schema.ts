@@ -6,31 +6,15 @@
 import { z } from 'zod';
 import { kindsBy } from '../../json/kinds.ts';
 import { listOf } from '../../json/list.ts';
-import { isRawJson } from '../../json/raw.ts';
-import type { JsonObject } from '../../providers/chat.ts';
-import { isImageUrl } from '../completions/schema.ts';
-
-const text = z.string('a string');
-const textOrNull = z.string('a string or null').nullish();
-const flagOrNull = z.boolean('true, false or null').nullish();
-
-function nonEmptyText(expected = 'a non-empty string') {
-  return z.string(expected).min(1, expected);
-}
-
-function wholeNumber(min: number, expected: string) {
-  return z.int(expected).min(min, expected).max(2_147_483_647, expected);
-}
-
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawJson(value);
-}
-
-/** A client's JSON is data: it is neither read nor copied, so its names can do no harm. */
-const jsonObject = z
-  .unknown()
-  .refine(isObject, 'an object')
-  .meta({ type: 'object' }) as unknown as z.ZodType<JsonObject>;
+import {
+  flagOrNull,
+  isImageUrl,
+  jsonObject,
+  nonEmptyText,
+  text,
+  textOrNull,
+  wholeNumber,
+} from '../wire-fields.ts';
 
 /** Objects that may hold fields which are not known here. */
 function fields<Shape extends z.core.$ZodLooseShape>(shape: Shape) {

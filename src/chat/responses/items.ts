@@ -8,9 +8,10 @@ import type {
   Signature,
   TextPart,
 } from '../../providers/chat.ts';
+import { isObject } from '../wire-fields.ts';
 import { invalid, type Reading, refused } from './reading.ts';
 import { checkItemType, fateOfTool, refusedTool } from './refusals.ts';
-import { isObject, itemKinds, partKinds } from './schema.ts';
+import { itemKinds, partKinds } from './schema.ts';
 import { flatName } from './tools.ts';
 
 /** Reads sealed signatures, and remembers each for the request that may be passed on. */

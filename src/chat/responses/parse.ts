@@ -5,11 +5,12 @@ import type { ChatCall, JsonObject, Original, ResponseFormat, Signature } from '
 import { attributionOfResponses, type ResponsesIdentity } from '../attribution.ts';
 import type { ChatRequest } from '../request.ts';
 import type { Signatures } from '../signatures.ts';
+import { isObject } from '../wire-fields.ts';
 import { type OpenSignature, readInput } from './items.ts';
 import { Reading, refused } from './reading.ts';
 import { checkFields, includesReasoning, refusedFields } from './refusals.ts';
 import { repeatedFields } from './repeated-fields.ts';
-import { isObject, responsesRequestSchema, type WireRequest } from './schema.ts';
+import { responsesRequestSchema, type WireRequest } from './schema.ts';
 import { type ReadTools, readTools, type ToolNames } from './tools.ts';
 
 /** How to present the answer. */

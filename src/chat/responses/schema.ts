@@ -5,21 +5,25 @@
  */
 import { z } from 'zod';
 import { listOf } from '../../json/list.ts';
-import { efforts, type JsonObject } from '../../providers/chat.ts';
-import { imageUrl, isImageUrl } from '../completions/schema.ts';
+import { efforts } from '../../providers/chat.ts';
+import {
+  flagOrNull,
+  imageUrl,
+  isImageUrl,
+  isObject,
+  jsonObject,
+  nameText,
+  nonEmptyText,
+  text,
+  textOrNull,
+  wholeNumber,
+} from '../wire-fields.ts';
 
-const text = z.string('a string');
-const textOrNull = z.string('a string or null').nullish();
-const flagOrNull = z.boolean('true, false or null').nullish();
 /** The length of what identifies something. */
 const maxName = 256;
 const shortOrNull = z.string('a string or null').max(maxName, `at most ${maxName} characters`).nullish();
 /** Means nothing here, and does no harm. */
 const ignored = z.unknown().optional();
-
-function nonEmptyText(expected = 'a non-empty string') {
-  return z.string(expected).min(1, expected);
-}
 
 /** Clients return these unchanged, and a gateway behind this one may have put something into them. */
 const maxCallId = 8_192;
@@ -27,10 +31,6 @@ const maxCallId = 8_192;
 function shortText(max: number) {
   const expected = `a string of 1 to ${max} characters`;
   return z.string(expected).min(1, expected).max(max, expected);
-}
-
-function wholeNumber(min: number, expected: string) {
-  return z.int(expected).min(min, expected).max(2_147_483_647, expected);
 }
 
 function numberUpTo(max: number) {
@@ -42,23 +42,12 @@ function oneOf<const Values extends readonly [string, ...string[]]>(values: Valu
   return z.enum(values, `${values.map((value) => `"${value}"`).join(', ')} or null`).nullish();
 }
 
-export function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
-/** Data of the client: neither read nor copied here, so its names can do no harm. */
-const anyObject = z
-  .unknown()
-  .refine(isObject, 'an object')
-  .meta({ type: 'object' }) as unknown as z.ZodType<JsonObject>;
-
 const textFormat = z.object({ type: z.literal('text') });
 const jsonFormat = z.object({ type: z.literal('json_object') });
-const functionName = 'a name of 1 to 64 letters, digits, underscores or dashes';
 const jsonSchemaFormat = z.object({
   type: z.literal('json_schema'),
-  name: z.string(functionName).regex(/^[a-zA-Z0-9_-]{1,64}$/, functionName),
-  schema: anyObject,
+  name: nameText(),
+  schema: jsonObject,
   description: textOrNull,
   strict: flagOrNull,
 });
@@ -87,7 +76,7 @@ export const responsesRequestSchema = z.object(
   {
     model: nonEmptyText('the ID of a model'),
     input: z.union(
-      [text, listOf(anyObject, 'an array of items', { min: 1 })],
+      [text, listOf(jsonObject, 'an array of items', { min: 1 })],
       'a string or a non-empty array of items',
     ),
     instructions: textOrNull,
@@ -96,10 +85,10 @@ export const responsesRequestSchema = z.object(
     max_output_tokens: wholeNumber(1, 'a positive integer up to 2147483647, or null').nullish(),
     temperature: numberUpTo(2),
     top_p: numberUpTo(1),
-    tools: z.nullish(listOf(anyObject, 'an array of tools, or null')),
+    tools: z.nullish(listOf(jsonObject, 'an array of tools, or null')),
     tool_choice: z
       .union(
-        [z.enum(['auto', 'none', 'required']), anyObject],
+        [z.enum(['auto', 'none', 'required']), jsonObject],
         '"auto", "none", "required" or an object with a type, such as {"type": "function", "name": …}',
       )
       .nullish(),
@@ -153,7 +142,7 @@ const items = {
       ['user', 'assistant', 'system', 'developer'],
       '"user", "assistant", "system" or "developer"',
     ),
-    content: z.union([text, listOf(anyObject, 'an array of parts')], 'a string or an array of parts'),
+    content: z.union([text, listOf(jsonObject, 'an array of parts')], 'a string or an array of parts'),
     id: ignored,
     status: ignored,
     phase: ignored,
@@ -182,7 +171,7 @@ const items = {
   output: {
     type: z.enum(['function_call_output', 'custom_tool_call_output']),
     call_id: shortText(maxCallId),
-    output: z.union([text, listOf(anyObject, 'an array of parts')], 'a string or an array of parts'),
+    output: z.union([text, listOf(jsonObject, 'an array of parts')], 'a string or an array of parts'),
     // Results name their call, which has the name of the function.
     name: ignored,
     id: ignored,
@@ -223,14 +212,14 @@ const parts = {
 } as const;
 
 const description = textOrNull;
-const toolName = z.string(functionName).regex(/^[a-zA-Z0-9_-]{1,64}$/, functionName);
+const toolName = nameText();
 
 const tools = {
   function: {
     type: z.literal('function'),
     name: toolName,
     description,
-    parameters: anyObject.nullish(),
+    parameters: jsonObject.nullish(),
     strict: flagOrNull,
     // Without a search for tools, all of them are offered at once.
     defer_loading: ignored,
@@ -260,7 +249,7 @@ const tools = {
     type: z.literal('namespace'),
     name: shortText(maxName),
     description,
-    tools: listOf(anyObject, 'an array of function and custom tools'),
+    tools: listOf(jsonObject, 'an array of function and custom tools'),
   },
 } as const;
 
@@ -273,7 +262,7 @@ const choices = {
   allowed_tools: {
     type: z.literal('allowed_tools'),
     mode: z.enum(['auto', 'required'], '"auto" or "required"'),
-    tools: listOf(anyObject, 'a non-empty array of tools', { min: 1 }),
+    tools: listOf(jsonObject, 'a non-empty array of tools', { min: 1 }),
   },
 } as const;
 
