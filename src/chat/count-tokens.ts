@@ -139,7 +139,7 @@ async function countAt(
   if (permit === null) return null;
   const upstream = upstreamOf(candidate, { requestId, traceparent: null, cacheKey: null }, null);
   try {
-    return await countTokensAt({ chat: candidate.chat, link: candidate.connection.link }, original, upstream);
+    return await countTokensAt(candidate, original, upstream);
   } catch (error) {
     if (!(error instanceof ProviderError)) throw error;
     return null;

@@ -164,11 +164,7 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
     job.bill.bounds.outputTokens,
     job.dialect.showsReasoning,
   );
-  const stream = await streamChat(
-    { chat: candidate.chat, link: candidate.connection.link },
-    job.chat,
-    upstream,
-  );
+  const stream = await streamChat(candidate, job.chat, upstream);
   // Usage before the first usable event still counts. Only what it comes to is kept: there may be any amount of it.
   let early: ReportedUsage | null = null;
   const wires: ChatEvent[] = [];
@@ -256,12 +252,13 @@ async function deliver(
   const charge = usage === null ? null : chargeOf(run.bill, { usage, finishedAt, hasText }, providerPrice);
   if (charge !== null && coversAnswer(progress, code)) run.generation.noteUsed(charge.reported);
   endAttempt(run, stream.status, outcome);
-  const last = usage !== null && charge !== null ? writer.complete(charge, usage) : '';
+  const isComplete = code === null && usage !== null && charge !== null;
+  const last = isComplete ? writer.complete(charge, usage) : '';
   // A failure of the stream itself was sent when it happened.
   const isSent = outcome.code === progress.failure?.code;
   const unsent =
     outcome.code === null || isSent ? '' : writer.failure(failedAttempts(outcome.code, run.generation));
-  const stored = await storedStream(run, client.transcript, outcome.code === null ? last : unsent, writer);
+  const stored = await storedStream(run, client.transcript, code === null ? last : unsent, writer);
   const ending = streamEnding(run.bill, charge, progress, outcome, client.isGone, stored);
   const problem = (await settleAfterDelivery(run.generation, ending)) ?? outcome.code;
   // A response that is stored with the charge, now or once the ledger can be reached, is replayed. Others run again.

@@ -51,7 +51,7 @@ export function chatWorkload<Asked>(
     }),
     call: ({ chat, bill }, candidate, generation) =>
       completeChat(
-        { chat: candidate.chat, link: candidate.connection.link },
+        candidate,
         chat,
         upstreamOf(candidate, generation, bill.bounds.outputTokens, dialect.showsReasoning),
         (usage) => generation.noteUsed(unchargedUsage(bill, usage, candidate.cost, new Date())),

@@ -30,7 +30,7 @@ export const chatAdapters = { openai, anthropic, google, sandbox: openai, respon
 >;
 
 /** How a chat provider is reached, and the format of the API that serves the model. */
-type ChatProvider = Readonly<{ link: Link; chat: ChatAdapter }>;
+type ChatProvider = Readonly<{ connection: Readonly<{ link: Link }>; chat: ChatAdapter }>;
 
 /** What to ask for: translated, or passed on to a provider that speaks the client's format. */
 export type ChatOrder = Readonly<{ call: ChatCall; original: Original | null }>;
@@ -82,7 +82,7 @@ function echoOf({ model, seal }: Original): Echo {
 
 /** `onUnusable` gets the usage of an answer that cannot be used, if the answer has one. */
 export function completeChat(
-  { chat: adapter, link }: ChatProvider,
+  { chat: adapter, connection: { link } }: ChatProvider,
   order: ChatOrder,
   upstream: Upstream,
   onUnusable: (usage: ReportedUsage) => void,
@@ -106,7 +106,7 @@ const maxCountMs = 4_000;
 
 /** How many tokens a provider of the same format says that a request has; null when it does not say. */
 export async function countTokensAt(
-  { chat: { passOn }, link }: ChatProvider,
+  { chat: { passOn }, connection: { link } }: ChatProvider,
   original: Original,
   upstream: Upstream,
 ): Promise<number | null> {
@@ -122,7 +122,7 @@ export async function countTokensAt(
 export type ChatEventStream = EventStream<ChatEvent>;
 
 export function streamChat(
-  { chat: adapter, link }: ChatProvider,
+  { chat: adapter, connection: { link } }: ChatProvider,
   order: ChatOrder,
   upstream: Upstream,
 ): Promise<ChatEventStream> {

@@ -290,7 +290,7 @@ test.each([
       const chat = asking('freed');
       const refs = [new WeakRef(chat.call.messages), new WeakRef(chat.original?.body ?? {})];
       const order = mark === null ? { ...chat, original: null } : chat;
-      return { refs, stream: streamChat({ chat: adapter, link }, order, upstream) };
+      return { refs, stream: streamChat({ chat: adapter, connection: { link } }, order, upstream) };
     };
     const { refs, stream } = opened();
     const exchange = await provider.received('freed');
