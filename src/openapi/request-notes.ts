@@ -149,7 +149,7 @@ export const requestNotes: Readonly<
       include: 'Only `reasoning.encrypted_content`, with which reasoning can be sent back.',
       store: 'Without effect: nothing is stored, and the response says `false`.',
       metadata: 'Up to 16 pairs, repeated in the response.',
-      prompt_cache_key: 'Names the conversation to a provider that speaks this format.',
+      prompt_cache_key: 'The session that the request belongs to. Providers get a key of our own instead.',
       safety_identifier: 'Who the request is for.',
       user: 'Who the request is for, by its old name.',
       service_tier: 'Only `auto` and `default`.',
