@@ -73,6 +73,11 @@ export function answerParent<Question, Answer>(
   process.send?.('ready');
 }
 
+/** A clock that reads the same in all processes of this machine, finer than `Date`. */
+export function sharedNowMs(): number {
+  return performance.timeOrigin + performance.now();
+}
+
 /** A port that was free a moment ago. */
 export function freePort(): number {
   const listener = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });

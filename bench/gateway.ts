@@ -5,11 +5,11 @@ import type { SQL } from 'bun';
 import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/connection.ts';
 import { cleanEnvironment, freePort } from './child.ts';
-import { models } from './scenarios.ts';
+import { type Format, formats, modelName, models } from './scenarios.ts';
 import type { Workshop } from './workshop.ts';
 
-const root = join(import.meta.dir, '..');
-const program = join(root, 'bin/tollgate');
+const ownCheckout = join(import.meta.dir, '..');
+const programIn = (checkout: string) => join(checkout, 'bin/tollgate');
 const readyDeadlineMs = 60_000;
 
 export type Gateway = Readonly<{
@@ -26,22 +26,29 @@ export type Gateway = Readonly<{
   onStop: Workshop['onStop'];
 }>;
 
-/** A gateway with other settings, in its own folder. */
-type Variant = Readonly<{ name: string; settings: Readonly<Record<string, string>> }>;
+/** A gateway with other settings or of another checkout, in its own folder. */
+type Variant = Readonly<{
+  name: string;
+  settings?: Readonly<Record<string, string>>;
+  checkout?: string;
+  /** Those that its version can pass on. */
+  formats?: readonly Format[];
+}>;
 
 /** `bunOptions` are for the runtime, such as those that record a profile. */
 export async function startGateway(
   upstreamPort: number,
   workshop: Workshop,
   bunOptions: readonly string[] = [],
-  { name, settings }: Variant = { name: 'gateway', settings: {} },
+  { name, settings = {}, checkout = ownCheckout, formats: served = formats }: Variant = { name: 'gateway' },
 ): Promise<Gateway> {
+  const program = programIn(checkout);
   const folder = join(workshop.folder, name);
   const dataFolder = join(folder, 'data');
   const logFile = join(folder, 'gateway.log');
   const port = freePort();
   mkdirSync(dataFolder, { recursive: true, mode: 0o700 });
-  writeFileSync(join(folder, 'catalog.yaml'), catalog(upstreamPort));
+  writeFileSync(join(folder, 'catalog.yaml'), catalog(upstreamPort, served));
   const environment = cleanEnvironment({
     PORT: `${port}`,
     TOLLGATE_DATA: dataFolder,
@@ -52,7 +59,7 @@ export async function startGateway(
   const command =
     bunOptions.length === 0
       ? [program, 'serve']
-      : [process.execPath, ...bunOptions, join(root, 'src/cli/main.ts'), 'serve'];
+      : [process.execPath, ...bunOptions, join(checkout, 'src/cli/main.ts'), 'serve'];
   const child = Bun.spawn(command, {
     cwd: folder,
     env: environment,
@@ -66,10 +73,12 @@ export async function startGateway(
   try {
     await waitUntilReady(port, () => child.exitCode !== null);
     const account = await tollgate<{ id: string }>(
+      program,
       ['account', 'create', '--name', 'Bench', '--credit', '1000000'],
       environment,
     );
     const { key } = await tollgate<{ key: string }>(
+      program,
       ['key', 'create', '--account', account.id, '--rpm', '1000000', '--max-concurrent', '100000'],
       environment,
     );
@@ -83,7 +92,7 @@ export async function startGateway(
           .split('\n')
           .filter((line) => line.startsWith('{')),
       stop,
-      audit: () => run(['ledger', 'audit'], environment),
+      audit: () => run(program, ['ledger', 'audit'], environment),
       onStop: workshop.onStop,
     };
   } catch (error) {
@@ -111,21 +120,31 @@ export async function onDatabase<Result>(
   }
 }
 
-function catalog(upstreamPort: number): string {
-  const entries = Object.values(models).map((model) =>
-    [
-      `  ${model}:`,
-      `    name: ${model}`,
-      '    workload: chat',
-      '    context_window: 128000',
-      '    max_output_tokens: 16384',
-      '    pricing: { billing_type: token, input: "0.15", output: "0.60" }',
-      '    providers: [upstream]',
-    ].join('\n'),
+const providerEntries: Readonly<Record<Format, string>> = {
+  chat: 'upstream',
+  messages: 'upstream-messages',
+  responses: '{ provider: upstream, api: responses }',
+};
+
+function catalog(upstreamPort: number, served: readonly Format[]): string {
+  const baseUrl = `http://127.0.0.1:${upstreamPort}/v1`;
+  const entries = served.flatMap((format) =>
+    Object.values(models).map((model) =>
+      [
+        `  ${modelName(model, format)}:`,
+        `    name: ${modelName(model, format)}`,
+        '    workload: chat',
+        '    context_window: 128000',
+        '    max_output_tokens: 16384',
+        '    pricing: { billing_type: token, input: "0.15", output: "0.60" }',
+        `    providers: [${providerEntries[format]}]`,
+      ].join('\n'),
+    ),
   );
   return `price_version: "bench"
 providers:
-  upstream: { name: Upstream, adapter: openai, base_url: "http://127.0.0.1:${upstreamPort}/v1" }
+  upstream: { name: Upstream, adapter: openai, base_url: "${baseUrl}" }
+  upstream-messages: { name: Upstream, adapter: anthropic, base_url: "${baseUrl}" }
 models:
 ${entries.join('\n')}
 `;
@@ -143,15 +162,16 @@ async function waitUntilReady(port: number, hasEnded: () => boolean): Promise<vo
 
 /** A command that must succeed, and its JSON. */
 async function tollgate<Output>(
+  program: string,
   words: readonly string[],
   environment: Record<string, string>,
 ): Promise<Output> {
-  const { exitCode, stdout } = await run([...words, '--json'], environment);
+  const { exitCode, stdout } = await run(program, [...words, '--json'], environment);
   if (exitCode !== 0) throw new Error(`tollgate ${words.join(' ')} failed.`);
   return JSON.parse(stdout) as Output;
 }
 
-async function run(words: readonly string[], environment: Record<string, string>) {
+async function run(program: string, words: readonly string[], environment: Record<string, string>) {
   const child = Bun.spawn([program, ...words], {
     env: environment,
     stdio: ['ignore', 'pipe', 'inherit'],

@@ -2,27 +2,38 @@
 import type { Socket } from 'bun';
 import { EventCounter } from './event-counter.ts';
 import { HttpScanner } from './http-scanner.ts';
+import type { Format } from './scenarios.ts';
 
 export type Tally = {
   completed: number;
   chunks: number;
   reads: number;
+  /** By the clock that all processes share. */
+  sentAtMs: number[];
   latenciesMs: number[];
   firstBytesMs: number[];
   errors: Map<string, number>;
 };
 
 export function newTally(): Tally {
-  return { completed: 0, chunks: 0, reads: 0, latenciesMs: [], firstBytesMs: [], errors: new Map() };
+  return {
+    completed: 0,
+    chunks: 0,
+    reads: 0,
+    sentAtMs: [],
+    latenciesMs: [],
+    firstBytesMs: [],
+    errors: new Map(),
+  };
 }
 
-/** How many events a good answer has; null for any number. */
-export type Expected = Readonly<{ isStream: boolean; events: number | null }>;
+/** The format of a stream, null for a JSON answer, and how many events a good one has; null for any number. */
+export type Expected = Readonly<{ format: Format | null; events: number | null }>;
 
 export class LoadConnection {
   readonly #nextRequest: () => Buffer;
   readonly #expected: Expected;
-  readonly #counter = new EventCounter();
+  readonly #counter: EventCounter;
   readonly #scanner: HttpScanner;
   #socket: Socket<undefined> | null = null;
   #tally: Tally = newTally();
@@ -37,6 +48,7 @@ export class LoadConnection {
   constructor(nextRequest: () => Buffer, expected: Expected) {
     this.#nextRequest = nextRequest;
     this.#expected = expected;
+    this.#counter = new EventCounter(expected.format ?? 'chat');
     this.#scanner = new HttpScanner({
       head: (text) => {
         this.#status = text.slice(9, 12);
@@ -112,7 +124,7 @@ export class LoadConnection {
       this.#firstByteAtMs = performance.now();
       this.#firstByte.resolve();
     }
-    if (this.#expected.isStream) this.#counter.push(bytes, start, end);
+    if (this.#expected.format !== null) this.#counter.push(bytes, start, end);
   }
 
   #finish(): void {
@@ -126,6 +138,7 @@ export class LoadConnection {
     this.#isAsking = false;
     this.#tally.completed += 1;
     this.#tally.chunks += this.#counter.events;
+    this.#tally.sentAtMs.push(performance.timeOrigin + this.#sentAtMs);
     this.#tally.latenciesMs.push(nowMs - this.#sentAtMs);
     this.#tally.firstBytesMs.push(this.#firstByteAtMs - this.#sentAtMs);
     if (nowMs < this.#askAgainUntilMs) this.#ask();
@@ -134,8 +147,8 @@ export class LoadConnection {
 
   #problem(): string | null {
     if (this.#status !== '200') return `status ${this.#status}`;
-    const { isStream, events } = this.#expected;
-    if (!isStream) return null;
+    const { format, events } = this.#expected;
+    if (format === null) return null;
     if (this.#counter.errors > 0) return 'error event';
     if (!this.#counter.isDone) return 'stream without end marker';
     if (events === null || this.#counter.events === events) return null;

@@ -5,16 +5,28 @@
 import { pace } from './arrivals.ts';
 import { answerParent } from './child.ts';
 import { LoadConnection, newTally, type Tally } from './load-connection.ts';
-import { eventsPerStream, type Model, models, requestBytes, type Target } from './scenarios.ts';
+import {
+  eventsPerStream,
+  type Format,
+  isLate,
+  isStreamed,
+  type Model,
+  models,
+  requestBytes,
+  type Target,
+} from './scenarios.ts';
 import { percentile } from './statistics.ts';
 
+/** Whom to ask for what. The format is chat completions unless it is given. */
+type Audience = Readonly<{ target: Target; model: Model; format?: Format | undefined; connections: number }>;
+
 export type LoadQuestion =
-  | Readonly<{ type: 'prepare'; target: Target; model: Model; connections: number; warmUpMs: number }>
+  | (Audience & Readonly<{ type: 'prepare'; warmUpMs: number }>)
   | Readonly<{ type: 'run'; durationMs: number }>
   /** Requests arrive at this rate, on whichever connection is free. */
   | Readonly<{ type: 'pace'; perSecond: number; durationMs: number }>
   /** Connects, sends a request on each connection as soon as it is open, and returns when all answers have begun. */
-  | Readonly<{ type: 'begin'; target: Target; model: Model; connections: number }>
+  | (Audience & Readonly<{ type: 'begin' }>)
   /** Waits for the answers that have begun. */
   | Readonly<{ type: 'finish' }>;
 
@@ -28,6 +40,11 @@ export type LoadResult = Readonly<{
   firstByteP50Ms: number;
   firstByteP99Ms: number;
   errors: Readonly<Record<string, number>>;
+  /** When requests were sent, by the shared clock, in the order of their answers; empty unless one connection asks late models. */
+  sentAtMs: readonly number[];
+  /** The latencies themselves, for the same requests: of the first byte and of the whole response. */
+  firstBytesMs: readonly number[];
+  latenciesMs: readonly number[];
 }>;
 
 /** An answer that takes longer than this after the end of the run is given up. */
@@ -39,6 +56,7 @@ const heldPatienceMs = 180_000;
 const groupSize = 250;
 
 let connections: LoadConnection[] = [];
+let areTimesKept = false;
 let begun: Promise<LoadResult> | null = null;
 let beginTimer: Timer | undefined;
 
@@ -67,16 +85,14 @@ async function prepare(question: Extract<LoadQuestion, { type: 'prepare' }>): Pr
   return warmUpMs > 0 ? await runAll(warmUpMs) : summary(newTally(), 0);
 }
 
-function replaceConnections({
-  target,
-  model,
-  connections: count,
-}: Readonly<{ target: Target; model: Model; connections: number }>): void {
+function replaceConnections({ target, model, format = 'chat', connections: count }: Audience): void {
   for (const connection of connections) connection.abandon();
-  const nextRequest = inTurn(requestBytes(target, model));
+  const nextRequest = inTurn(requestBytes(target, model, format));
   // How much a held stream sends depends on when it is let go.
-  const hasFixedEvents = target.passesEventsSingly && (model === models.fast || model === models.paced);
-  const expected = { isStream: model !== models.json, events: hasFixedEvents ? eventsPerStream : null };
+  const hasFixedEvents = target.passesEventsSingly && model !== models.held;
+  const events = hasFixedEvents ? eventsPerStream[format] : null;
+  const expected = { format: isStreamed(model) ? format : null, events };
+  areTimesKept = isLate(model) && count === 1;
   connections = Array.from({ length: count }, () => new LoadConnection(nextRequest, expected));
 }
 
@@ -131,8 +147,10 @@ async function timed(durationMs: number, work: (tally: Tally) => Promise<void>):
   return summary(tally, performance.now() - startedAtMs);
 }
 
+const noTimes = { sentAtMs: [], latenciesMs: [], firstBytesMs: [] };
+
 function summary(tally: Tally, elapsedMs: number): LoadResult {
-  const { completed, chunks, reads, latenciesMs, firstBytesMs, errors } = tally;
+  const { completed, chunks, reads, sentAtMs, latenciesMs, firstBytesMs, errors } = tally;
   return {
     elapsedMs,
     completed,
@@ -143,6 +161,7 @@ function summary(tally: Tally, elapsedMs: number): LoadResult {
     firstByteP50Ms: percentile(firstBytesMs, 0.5),
     firstByteP99Ms: percentile(firstBytesMs, 0.99),
     errors: Object.fromEntries(errors),
+    ...(areTimesKept ? { sentAtMs, latenciesMs, firstBytesMs } : noTimes),
   };
 }
 

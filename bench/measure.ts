@@ -1,9 +1,10 @@
 /** Puts load on subjects and notes what they did and what it cost them. */
 import { cpuMicroseconds } from './cpu.ts';
 import type { LoadResult } from './load.ts';
-import { eventsPerStream, type Model, models, type Scenario } from './scenarios.ts';
-import { median } from './statistics.ts';
+import { eventsPerStream, isLate, type Model, models, type Scenario } from './scenarios.ts';
+import { median, percentile } from './statistics.ts';
 import type { Bench, Subject } from './subjects.ts';
+import type { Wait } from './upstream.ts';
 
 export type Timing = Readonly<{ warmUpMs: number; runMs: number; heldMs: number }>;
 
@@ -12,8 +13,11 @@ export type Sample = Readonly<{
   perSecond: number;
   cpuMicroseconds: number;
   postgresMicroseconds: number;
+  /** Without the upstream's own time where that is known: for late answers on one connection. */
   p50Ms: number;
   p99Ms: number;
+  /** Until the upstream had the request; NaN where it is not known. */
+  calledP50Ms: number;
   chunksPerRead: number;
   /** New connections to the upstream: none if the subject keeps them alive. */
   connectionsPerRequest: number;
@@ -92,10 +96,14 @@ export async function measure(
   counts: Counts,
 ): Promise<Sample> {
   const { target } = subject;
-  const { model, connections, perSecond } = scenario;
-  const { warmUpMs, runMs: durationMs } = timing;
-  counts.add(subject, await load.ask({ type: 'prepare', target, model, connections, warmUpMs }));
-  const connectionsBefore = await upstream.ask('connections');
+  const { model, format = 'chat', connections, perSecond } = scenario;
+  // A late answer takes so long that few fit into the usual time.
+  const durationMs = isLate(model) ? timing.runMs * 2 : timing.runMs;
+  const { warmUpMs } = timing;
+  counts.add(subject, await load.ask({ type: 'prepare', target, model, format, connections, warmUpMs }));
+  // Those of the warm-up.
+  await upstream.ask('waits');
+  const { count: connectionsBefore } = await upstream.ask('connections');
   const before = subject.cpu();
   const loadBefore = cpuMicroseconds(load.processId);
   const result = await load.ask(
@@ -104,19 +112,43 @@ export async function measure(
   const loadAfter = cpuMicroseconds(load.processId);
   const after = subject.cpu();
   counts.add(subject, result);
+  const { waits } = await upstream.ask('waits');
+  const { count: connectionsAfter } = await upstream.ask('connections');
   const isStream = scenario.unit === 'chunk';
   // Another gateway may merge or add events; they are counted as the upstream sends them.
-  const chunks = target.passesEventsSingly ? result.chunks : result.completed * eventsPerStream;
+  const chunks = target.passesEventsSingly ? result.chunks : result.completed * eventsPerStream[format];
   const count = isStream ? chunks : result.completed;
   return {
     perSecond: (count * 1000) / result.elapsedMs,
     cpuMicroseconds: (after.own - before.own) / count,
     postgresMicroseconds: (after.postgres - before.postgres) / count,
-    p50Ms: isStream ? result.firstByteP50Ms : result.p50Ms,
-    p99Ms: isStream ? result.firstByteP99Ms : result.p99Ms,
+    ...latencies(result, waits, isStream),
     chunksPerRead: result.chunksPerRead,
-    connectionsPerRequest: ((await upstream.ask('connections')) - connectionsBefore) / result.completed,
+    connectionsPerRequest: (connectionsAfter - connectionsBefore) / result.completed,
     loadCores: (loadAfter - loadBefore) / 1000 / result.elapsedMs,
+  };
+}
+
+type Latencies = Pick<Sample, 'p50Ms' | 'p99Ms' | 'calledP50Ms'>;
+
+/** A late upstream's own time is far longer than what is measured, and its timer is not precise. */
+function latencies(result: LoadResult, waits: readonly Wait[], isStream: boolean): Latencies {
+  const own = isStream ? result.firstBytesMs : result.latenciesMs;
+  if (own.length === 0 || own.length !== waits.length) {
+    return {
+      p50Ms: isStream ? result.firstByteP50Ms : result.p50Ms,
+      p99Ms: isStream ? result.firstByteP99Ms : result.p99Ms,
+      calledP50Ms: Number.NaN,
+    };
+  }
+  const added = waits.map(
+    ({ askedAtMs, answeredAtMs }, index) => (own[index] ?? Number.NaN) - (answeredAtMs - askedAtMs),
+  );
+  const called = waits.map(({ askedAtMs }, index) => askedAtMs - (result.sentAtMs[index] ?? Number.NaN));
+  return {
+    p50Ms: percentile(added, 0.5),
+    p99Ms: percentile(added, 0.99),
+    calledP50Ms: percentile(called, 0.5),
   };
 }
 
@@ -141,7 +173,7 @@ export async function measureMemory(
     await Bun.sleep(100);
     readings.push(subject.residentBytes());
   }
-  counts.addMissingStreams(subject, connections - (await upstream.ask('release')));
+  counts.addMissingStreams(subject, connections - (await upstream.ask('release')).count);
   counts.add(subject, await load.ask({ type: 'finish' }));
   return { connections, idleBytes, openBytes: median(readings) };
 }

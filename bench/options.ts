@@ -1,4 +1,5 @@
 /** The command line of the bench. Throws an error that says what is wrong with it. */
+import { resolve } from 'node:path';
 import { parseArgs } from 'node:util';
 import { type Comparison, comparisonNamed } from './compare.ts';
 import { peerTarget } from './peer.ts';
@@ -15,6 +16,10 @@ export type Options = Readonly<{
   /** Requests per second, the same for all subjects. */
   rate: number;
   peer: Target | null;
+  /** The folder of another checkout, whose gateway is one more subject. */
+  beforeFolder: string | null;
+  /** Null for as many as the run usually has. */
+  rounds: number | null;
   /** Null for any free port. */
   upstreamPort: number | null;
 }>;
@@ -33,6 +38,8 @@ export function parseOptions(words: readonly string[]): Options {
       'max-generations': { type: 'string' },
       streams: { type: 'string' },
       rate: { type: 'string' },
+      before: { type: 'string' },
+      rounds: { type: 'string' },
       against: { type: 'string' },
       key: { type: 'string' },
       model: { type: 'string' },
@@ -63,6 +70,8 @@ export function parseOptions(words: readonly string[]): Options {
       : null,
     openStreams: wholeNumber('--streams', values.streams, 1, 100_000) ?? defaultStreams,
     rate: wholeNumber('--rate', values.rate, 1, 20_000) ?? defaultRate,
+    beforeFolder: values.before === undefined ? null : resolve(values.before),
+    rounds: wholeNumber('--rounds', values.rounds, 1, 100),
     peer:
       values.against === undefined
         ? null
@@ -81,12 +90,15 @@ function wholeNumber(name: string, text: string | undefined, min: number, max: n
 
 /** How to repeat the run. Without the key, which is a secret. */
 export function commandOf(options: Options): string {
-  const { isQuick, curves, openStreams, rate, peer } = options;
+  const { isQuick, curves, openStreams, rate, peer, beforeFolder, rounds } = options;
   const words = [
     ...(isQuick ? ['--quick'] : []),
     ...(curves === null ? [] : ['--curves', '--max-generations', `${curves.maxGenerations}`]),
     ...(openStreams === defaultStreams ? [] : ['--streams', `${openStreams}`]),
     ...(rate === defaultRate ? [] : ['--rate', `${rate}`]),
+    ...(rounds === null ? [] : ['--rounds', `${rounds}`]),
+    // Where it is on this machine does not matter.
+    ...(beforeFolder === null ? [] : ['--before', 'FOLDER']),
     ...(peer === null ? [] : ['--against', `http://${peer.hostname}:${peer.port}`]),
   ];
   return words.length === 0 ? 'npm run bench' : `npm run bench -- ${words.join(' ')}`;

@@ -1,6 +1,8 @@
 /** docs/bench.md: how to run the bench and read its tables, then what the last recorded runs found. */
-import { contentChunks, defaultRate, pacedEveryMs } from './scenarios.ts';
+import { contentChunks, defaultRate, lateByMs, models, pacedEveryMs } from './scenarios.ts';
 import { defaultUpstreamPort } from './upstream-port.ts';
+
+const modelNames = new Intl.ListFormat('en-GB').format(Object.values(models).map((model) => `\`${model}\``));
 
 const titles = { run: '## Last recorded run', curves: '## Curves' } as const;
 type Section = keyof typeof titles;
@@ -18,6 +20,8 @@ customers get done while one account is locked in the database.
 | \`--write\` | writes the tables and plots into this page |
 | \`--rate 500\` | the rate at which requests arrive in the comparison at equal rates |
 | \`--streams 10000\` | how many streams are open while memory is measured, instead of 1,000; needs \`ulimit -n 20200\` (9900 needs 20000) |
+| \`--before FOLDER\` | the gateway of another checkout, with its dependencies installed, as one more subject: what a change costs or gains |
+| \`--rounds 8\` | more rounds than usual |
 | \`--against URL\` | [another gateway](#another-gateway) as one more subject |
 | \`--curves\` | [curves](#curves-over-connections-accounts-and-generations) instead of the table |
 | \`--compare workers\`, \`--compare metrics\` | the gateway with two settings instead of the table |
@@ -43,6 +47,10 @@ customers get done while one account is locked in the database.
 - p50 and p99 are latencies of the complete response for JSON, of the first byte for streams, of a pair for the ledger.
 - A stream has ${contentChunks} chunks of content and four more events. Unpaced, the upstream writes the next one in the next turn of
   its event loop, and a slower subject gets several in one read; ${pacedEveryMs} ms apart, each arrives alone.
+- *Messages* and *Responses* streams go to an upstream of the same format, so the gateway passes their events on.
+- Answers *after ${lateByMs} ms* come as late as a real model's, so that the gateway has time to do things meanwhile. On one
+  connection, the upstream's own time, from when it had the request until it began to answer, is taken off each latency,
+  and *upstream called* is the time until it had the request.
 - Memory is measured first, after a short warm-up: resident memory with all streams open and dripping, compared with the
   process before they were opened. Its target is judged by a run with \`--streams\` of at least 9,000, scaled up to 10,000.
 - The targets were set on a machine on which the bare proxy takes 27 µs for a JSON request at 64 connections. On a slower
@@ -63,7 +71,7 @@ measures a gateway that is already running on this machine in the same run, as t
 1. Configure a model in it in the OpenAI format, with the base URL \`http://127.0.0.1:${defaultUpstreamPort}/v1\` and any API key, and start
    it. The upstream of the bench listens there while it runs; \`--upstream-port N\` chooses another port.
 2. Give the bench its URL (a path before \`/v1/chat/completions\` may be part of it), its key, and its name for that
-   model. Without \`--model\` the models are called \`bench-json\`, \`bench-fast\`, \`bench-paced\` and \`bench-held\`.
+   model. Without \`--model\` the models are called ${modelNames}.
    \`--header 'name: value'\`, which may be repeated, adds any other header that it needs.
 
 The bench sends a request and waits up to a minute for the upstream's answer to come back before it begins. CPU and memory

@@ -1,7 +1,7 @@
 /** Another gateway, already running, as one more subject: `npm run bench -- --against URL --key KEY`. */
 import { type CpuReading, cpuOfAll, residentBytes } from './cpu.ts';
 import { listenersOn, programName, withDescendants } from './process-tree.ts';
-import { models, requestBody, type Target } from './scenarios.ts';
+import { models, paths, requestBody, type Target } from './scenarios.ts';
 import type { Subject } from './subjects.ts';
 
 const readyDeadlineMs = 60_000;
@@ -22,7 +22,7 @@ export function peerTarget(
   return {
     hostname: hostname === '[::1]' ? '::1' : hostname,
     port: port === '' ? 80 : Number(port),
-    path: `${pathname.replace(/\/+$/, '').replace(/\/v1$/, '')}/v1/chat/completions`,
+    prefix: pathname.replace(/\/+$/, '').replace(/\/v1$/, ''),
     keys: [key],
     headers,
     model,
@@ -56,9 +56,9 @@ export async function openPeer(
   };
 }
 
-async function tryOnce({ hostname, port, path, keys, headers, model }: Target): Promise<string | null> {
+async function tryOnce({ hostname, port, prefix, keys, headers, model }: Target): Promise<string | null> {
   const host = hostname.includes(':') ? `[${hostname}]` : hostname;
-  const response = await fetch(`http://${host}:${port}${path}`, {
+  const response = await fetch(`http://${host}:${port}${prefix}${paths.chat}`, {
     method: 'POST',
     headers: [
       ['authorization', `Bearer ${keys[0]}`],
@@ -68,7 +68,7 @@ async function tryOnce({ hostname, port, path, keys, headers, model }: Target): 
         return [line.slice(0, colon), line.slice(colon + 1).trim()];
       }),
     ],
-    body: requestBody(models.json, model),
+    body: requestBody(models.json, 'chat', model),
     signal: AbortSignal.timeout(5_000),
   }).catch((error: unknown) => String(error));
   if (typeof response === 'string') return response;

@@ -1,5 +1,6 @@
 /** The results as Markdown that also reads well in a terminal: one table, the proof that it is sound, the targets. */
 
+import { againstBefore } from './before-report.ts';
 import {
   differences,
   type Figure,
@@ -27,6 +28,7 @@ const header = [
   'p99 ms',
   'over direct p50, p99',
   'over bare p50, p99',
+  'upstream called ms',
   'chunks per read',
   'new connections',
   'memory',
@@ -38,6 +40,7 @@ const limitConnections = 64;
 const titles: Readonly<Record<SubjectName, string>> = {
   direct: 'upstream, direct',
   bare: 'bare proxy',
+  before: 'gateway before',
   gateway: 'gateway',
   peer: 'peer',
 };
@@ -53,6 +56,7 @@ export function report(results: Results): string {
     ...loadLimit(results.scenarios),
     ...soundness(results),
     '',
+    ...againstBefore(results.scenarios),
     formatTable(
       ['target', 'measured', 'rounds', 'verdict'],
       judge(results).map(({ text, measured: { median: middleValue, min, max }, verdict }) => [
@@ -74,7 +78,7 @@ function scenarioRows({ scenario, samples }: ScenarioResult): string[][] {
   const { direct, bare } = samples;
   const added = (of: SubjectName, others: typeof direct) =>
     `${formatAdded(median(differences(samples[of], others, p50)))}, ${formatAdded(median(differences(samples[of], others, p99)))}`;
-  const isGateway = (name: SubjectName) => name === 'gateway' || name === 'peer';
+  const isGateway = (name: SubjectName) => name !== 'direct' && name !== 'bare';
   const measured = subjectNames.filter((name) => samples[name].length > 0);
   return measured.map((name) => {
     const own = samples[name];
@@ -90,6 +94,7 @@ function scenarioRows({ scenario, samples }: ScenarioResult): string[][] {
       formatNumber(middle(own, p99)),
       name === 'direct' ? '–' : added(name, direct),
       isGateway(name) ? added(name, bare) : '–',
+      formatNumber(middle(own, (sample) => sample.calledP50Ms)),
       scenario.unit === 'chunk' ? formatNumber(middle(own, (sample) => sample.chunksPerRead)) : '–',
       name === 'direct' ? '–' : formatNumber(middle(own, (sample) => sample.connectionsPerRequest)),
       '–',
@@ -122,11 +127,7 @@ function ledgerRows({ ledger }: Results): string[][] {
     formatNumber(sample.postgresMicroseconds),
     formatNumber(sample.p50Ms),
     formatNumber(sample.p99Ms),
-    '–',
-    '–',
-    '–',
-    '–',
-    '–',
+    ...Array.from({ length: header.length - 9 }, () => '–'),
   ]);
 }
 

@@ -25,7 +25,7 @@ export type Results = Readonly<{
 }>;
 
 export function newSamples(): Record<SubjectName, Sample[]> {
-  return { direct: [], bare: [], gateway: [], peer: [] };
+  return { direct: [], bare: [], before: [], gateway: [], peer: [] };
 }
 
 export type Figure = (sample: Sample) => number;

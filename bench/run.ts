@@ -44,7 +44,8 @@ const quick: Plan = {
 type Progress = (text: string) => void;
 
 export async function runBench(workshop: Workshop, options: Options, progress: Progress): Promise<Results> {
-  const plan = options.isQuick ? quick : thorough;
+  const usual = options.isQuick ? quick : thorough;
+  const plan = { ...usual, rounds: options.rounds ?? usual.rounds };
   const startedAt = new Date();
   // Distinguishes a table that was made on a busy machine from one that was not.
   const [loadBefore = 0] = loadavg();
@@ -61,6 +62,7 @@ export async function runBench(workshop: Workshop, options: Options, progress: P
   const scenarios = await measureAllScenarios(bench, plan, options.rate, counts, progress);
   const machine = await onDatabase(gateway, describeMachine);
   await gateway.stop();
+  await bench.before?.stop();
   progress('audit');
   const { exitCode: auditExitCode, stdout } = await gateway.audit();
   if (auditExitCode !== 0) progress(stdout);
@@ -80,11 +82,11 @@ export async function runBench(workshop: Workshop, options: Options, progress: P
 
 async function startWithPeer(
   workshop: Workshop,
-  { peer, upstreamPort }: Options,
+  { peer, upstreamPort, beforeFolder }: Options,
   progress: Progress,
 ): Promise<Bench> {
-  if (upstreamPort === null) return await startBench(workshop);
-  const bench = await startBench(workshop, { upstreamPort });
+  if (upstreamPort === null) return await startBench(workshop, { beforeFolder });
+  const bench = await startBench(workshop, { upstreamPort, beforeFolder });
   if (peer === null) return bench;
   return { ...bench, subjects: [...bench.subjects, await openPeer(peer, upstreamPort, progress)] };
 }
@@ -101,7 +103,9 @@ async function measureAllScenarios(
   for (let round = 1; round <= plan.rounds; round += 1) {
     for (const { scenario, samples } of results) {
       progress(`round ${round} of ${plan.rounds}: ${scenario.title}, ${scenario.connections} at once`);
-      for (const subject of bench.subjects) {
+      // The others speak chat completions only.
+      const isForAll = scenario.format === undefined;
+      for (const subject of bench.subjects.filter(({ name }) => isForAll || name === 'gateway')) {
         samples[subject.name].push(await measure(bench, subject, scenario, plan, counts));
       }
     }

@@ -52,7 +52,7 @@ export function readScaleInput(page: string): ScaleInput {
 function ratesOf(input: ScaleInput) {
   const microseconds = (input.usedPercent / 100) * 1e6;
   const json = microseconds / input.requestCpu;
-  const streams = microseconds / (eventsPerStream * input.chunkCpu);
+  const streams = microseconds / (eventsPerStream.chat * input.chunkCpu);
   const postgres = microseconds / input.postgresCpu;
   return { json, streams, postgres };
 }
@@ -108,7 +108,7 @@ export function scaleTables(input: ScaleInput): Record<'cores' | 'deployments' |
         ],
         [
           'the gateway',
-          `${used} × 1,000,000 µs ÷ (${eventsPerStream} × ${input.chunkCpu})`,
+          `${used} × 1,000,000 µs ÷ (${eventsPerStream.chat} × ${input.chunkCpu})`,
           `${formatNumber(streams)} streams`,
         ],
         ['PostgreSQL', `${used} × 1,000,000 µs ÷ ${input.postgresCpu}`, `${formatNumber(postgres)} requests`],

@@ -4,10 +4,10 @@ import { type CpuReading, cpuMicroseconds, postgresCpuMicroseconds, residentByte
 import { type Gateway, startGateway } from './gateway.ts';
 import type { LoadQuestion, LoadResult } from './load.ts';
 import { localTarget, type Target } from './scenarios.ts';
-import type { UpstreamQuestion } from './upstream.ts';
+import type { UpstreamAnswer, UpstreamQuestion } from './upstream.ts';
 import type { Workshop } from './workshop.ts';
 
-export const subjectNames = ['direct', 'bare', 'gateway', 'peer'] as const;
+export const subjectNames = ['direct', 'bare', 'before', 'gateway', 'peer'] as const;
 export type SubjectName = (typeof subjectNames)[number];
 
 export type Subject = Readonly<{
@@ -17,13 +17,15 @@ export type Subject = Readonly<{
   residentBytes: () => number;
 }>;
 
-export type Upstream = Child<UpstreamQuestion, number>;
+export type Upstream = Child<UpstreamQuestion, UpstreamAnswer>;
 export type Load = Child<LoadQuestion, LoadResult>;
 
 export type Bench = Readonly<{
   upstream: Upstream;
   load: Load;
   gateway: Gateway;
+  /** That of an older checkout, if the two are compared. */
+  before: Gateway | null;
   subjects: readonly Subject[];
 }>;
 
@@ -31,28 +33,44 @@ type BenchOptions = Readonly<{
   /** For the runtime of the gateway, such as those that record a profile. */
   bunOptions?: readonly string[];
   upstreamPort?: number;
+  /** The folder of a checkout whose gateway is one more subject. */
+  beforeFolder?: string | null;
 }>;
 
 export async function startBench(
   workshop: Workshop,
-  { bunOptions = [], upstreamPort = freePort() }: BenchOptions = {},
+  { bunOptions = [], upstreamPort = freePort(), beforeFolder = null }: BenchOptions = {},
 ): Promise<Bench> {
   const upstream: Upstream = await startChild('upstream.ts', [`${upstreamPort}`], workshop);
   const barePort = freePort();
   const bare = await startChild('bare-proxy.ts', [`${barePort}`, `${upstreamPort}`], workshop);
   const load: Load = await startChild('load.ts', [], workshop);
   const gateway = await startGateway(upstreamPort, workshop, bunOptions);
+  const before =
+    beforeFolder === null
+      ? null
+      : await startGateway(upstreamPort, workshop, bunOptions, {
+          name: 'before',
+          checkout: beforeFolder,
+          formats: ['chat'],
+        });
   const { key } = gateway;
   return {
     upstream,
     load,
     gateway,
+    before,
     subjects: [
       ownSubject('direct', upstreamPort, key, upstream.processId),
       ownSubject('bare', barePort, key, bare.processId),
-      ownSubject('gateway', gateway.port, key, gateway.processId, gateway.dataFolder),
+      ...(before === null ? [] : [gatewaySubject('before', before)]),
+      gatewaySubject('gateway', gateway),
     ],
   };
+}
+
+function gatewaySubject(name: SubjectName, { port, key, processId, dataFolder }: Gateway): Subject {
+  return ownSubject(name, port, key, processId, dataFolder);
 }
 
 /** `dataFolder` is where its PostgreSQL is, if it has one. */

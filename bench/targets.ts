@@ -1,6 +1,6 @@
 /** The figures that the gateway should reach, each judged by this run alone. */
 import { differences, type Figure, newSamples, type Results, ratios } from './results.ts';
-import { type Model, models, pacedEveryMs } from './scenarios.ts';
+import { type Format, type Model, models, pacedEveryMs } from './scenarios.ts';
 import { median } from './statistics.ts';
 
 type Spread = Readonly<{ median: number; min: number; max: number }>;
@@ -20,11 +20,13 @@ const p50: Figure = (sample) => sample.p50Ms;
 
 export function judge({ scenarios, ledger, memory }: Judged): Target[] {
   /** Those in which each connection sends as fast as it can. */
-  const samplesOf = (model: Model, connections: number) =>
+  const samplesOf = (model: Model, connections: number, wanted: Format = 'chat') =>
     scenarios.find(
-      ({ scenario }) =>
-        scenario.model === model && scenario.connections === connections && scenario.perSecond === undefined,
+      ({ scenario: { model: asked, format = 'chat', connections: open, perSecond } }) =>
+        asked === model && format === wanted && open === connections && perSecond === undefined,
     )?.samples ?? newSamples();
+  const passedOnRatios = (format: Format) =>
+    ratios(samplesOf(models.paced, 64, format).gateway, samplesOf(models.paced, 64).gateway, cpu);
   const cpuRatios = (model: Model) => {
     const { gateway, bare } = samplesOf(model, 64);
     return ratios(gateway, bare, cpu);
@@ -61,6 +63,8 @@ export function judge({ scenarios, ledger, memory }: Judged): Target[] {
     atMost('p50 added to direct at one connection, JSON, ms', addedMs(models.json), 0.9),
     atMost('time to first byte added to direct, one stream, ms', addedMs(models.fast), 0.4),
     atMost(`CPU per chunk ÷ bare proxy, 64 streams, ${pacedEveryMs} ms apart`, cpuRatios(models.paced), 1.4),
+    atMost('CPU per chunk of Messages, passed on ÷ of chat', passedOnRatios('messages'), 1),
+    atMost('CPU per chunk of Responses, passed on ÷ of chat', passedOnRatios('responses'), 1),
     atLeast('hold + settle pairs per second on one account', pairs(1), 12_000),
     atLeast('hold + settle pairs per second on 1,000 accounts', pairs(1_000), 15_000),
     atMost('memory of 10,000 open streams, MB', megabytes, 400),

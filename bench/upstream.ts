@@ -1,16 +1,26 @@
 /**
  * The provider that the subjects talk to: raw sockets and bytes made beforehand, so that it is not what is measured.
- * At the bench's request it returns how many connections it has accepted, or lets held streams end and returns how many.
+ * At the bench's request it returns how many connections it has accepted, lets held streams end and returns how many, or
+ * returns when it was asked for late answers and when it began them.
  */
 import type { Socket } from 'bun';
-import { answerParent } from './child.ts';
+import { answerParent, sharedNowMs } from './child.ts';
 import { HttpScanner } from './http-scanner.ts';
-import { heldEveryMs, models, pacedEveryMs } from './scenarios.ts';
+import { type Format, formats, heldEveryMs, lateByMs, models, pacedEveryMs, paths } from './scenarios.ts';
 import { jsonAnswer, streamWrites, writesOfEnding } from './upstream-answers.ts';
 
-export type UpstreamQuestion = 'connections' | 'release';
+export type UpstreamQuestion = 'connections' | 'release' | 'waits';
+/** Of one late answer, by a clock that all processes share. */
+export type Wait = Readonly<{ askedAtMs: number; answeredAtMs: number }>;
+export type UpstreamAnswer = Readonly<{ count: number; waits: readonly Wait[] }>;
 
-type Stream = { socket: Socket<Connection>; next: number; everyMs: number; dueAtMs: number };
+type Stream = {
+  socket: Socket<Connection>;
+  writes: readonly Buffer[];
+  next: number;
+  everyMs: number;
+  dueAtMs: number;
+};
 type Connection = { scanner: HttpScanner | null; unsent: Buffer | null; stream: Stream | null };
 
 const fastStreams = new Set<Stream>();
@@ -19,31 +29,44 @@ const timedStreams = new Set<Stream>();
 const heldStreams = new Set<Stream>();
 let acceptedConnections = 0;
 let startedStreams = 0;
+let waits: Wait[] = [];
 
 function open(socket: Socket<Connection>): void {
   acceptedConnections += 1;
   let body = '';
+  let format: Format = 'chat';
   const scanner = new HttpScanner({
-    head: () => {
+    head: (text) => {
       body = '';
+      format = formats.find((one) => text.startsWith(`post ${paths[one]} `)) ?? 'chat';
     },
     body: (bytes, start, end) => {
       body += bytes.toString('latin1', start, end);
     },
-    end: () => answer(socket, body),
+    end: () => answer(socket, format, body),
   });
   socket.data = { scanner, unsent: null, stream: null };
 }
 
-function answer(socket: Socket<Connection>, body: string): void {
-  if (body.includes(models.fast)) start(socket, 0);
-  else if (body.includes(models.paced)) start(socket, pacedEveryMs);
-  else if (body.includes(models.held)) start(socket, heldEveryMs);
+function answer(socket: Socket<Connection>, format: Format, body: string): void {
+  if (body.includes(models.fast)) start(socket, format, 0);
+  else if (body.includes(models.paced)) start(socket, format, pacedEveryMs);
+  else if (body.includes(models.held)) start(socket, format, heldEveryMs);
+  else if (body.includes(models.lateStream)) later(() => start(socket, format, pacedEveryMs));
+  else if (body.includes(models.lateJson)) later(() => send(socket, jsonAnswer));
   else send(socket, jsonAnswer);
 }
 
-function start(socket: Socket<Connection>, everyMs: number): void {
-  const stream: Stream = { socket, next: 0, everyMs, dueAtMs: 0 };
+function later(begin: () => void): void {
+  const askedAtMs = sharedNowMs();
+  setTimeout(() => {
+    waits.push({ askedAtMs, answeredAtMs: sharedNowMs() });
+    begin();
+  }, lateByMs);
+}
+
+function start(socket: Socket<Connection>, format: Format, everyMs: number): void {
+  const stream: Stream = { socket, writes: streamWrites[format], next: 0, everyMs, dueAtMs: 0 };
   socket.data.stream = stream;
   writeNext(stream);
   if (everyMs > 0) {
@@ -79,12 +102,12 @@ function writeNext(stream: Stream): boolean {
   const { socket } = stream;
   // A reader that does not keep up gets no more until it does.
   if (socket.data.unsent !== null) return true;
-  const bytes = streamWrites[stream.next];
+  const bytes = stream.writes[stream.next];
   if (bytes === undefined) return false;
   stream.dueAtMs = performance.now() + stream.everyMs;
   send(socket, bytes);
   stream.next += 1;
-  return stream.next < streamWrites.length;
+  return stream.next < stream.writes.length;
 }
 
 function send(socket: Socket<Connection>, bytes: Buffer): void {
@@ -111,7 +134,7 @@ function release(): number {
   const count = heldStreams.size;
   for (const stream of heldStreams) {
     timedStreams.add(stream);
-    stream.next = streamWrites.length - writesOfEnding;
+    stream.next = stream.writes.length - writesOfEnding;
     stream.everyMs = pacedEveryMs;
     stream.dueAtMs = performance.now();
   }
@@ -133,6 +156,13 @@ Bun.listen<Connection>({
   },
 });
 
-answerParent<UpstreamQuestion, number>((question) =>
-  question === 'release' ? release() : acceptedConnections,
-);
+function takeWaits(): Wait[] {
+  const taken = waits;
+  waits = [];
+  return taken;
+}
+
+answerParent<UpstreamQuestion, UpstreamAnswer>((question) => ({
+  count: question === 'release' ? release() : acceptedConnections,
+  waits: question === 'waits' ? takeWaits() : [],
+}));

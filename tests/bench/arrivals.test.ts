@@ -56,13 +56,13 @@ test('requests arrive at their rate although responses are slow, and take the ke
   });
   try {
     const target = localTarget(server.port ?? 0, ['a', 'b', 'c']);
-    const requests = requestBytes(target, models.json);
+    const requests = requestBytes(target, models.json, 'chat');
     let next = 0;
     const connections = Array.from(
       { length: 4 },
       () =>
         new LoadConnection(() => requests[next++ % requests.length] ?? Buffer.alloc(0), {
-          isStream: false,
+          format: null,
           events: null,
         }),
     );
@@ -89,10 +89,12 @@ test('a request uses its target’s name for the model, and still tells the upst
   const target = {
     ...localTarget(1, ['k']),
     model: 'openai/gpt',
-    path: '/x/v1/chat/completions',
+    prefix: '/x',
     headers: ['a: b'],
   };
-  const [head = '', body = ''] = (requestBytes(target, models.paced)[0]?.toString() ?? '').split('\r\n\r\n');
+  const [head = '', body = ''] = (requestBytes(target, models.paced, 'chat')[0]?.toString() ?? '').split(
+    '\r\n\r\n',
+  );
   expect(head.split('\r\n')[0]).toBe('POST /x/v1/chat/completions HTTP/1.1');
   expect(head.split('\r\n')).toContain('a: b');
   expect(head.split('\r\n')).toContain(`Content-Length: ${body.length}`);

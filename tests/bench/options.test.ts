@@ -1,5 +1,6 @@
 /** The command line of the bench. */
 import { describe, expect, test } from 'bun:test';
+import { resolve } from 'node:path';
 import { requireDescriptors } from '../../bench/descriptors.ts';
 import { commandOf, parseOptions } from '../../bench/options.ts';
 
@@ -12,9 +13,17 @@ test('without options it is the thorough run on any free port', () => {
     openStreams: 1_000,
     rate: 500,
     peer: null,
+    beforeFolder: null,
+    rounds: null,
     upstreamPort: null,
   });
   expect(commandOf(parseOptions([]))).toBe('npm run bench');
+});
+
+test('another checkout may be anywhere, which the report does not repeat', () => {
+  const options = parseOptions(['--before', '../before', '--rounds', '8']);
+  expect(options.beforeFolder).toBe(resolve('../before'));
+  expect(commandOf(options)).toBe('npm run bench -- --rounds 8 --before FOLDER');
 });
 
 describe('a peer', () => {
@@ -25,17 +34,17 @@ describe('a peer', () => {
   });
 
   test.each([
-    ['http://127.0.0.1:9999', '127.0.0.1', 9999, '/v1/chat/completions'],
-    ['http://localhost:4000/v1', 'localhost', 4000, '/v1/chat/completions'],
-    ['http://localhost:4000/v1/', 'localhost', 4000, '/v1/chat/completions'],
-    ['http://[::1]:8080/openai/', '::1', 8080, '/openai/v1/chat/completions'],
-    ['http://127.3.2.1', '127.3.2.1', 80, '/v1/chat/completions'],
-  ])('at %s', (url, hostname, port, path) => {
+    ['http://127.0.0.1:9999', '127.0.0.1', 9999, ''],
+    ['http://localhost:4000/v1', 'localhost', 4000, ''],
+    ['http://localhost:4000/v1/', 'localhost', 4000, ''],
+    ['http://[::1]:8080/openai/', '::1', 8080, '/openai'],
+    ['http://127.3.2.1', '127.3.2.1', 80, ''],
+  ])('at %s', (url, hostname, port, prefix) => {
     const { peer } = parseOptions(['--against', url, '--key', 'k', '--model', 'm', '--header', 'x-a: b']);
     expect(peer).toEqual({
       hostname,
       port,
-      path,
+      prefix,
       keys: ['k'],
       headers: ['x-a: b'],
       model: 'm',

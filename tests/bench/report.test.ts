@@ -20,6 +20,7 @@ const sample: Sample = {
   postgresMicroseconds: Number.NaN,
   p50Ms: 0.2,
   p99Ms: 0.5,
+  calledP50Ms: Number.NaN,
   chunksPerRead: 1,
   connectionsPerRequest: 0,
   loadCores: 0.25,
@@ -78,7 +79,7 @@ const verdicts = (results: Results) => judge(results).map(({ verdict }) => verdi
 
 describe('targets', () => {
   test('are met at their limits', () => {
-    expect(verdicts(goodRun())).toEqual(Array.from({ length: 9 }, () => 'met' as const));
+    expect(verdicts(goodRun())).toEqual(Array.from({ length: 11 }, () => 'met' as const));
   });
 
   test('are missed beyond them', () => {
@@ -91,7 +92,7 @@ describe('targets', () => {
           ...samples,
           gateway: samples.gateway.map((one) => ({
             ...one,
-            cpuMicroseconds: one.cpuMicroseconds + 0.1,
+            cpuMicroseconds: one.cpuMicroseconds + (scenario.format === undefined ? 0.1 : 0.2),
             postgresMicroseconds: 60.1,
             perSecond: 7_999,
             p50Ms: one.p50Ms + 0.02,
@@ -104,7 +105,7 @@ describe('targets', () => {
         samples: run.ledger.samples.map((one) => ({ ...one, pairsPerSecond: one.pairsPerSecond - 1 })),
       },
     });
-    expect(worse).toEqual(Array.from({ length: 9 }, () => 'missed' as const));
+    expect(worse).toEqual(Array.from({ length: 11 }, () => 'missed' as const));
   });
 
   test('are neither when nothing was measured: fewer streams say nothing about ten thousand', () => {
@@ -112,7 +113,7 @@ describe('targets', () => {
     const memory = run.memory.map((one) => ({ ...one, sample: { ...one.sample, connections: 8_999 } }));
     expect(verdicts({ ...run, memory }).at(-1)).toBe('not measured');
     expect(verdicts({ ...run, scenarios: [], memory: [], ledger: { ...run.ledger, samples: [] } })).toEqual(
-      Array.from({ length: 9 }, () => 'not measured' as const),
+      Array.from({ length: 11 }, () => 'not measured' as const),
     );
   });
 
@@ -169,6 +170,36 @@ describe('the report', () => {
     expect(rows.length).toBe(run.scenarios.length);
     // Against the bare proxy, as the gateway is.
     expect(rows.every((line) => line.split('|')[6]?.trim() === '3.00')).toBe(true);
+  });
+
+  test('compares an older gateway round by round, with what both add to direct', () => {
+    const run = goodRun();
+    expect(report(run)).not.toContain('÷ gateway before');
+    const scenarios = run.scenarios.slice(0, 1).map(({ scenario, samples }) => ({
+      scenario,
+      samples: {
+        ...samples,
+        before: samples.gateway.map((one, round) => ({
+          ...one,
+          cpuMicroseconds: one.cpuMicroseconds * (round + 1),
+          p50Ms: one.p50Ms + 0.89,
+        })),
+      },
+    }));
+    const row = report({ ...run, scenarios })
+      .split('\n')
+      .find((_, index, lines) => lines[index - 2]?.includes('÷ gateway before'));
+    const cells = row?.split('|').map((cell) => cell.trim()) ?? [];
+    expect(cells.slice(1, 9)).toEqual([
+      'JSON',
+      '1',
+      '0.75 (0.50–1.00)',
+      '1.00 (1.00–1.00)',
+      '1.00 (1.00–1.00)',
+      '0.55 (0.55–0.55)',
+      '0.50 (0.50–0.50)',
+      '–',
+    ]);
   });
 
   test('counts a run only without errors', () => {
