@@ -93,8 +93,8 @@ async function runAgent(agent: Agent): Promise<void> {
   if (missing !== null) return;
   const result = await testAgent(agent, prepareNode(), gateway, print);
   agentResults.push(result);
-  for (const [format, flaw] of result.tasks)
-    if (flaw !== null) problems.push(`${agent.name}, ${format}: ${flaw}`);
+  for (const [what, flaw] of [...result.tasks, ...result.situations])
+    if (flaw !== null) problems.push(`${agent.name}, ${what}: ${flaw}`);
 }
 
 function testGenerator({ name, version, missing, generate }: Generator): void {

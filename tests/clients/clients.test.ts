@@ -9,6 +9,8 @@ import { priceOf } from './formats.ts';
 import { generators } from './generated.ts';
 import { furtherChecks, generatedClients, matrix, merged, replaced } from './matrix.ts';
 import { columns, confirmed, isExplained, type Outcome, readOutcomes } from './outcome.ts';
+import { chargeFlaw, runFlaw } from './situation-runs.ts';
+import { situations } from './situations.ts';
 
 const folder = join(import.meta.dir, '.');
 const guide = readFileSync(join(import.meta.dir, '../../docs/clients.md'), 'utf8');
@@ -103,7 +105,39 @@ test('a charge is compared with the usage in the words of each format', () => {
     },
   };
   for (const [path, usage] of Object.entries(usages))
-    expect([path, priceOf(path, usage)]).toEqual([path, '0.000060000000']);
+    expect([path, priceOf(path, usage)]).toEqual([path, 60_000_000n]);
+});
+
+describe('a situation', () => {
+  const situation = { model: '', credit: '1', written: 'one', printed: { x: /add credit/ } };
+  const usage = { prompt_tokens: 100_000, completion_tokens: 7 };
+  const entry = { path: '/v1/chat/completions', usage };
+
+  test('has a flaw unless the agent ends by itself, says that it failed, and what to do', () => {
+    const flaw = (output: string, exitCode: number | null) =>
+      runFlaw({ name: 'x' }, situation, { output, exitCode });
+    expect(flaw('Please add credit.', 1)).toBe(null);
+    expect(flaw('Please add credit.', null)).toBe('it did not end by itself');
+    expect(flaw('Please add credit.', 0)).toBe('it ended with 0');
+    expect(flaw('Failed.', 1)).toBe('it printed something else');
+  });
+
+  test('has a flaw unless what was logged was charged, and the balance did not go below zero', () => {
+    const flaw = (spent: string, available: string, credit = '1') =>
+      chargeFlaw([entry, { ...entry, usage: null }], { ...situation, credit }, spent, available);
+    expect(flaw('0.100014000000', '0.899986000000')).toBe(null);
+    expect(flaw('0.200028000000', '0.799972000000')).toContain('was charged');
+    expect(flaw('0.100014000000', '0.900000000000')).toContain('is left');
+    expect(flaw('0.100014000000', '-0.000014000000', '0.1')).toContain('is left');
+  });
+
+  test('is in the documentation, with what every agent prints', () => {
+    for (const { name, printed } of situations) {
+      expect(guide).toMatch(new RegExp(`^\\| ${name} \\|`, 'm'));
+      const programs = agents.filter(({ isVariant }) => !isVariant);
+      expect(Object.keys(printed)).toEqual(programs.map((agent) => agent.name));
+    }
+  });
 });
 
 test('reasoning counts as sent back only if a provider got it', () => {

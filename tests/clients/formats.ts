@@ -15,9 +15,21 @@ export const formatModels = {
   'a fallback': 'formats-fallback',
 } as const;
 
+/** Before the ID of one of these models, it makes Codex offer the tools that it has for models it knows. */
+export const knownPrefix = 'gpt-5.5-';
+
+/** Its output costs so much more than its input that a test can say when a balance ends. */
+export const dearModel = 'formats-dear';
+
 /** USD for a million tokens. Writing to a cache costs as much as other input. */
-const pricing = { billing_type: 'token', input: '1', output: '2', cache_read: '0.1' };
-const picodollars = { input: 1_000_000n, output: 2_000_000n, cached: 100_000n };
+const usualPrices = { input: 1, output: 2, cache_read: 0.1 };
+const dearPrices = { input: 0.01, output: 20, cache_read: 0.001 };
+const pricing = ({ input, output, cache_read }: typeof usualPrices) => ({
+  billing_type: 'token',
+  input: String(input),
+  output: String(output),
+  cache_read: String(cache_read),
+});
 
 /** The path of the project's own catalogue with these models added. */
 export function writeCatalog(sandboxUrl: string): string {
@@ -42,15 +54,19 @@ export function writeCatalog(sandboxUrl: string): string {
     responses: [{ ...chat, api: 'responses' }],
     fallback: [messages, chat],
   };
-  for (const [name, entries] of Object.entries(providers))
-    catalog.models[`formats-${name}`] = {
+  const add = (id: string, prices: typeof usualPrices, entries: readonly unknown[]) => {
+    catalog.models[id] = {
       ...catalog.models['sandbox-chat'],
-      name: `Formats, ${name}`,
+      name: id,
       context_window: 1_000_000,
       max_output_tokens: 64_000,
-      pricing,
+      pricing: pricing(prices),
       providers: entries,
     };
+  };
+  for (const [name, entries] of Object.entries(providers))
+    for (const prefix of ['', knownPrefix]) add(`${prefix}formats-${name}`, usualPrices, entries);
+  add(dearModel, dearPrices, providers.messages);
   const file = join(temporaryFolder(), 'catalog.yaml');
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(catalog));
@@ -59,15 +75,13 @@ export function writeCatalog(sandboxUrl: string): string {
 
 type Counts = Readonly<{ input: number; cached: number; output: number }>;
 
-/** What a sandbox's logged usage costs, as a decimal with 12 digits. */
-export function priceOf(path: string, usage: Readonly<Record<string, unknown>>): string {
+/** What logged usage costs, in picodollars. */
+export function priceOf(path: string, usage: Readonly<Record<string, unknown>>, model = ''): bigint {
+  const prices = model === dearModel ? dearPrices : usualPrices;
+  // A dollar for a million tokens is a million picodollars for one.
+  const cost = (tokens: number, price: number) => BigInt(tokens) * BigInt(Math.round(price * 1_000_000));
   const { input, cached, output } = countsOf(path, usage);
-  const total =
-    BigInt(input - cached) * picodollars.input +
-    BigInt(cached) * picodollars.cached +
-    BigInt(output) * picodollars.output;
-  const digits = total.toString().padStart(13, '0');
-  return `${digits.slice(0, -12)}.${digits.slice(-12)}`;
+  return cost(input - cached, prices.input) + cost(cached, prices.cache_read) + cost(output, prices.output);
 }
 
 /** All input and the part of it that was read from a cache, in the words of each format. */

@@ -11,15 +11,18 @@ const maxRunMs = 300_000;
 export type ClientGateway = Readonly<{
   origin: string;
   key: string;
-  /** Of an account that can pay for nothing, and one that may send a single request per minute. */
-  keyWithoutCredit: string;
-  keyWithLimit: string;
+  /** Of an account of its own. */
+  createKey: (name: string, credit: string, requestsPerMinute: number) => Promise<string>;
+  /** Everything that the gateway has logged. */
+  log: () => string;
   /** Serves the models that depend on the format of a provider, and logs what it reported. */
   sandbox: Sandbox;
   close: () => Promise<void>;
 }>;
 
 const keptEntries = 1_000;
+/** More requests per minute than any client sends. */
+export const unlimited = 100_000;
 /** No test runner is waiting, and the machine may be busy. */
 const maxStartMs = 300_000;
 
@@ -31,17 +34,17 @@ export async function openClientGateway(): Promise<ClientGateway> {
     FORMATS_KEY: 'any-key',
   };
   const gateway = await launchGateway(environment, { readyMs: maxStartMs }).listening;
-  const createKey = async (name: string, credit: string, rpm: string) => {
+  const createKey: ClientGateway['createKey'] = async (name, credit, requestsPerMinute) => {
     const account = ['account', 'create', '--name', name, '--credit', credit];
     const { id } = await tollgateJson<{ id: string }>(account, environment);
-    const key = ['key', 'create', '--account', id, '--rpm', rpm];
+    const key = ['key', 'create', '--account', id, '--rpm', String(requestsPerMinute)];
     return (await tollgateJson<{ key: string }>(key, environment)).key;
   };
   return {
     origin: gateway.origin,
-    key: await createKey('Clients', '100', '100000'),
-    keyWithoutCredit: await createKey('Without credit', '0.0001', '100000'),
-    keyWithLimit: await createKey('Limited', '100', '1'),
+    key: await createKey('Clients', '100', unlimited),
+    createKey,
+    log: gateway.output,
     sandbox,
     close: async () => {
       await gateway.stop();

@@ -1,0 +1,106 @@
+/** What an agent's user may get into, which requests may come of it, and what the agent has to print. */
+import { type Agent, taskText } from './agents.ts';
+import { dearModel, formatModels } from './formats.ts';
+import { unlimited } from './gateway.ts';
+
+export type Situation = Readonly<{
+  name: string;
+  model: string;
+  /** Of the account that it runs into this with, in USD. */
+  credit: string;
+  requestsPerMinute: number;
+  /** Whether the agent may retry as often as it does by default. */
+  retries: boolean;
+  prompt: (agent: Agent, file: string) => string;
+  /** Whether the second answer breaks off, once. */
+  breaksOnce: boolean;
+  /** What the file has in the end: all of the task, the first half of it, or nothing. Unless it is all, the agent reports a failure. */
+  written: string | null;
+  /** What became of each request, in order: 200, or the code of its error. A retry that cannot help is not in it. */
+  requests: RegExp;
+  /** What tells the user what to do, by agent. */
+  printed: Readonly<Record<string, RegExp>>;
+}>;
+
+const usual = {
+  model: formatModels.Messages,
+  credit: '10',
+  requestsPerMinute: unlimited,
+  retries: true,
+  prompt: ({ task }: Agent, file: string) => `${task(file, false)} Write the notes.`,
+  breaksOnce: false,
+  written: null,
+};
+
+const toAddCredit = /needs at least \$\d.* is available\. .*Add credit to the account\./s;
+const toTryAgain = /The (?:stream from the provider failed|provider is unavailable)\..*try again/is;
+/** What it is told in the end. */
+const theResult = /The tools returned: .*updated/is;
+
+export const situations: readonly Situation[] = [
+  {
+    ...usual,
+    name: 'no credit',
+    credit: '0.0001',
+    requests: /^(insufficient_balance ?){1,6}$/,
+    printed: { 'Claude Code': toAddCredit, Codex: toAddCredit },
+  },
+  {
+    ...usual,
+    name: 'a balance that runs out',
+    model: dearModel,
+    // For every request at least 1,024 tokens of output are held, which is 0.02048 USD: enough for one.
+    credit: '0.034',
+    prompt: (agent, file) => `[[usage 1000 1000]] [[cached 700]] ${usual.prompt(agent, file)}`,
+    written: taskText.first,
+    requests: /^200 (insufficient_balance ?){1,6}$/,
+    printed: { 'Claude Code': toAddCredit, Codex: toAddCredit },
+  },
+  {
+    ...usual,
+    name: 'a limit of requests',
+    requestsPerMinute: 2,
+    written: taskText.last,
+    // It is refused once: the next request comes after the time that it was told to wait.
+    requests: /^200 200 rate_limit_exceeded 200$/,
+    printed: { 'Claude Code': theResult, Codex: theResult },
+  },
+  {
+    ...usual,
+    name: 'a limit of requests, without retries',
+    requestsPerMinute: 1,
+    retries: false,
+    written: taskText.first,
+    requests: /^200 rate_limit_exceeded$/,
+    printed: {
+      'Claude Code': /exceeded its limit of requests per minute/,
+      Codex: /exceeded retry limit, last status: 429 Too Many Requests/,
+    },
+  },
+  {
+    ...usual,
+    name: 'a stream that breaks once',
+    breaksOnce: true,
+    written: taskText.last,
+    requests: /^200 (provider_stream_error )+200 200$/,
+    printed: { 'Claude Code': theResult, Codex: theResult },
+  },
+  {
+    ...usual,
+    name: 'streams that break, without further retries',
+    retries: false,
+    prompt: () => '[[long 20]] [[cut 3]] Hello',
+    requests: /^((provider_stream_error|provider_unavailable) ?){1,5}$/,
+    printed: { 'Claude Code': toTryAgain, Codex: toTryAgain },
+  },
+  {
+    ...usual,
+    name: 'an unknown model',
+    model: 'no-such-model',
+    requests: /^(model_not_found ?){1,6}$/,
+    printed: {
+      'Claude Code': /no-such-model.*may not exist.*--model/s,
+      Codex: /This model does not exist\. GET \/v1\/models lists the models/,
+    },
+  },
+];
