@@ -10,14 +10,18 @@ export async function bundleForTests(): Promise<string> {
   const folder = mkdtempSync(join(root, 'node_modules/.tollgate-test-'));
   // Some tests start a gateway as another user.
   chmodSync(folder, 0o755);
-  await Bun.build({
-    entrypoints: ['src/cli/main.ts', 'tests/support/quick-gateway.ts'].map((name) => join(root, name)),
-    target: 'bun',
+  const options = {
+    target: 'bun' as const,
     outdir: folder,
     naming: { entry: '[name].js' },
-    splitting: true,
     // It finds its sources relative to itself, and is needed only if no dashboard has been built.
     external: ['*/dashboard/build.ts'],
-  });
+  } satisfies Partial<Bun.BuildConfig>;
+  await Promise.all([
+    // Compiling ahead takes seconds and saves a third of each start. Bun does it for CommonJS only.
+    Bun.build({ ...options, entrypoints: [join(root, 'src/cli/main.ts')], format: 'cjs', bytecode: true }),
+    // The few tests that start this one would not make up for those seconds.
+    Bun.build({ ...options, entrypoints: [join(root, 'tests/support/quick-gateway.ts')] }),
+  ]);
   return folder;
 }

@@ -120,19 +120,25 @@ function print(text: string): number {
 process.stdout.on('error', () => undefined);
 
 const words = process.argv.slice(2);
-try {
-  process.exitCode = await main(words);
-} catch (error) {
+main(words).then(
+  (exitCode) => {
+    process.exitCode = exitCode;
+  },
+  (error: unknown) => {
+    process.exitCode = explain(error);
+  },
+);
+
+/** Prints why a command failed; returns the exit code. */
+function explain(error: unknown): number {
   if (error instanceof UsageError) {
     const about = findCommand(words)?.name;
     process.stderr.write(
       `tollgate: ${error.message} See: tollgate ${about === undefined ? '' : `${about} `}--help\n`,
     );
-    process.exitCode = 2;
-  } else if (error instanceof OperatorError) {
-    process.stderr.write(`tollgate: ${error.message}\n`);
-    process.exitCode = 1;
-  } else {
-    throw error;
+    return 2;
   }
+  if (!(error instanceof OperatorError)) throw error;
+  process.stderr.write(`tollgate: ${error.message}\n`);
+  return 1;
 }

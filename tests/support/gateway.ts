@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import type { Subprocess } from 'bun';
 
 const root = join(import.meta.dir, '../..');
-/** One script per program, built once per full run: it starts in two thirds of the time that the sources take. */
+/** One script per program, built once per full run. The gateway starts in half the time that its sources take. */
 const bundleFolder = process.env.TOLLGATE_TEST_BUNDLE;
 const program = bundled('main') ?? [join(root, 'bin/tollgate')];
 /** Enough for a busy machine. The runner itself gives up soon after. */
