@@ -1,7 +1,7 @@
 /** Every route on one screen, and the one place where errors become responses. */
 import { completionsWith } from './chat/completions/dialect.ts';
 import type { ChatExtension } from './chat/completions/extensions.ts';
-import { CountingRates, countTokens } from './chat/count-tokens.ts';
+import { CountingRates, countTokens, OpenCounts } from './chat/count-tokens.ts';
 import { countedMessages, messages } from './chat/messages/dialect.ts';
 import { countedResponses, responses } from './chat/responses/dialect.ts';
 import { Signatures } from './chat/signatures.ts';
@@ -70,16 +70,17 @@ export function createRoutes(services: Services, origin: () => string): { routes
   const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
   const signatures = new Signatures(services.deriveKey('signatures'));
-  const counting = new CountingRates();
+  // Both endpoints share them.
+  const counting = [new CountingRates(), new OpenCounts()] as const;
   const handlers: Record<string, Record<string, Handler>> = {
     '/v1/chat/completions': {
       POST: new Inference(chatWorkload(completionsWith(services.chatExtensions)), services).handle,
     },
     '/v1/messages': { POST: new Inference(chatWorkload(messages(signatures)), services).handle },
-    '/v1/messages/count_tokens': { POST: countTokens(countedMessages(signatures), services, counting) },
+    '/v1/messages/count_tokens': { POST: countTokens(countedMessages(signatures), services, ...counting) },
     '/v1/responses': { POST: new Inference(chatWorkload(responses(signatures)), services).handle },
     '/v1/responses/input_tokens': {
-      POST: countTokens(countedResponses(signatures), services, counting),
+      POST: countTokens(countedResponses(signatures), services, ...counting),
     },
     '/v1/images/generations': { POST: new Inference(imageWorkload, services).handle },
     '/v1/generations': { GET: listGenerations(services) },

@@ -20,29 +20,32 @@ import type { ChatRequest } from './request.ts';
 
 /** Clients count many times before they ask once: 26 within two seconds were seen. */
 const leastPerMinute = 600;
-const maxKeys = 10_000;
+const maxAccounts = 10_000;
 
-/** In the memory of this process: whoever is forgotten starts anew. */
+/**
+ * Of an account, whichever of its keys and endpoints it uses. In the memory of this process: whoever is forgotten starts
+ * anew.
+ */
 export class CountingRates {
   readonly #nowMs: () => number;
-  /** When each key's next request would be due. */
-  readonly #arrivals = new RecentMap<number>(maxKeys);
+  /** When each account's next request would be due. */
+  readonly #arrivals = new RecentMap<number>(maxAccounts);
 
   constructor(nowMs: () => number = () => performance.now()) {
     this.#nowMs = nowMs;
   }
 
   /** Throws 429 rate_limit_exceeded. */
-  count({ id, requestsPerMinute }: Pick<ApiKey, 'id' | 'requestsPerMinute'>): void {
+  count({ accountId, requestsPerMinute }: Pick<ApiKey, 'accountId' | 'requestsPerMinute'>): void {
     const limit = Math.max(leastPerMinute, requestsPerMinute);
     const nowMs = this.#nowMs();
-    const arrivalMs = Math.max(nowMs, this.#arrivals.get(id) ?? 0);
+    const arrivalMs = Math.max(nowMs, this.#arrivals.get(accountId) ?? 0);
     if (rateAt(limit, arrivalMs, nowMs).remaining < 1)
       throw new ApiError('rate_limit_exceeded', {
-        message: `This API key may count tokens ${limit.toLocaleString('en')} times per minute.`,
+        message: `This account may count tokens ${limit.toLocaleString('en')} times per minute.`,
         retryAfterSeconds: 1,
       });
-    this.#arrivals.set(id, arrivalMs + minuteMs / limit);
+    this.#arrivals.set(accountId, arrivalMs + minuteMs / limit);
   }
 }
 
@@ -51,7 +54,7 @@ const shareOfSlots = 1 / 4;
 const maxPerAccount = 8;
 
 /** The counts that providers are being asked for. Beyond these, counts are estimated. */
-class OpenCounts {
+export class OpenCounts {
   readonly #byOrigin = new Map<string, number>();
 
   /** Whether it has begun: it must be ended then. */
@@ -88,8 +91,8 @@ export function countTokens<Asked>(
   { parse, queryParameters = [], present }: Counting<Asked>,
   { authenticate, bodies, catalog }: Pick<InferenceServices, 'authenticate' | 'bodies' | 'catalog'>,
   rates: CountingRates,
+  open: OpenCounts,
 ): Handler {
-  const open = new OpenCounts();
   return async (request, context) => {
     const key = await authenticate(request, context, 'api_keys_lookup_failed');
     readQuery(request.url, queryParameters);

@@ -17,6 +17,16 @@ const maxCharacters = 1_000_000;
 /** Whom a signature is given to. `model` is as the client named it. */
 export type SignatureScope = Readonly<{ accountId: string; model: string }>;
 
+/** `opened` are those that were opened so far, by their sealed form; null for those that are not ours. */
+export type OpenedSignatures = Readonly<{
+  open: (sealed: string) => Signature | null;
+  opened: ReadonlyMap<string, Signature | null>;
+}>;
+
+/** More than a conversation has that fits into a model. All of them take about a tenth of a second. */
+const maxOpened = 4_000;
+const maxOpenedCharacters = 8_000_000;
+
 export class Signatures {
   readonly #key: Buffer;
 
@@ -35,6 +45,22 @@ export class Signatures {
   /** Kept for as long as an answer streams, so nothing else of the request may be in its scope. */
   sealFor(scope: SignatureScope): (signature: Signature) => string {
     return (signature) => this.seal(signature, scope);
+  }
+
+  /** Opens those of one request: each once, and no more than it takes little time for. The others are like forged ones. */
+  openerFor(scope: SignatureScope): OpenedSignatures {
+    const opened = new Map<string, Signature | null>();
+    let characters = 0;
+    const open = (sealed: string) => {
+      const known = opened.get(sealed);
+      if (known !== undefined) return known;
+      characters += sealed.length;
+      const isWithin = opened.size < maxOpened && characters <= maxOpenedCharacters;
+      const signature = isWithin ? this.open(sealed, scope) : null;
+      if (isWithin) opened.set(sealed, signature);
+      return signature;
+    };
+    return { open, opened };
   }
 
   /** Null for whatever was not sealed here for this account and model. */

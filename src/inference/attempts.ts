@@ -6,7 +6,7 @@ import type { SQL } from 'bun';
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { failure, serializeAttempts } from '../ledger/settlement.ts';
 import { within } from '../lib/within.ts';
-import { EndedByShutdown, ProviderError } from '../providers/upstream.ts';
+import { EndedByShutdown, ProviderError, RefusedOriginal } from '../providers/upstream.ts';
 import type { Candidate, CandidatesInTurn, PermittedCandidate } from '../routing/candidates.ts';
 import { rejectsRequest } from '../routing/failures.ts';
 import type { OpenGeneration } from './generation.ts';
@@ -109,8 +109,13 @@ async function settleFailure(generation: OpenGeneration, problem: ProviderError)
     ({ upstreamStatus: status }) => status !== null && status < 300,
   );
   await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
-  return failedAttempts(code, generation, retryAfterSeconds);
+  return problem instanceof RefusedOriginal
+    ? new ApiError('invalid_request', { message: refusedOriginal, cause: problem })
+    : failedAttempts(code, generation, retryAfterSeconds);
 }
+
+const refusedOriginal =
+  'The provider of this model refused the request as it was sent: a field or value in it is wrong or not supported, or it is too long for the model. Leave out what the model may not know, or shorten the conversation.';
 
 /** What a provider says about a failure is not passed on, but the Generation has what is known of each attempt. */
 export function failedAttempts(

@@ -4,6 +4,7 @@
  */
 import type { ChatAdapter, ChatEvent, Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { identityFields } from './end-user.ts';
+import { toWireId } from './messages-tool-ids.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
@@ -154,8 +155,18 @@ function passedMessage(message: Fields, { model }: Echo, { requestId }: Upstream
 }
 
 function passedAnswer(body: Fields, echo: Echo, upstream: Upstream): JsonObject {
-  const content = (body.content as readonly Fields[]).map((block) => sealBlock(block, echo, upstream));
+  const content = (body.content as readonly Fields[]).map((block) => passedBlock(block, echo, upstream));
   return { ...passedMessage(body, echo, upstream), content };
+}
+
+/**
+ * What comes back is passed on as it is: an ID of our own is as good as the provider's, and every other provider takes it
+ * too.
+ */
+function passedBlock(block: Fields, echo: Echo, upstream: Upstream): Fields {
+  return block.type === 'tool_use' && typeof block.id === 'string'
+    ? { ...block, id: toWireId(block.id) }
+    : sealBlock(block, echo, upstream);
 }
 
 function sealBlock(block: Fields, { seal }: Echo, { maker = '' }: Upstream): Fields {
@@ -185,43 +196,38 @@ function passedReader(
   };
 }
 
-/** Events that are passed on as they are, as long as they hold no signature. */
-const plainEvents: ReadonlySet<string> = new Set([
-  'content_block_start',
-  'content_block_delta',
-  'content_block_stop',
-  'ping',
-]);
+/** Events that are passed on as they are, as long as nothing in them may have to be changed. */
+const plainEvents: ReadonlySet<string> = new Set(['content_block_delta', 'content_block_stop', 'ping']);
+const mayNeedChange = /"(?:signature|container|\w*_id|\w*organization\w*|\w*workspace\w*|\w*account\w*)"/;
 
 /** The event as the client gets it; null for one that it does not get. */
 function passedEvent(data: string, echo: Echo, upstream: Upstream): string | null {
   const [, known = ''] = /^\{"type": ?"(\w{1,40})"/.exec(data) ?? [];
-  if (plainEvents.has(known) && !mayHoldSignature.test(data) && !data.includes('\n'))
+  if (plainEvents.has(known) && !mayNeedChange.test(data) && !data.includes('\n'))
     return `event: ${known}\ndata: ${data}\n\n`;
   const event = parseObject(data);
   const type = event?.type;
   if (event === null || typeof type !== 'string' || !/^\w{1,40}$/.test(type)) return null;
   if (type === 'error' || type === 'message_stop') return null;
+  // Clients expect counts in it, and take them from the last one.
+  if (type === 'message_delta' && objectAt(event, 'delta')?.stop_reason == null) return null;
   return `event: ${type}\ndata: ${JSON.stringify(rewritten(event, echo, upstream))}\n\n`;
 }
 
-const mayHoldSignature = /"(?:signature|data)"/;
-
 function rewritten(event: Fields, echo: Echo, upstream: Upstream): Fields {
   const { type, message, content_block: block, delta } = event;
+  const own = publicFields(event);
   if (type === 'message_start' && isObject(message)) {
     const usage = firstUsage(objectAt(message, 'usage'));
-    return { ...publicFields(event), message: { ...passedMessage(message, echo, upstream), usage } };
+    return { ...own, message: { ...passedMessage(message, echo, upstream), usage } };
   }
   if (type === 'content_block_start' && isObject(block))
-    return { ...event, content_block: sealBlock(block, echo, upstream) };
+    return { ...own, content_block: passedBlock(block, echo, upstream) };
   if (type === 'content_block_delta' && isObject(delta) && delta.type === 'signature_delta') {
     const sealed = sealBlock({ type: 'thinking', signature: delta.signature }, echo, upstream);
-    return { ...event, delta: { ...delta, signature: sealed.signature } };
+    return { ...own, delta: { ...delta, signature: sealed.signature } };
   }
-  if (type === 'message_delta' && isObject(delta))
-    return { ...publicFields(event), delta: publicFields(delta) };
-  return publicFields(event);
+  return type === 'message_delta' && isObject(delta) ? { ...own, delta: publicFields(delta) } : own;
 }
 
 /** Clients rely on these counts, though those of the last event replace them. */

@@ -20,7 +20,13 @@ import { openai } from './openai.ts';
 import { responses } from './responses.ts';
 import { LearnedTemplate } from './text-template.ts';
 import { postForAnswer, postForJson, postForStream } from './transport.ts';
-import { beyondLimit, type ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
+import {
+  beyondLimit,
+  ProviderError,
+  RefusedOriginal,
+  type Upstream,
+  type UpstreamRequest,
+} from './upstream.ts';
 import { isCount, isObject } from './wire.ts';
 
 /** One entry per wire format, by its name in the catalogue: that of an adapter, or of an API of a model's provider. */
@@ -88,7 +94,7 @@ export function completeChat(
   onUnusable: (usage: ReportedUsage) => void,
 ): Promise<{ status: number; answer: ChatAnswer }> {
   const passed = passedOn(order, adapter);
-  return postForAnswer(requestTo(adapter, order, upstream, false), link, (body) => {
+  const answer = postForAnswer(requestTo(adapter, order, upstream, false), link, (body) => {
     try {
       return passed === null
         ? adapter.readAnswer(body, upstream)
@@ -99,6 +105,18 @@ export function completeChat(
       throw error;
     }
   });
+  return passed === null ? answer : answer.catch(rethrowRefusal);
+}
+
+/** The body is too large, or something in it is wrong. Other statuses are about the operator's account or model. */
+const refusals: ReadonlySet<number | null> = new Set([400, 413, 422]);
+
+function rethrowRefusal(error: unknown): never {
+  const isRefusal =
+    error instanceof ProviderError &&
+    error.code === 'provider_bad_request' &&
+    refusals.has(error.upstreamStatus);
+  throw isRefusal ? new RefusedOriginal(error.upstreamStatus) : error;
 }
 
 /** Someone waits for a count, and an estimate would do. */
@@ -126,9 +144,11 @@ export function streamChat(
   order: ChatOrder,
   upstream: Upstream,
 ): Promise<ChatEventStream> {
-  const isUniform = adapter.hasUniformText && !isPassedOn(order, adapter);
+  const isSameFormat = isPassedOn(order, adapter);
+  const isUniform = adapter.hasUniformText && !isSameFormat;
   const reader = new ChatReader(readerOf(adapter, order, upstream), isUniform, adapter.maxEvent);
-  return postForStream(requestTo(adapter, order, upstream, true), link, reader);
+  const stream = postForStream(requestTo(adapter, order, upstream, true), link, reader);
+  return isSameFormat ? stream.catch(rethrowRefusal) : stream;
 }
 
 /** Reads one stream. The common chunks need no parsing where the adapter allows it. */

@@ -62,8 +62,21 @@ function passedReasoning(item: Fields, original: Original, { maker }: Upstream):
   return opened === null ? [] : [{ ...item, ...opened }];
 }
 
-/** What a response says about the operator's own account with the provider. */
-const operatorsOwn = ['organization', 'organization_id', 'project', 'project_id', 'billing', 'request_id'];
+/** What the provider was told in their place is not the client's either. */
+const notEchoed = [...keptHere, 'prompt_cache_key'] as const;
+
+/** What tells about the operator's own account with the provider. */
+const isOperatorsOwn = (name: string) =>
+  /^(?:request_id|billing|.*(?:organization|project|workspace|account).*)$/.test(name);
+
+function withoutOperatorsOwn(fields: Fields): Record<string, unknown> {
+  const own: Record<string, unknown> = { ...fields };
+  for (const name in own) if (isOperatorsOwn(name)) delete own[name];
+  return own;
+}
+
+/** Of an item that no place is given for. */
+const nowhere = -1;
 
 /** More items than any answer has. */
 const maxRemembered = 1_000;
@@ -83,10 +96,10 @@ class ResponseRewriter {
   }
 
   response(response: Fields): JsonObject {
-    const { model } = this.#echo;
-    const own: Record<string, unknown> = { ...response, id: responseIdOf(this.#upstream.requestId), model };
-    for (const name of operatorsOwn) delete own[name];
-    for (const name of keptHere) if (name in response) own[name] = name === 'metadata' ? {} : null;
+    const own = withoutOperatorsOwn(response);
+    own.id = responseIdOf(this.#upstream.requestId);
+    own.model = this.#echo.model;
+    for (const name of notEchoed) if (name in response) own[name] = name === 'metadata' ? {} : null;
     if (Array.isArray(response.output))
       own.output = response.output.map((item: unknown, place) =>
         isObject(item) ? this.#item(item, place) : item,
@@ -96,18 +109,19 @@ class ResponseRewriter {
 
   /** An event of the stream as the client gets it. */
   event(event: Fields, number: number): string {
-    const { type, output_index: place, item, response } = event;
-    const own: Record<string, unknown> = { ...event, sequence_number: number };
+    const { type, output_index: index, item, response } = event;
+    const own = withoutOperatorsOwn(event);
+    own.sequence_number = number;
+    const place = isCount(index) ? index : nowhere;
     if (isObject(response)) own.response = this.response(response);
-    if (isCount(place)) {
-      if (isObject(item)) own.item = this.#item(item, place);
-      if (typeof event.item_id === 'string') own.item_id = this.#idAt(place, null, event.item_id);
-    }
-    return `${typeof type === 'string' && /^[\w.]+$/.test(type) ? `event: ${type}\n` : ''}data: ${JSON.stringify(own)}\n\n`;
+    if (isObject(item)) own.item = this.#item(item, place);
+    if (typeof event.item_id === 'string') own.item_id = this.#idAt(place, null, event.item_id);
+    if ('response_id' in event) own.response_id = responseIdOf(this.#upstream.requestId);
+    return `event: ${String(type)}\ndata: ${JSON.stringify(own)}\n\n`;
   }
 
   #item(item: Fields, place: number): Fields {
-    const own: Record<string, unknown> = { ...item };
+    const own = withoutOperatorsOwn(item);
     if (typeof item.id === 'string') own.id = this.#idAt(place, item.type, item.id);
     if (item.type === 'reasoning' && 'encrypted_content' in item) own.encrypted_content = this.#sealed(item);
     return own;

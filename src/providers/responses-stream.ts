@@ -20,6 +20,9 @@ export function openStreamReader(upstream: Upstream, wireOf: WireOf | null): Cha
     // What is passed on keeps every digit.
     const event = wireOf === null ? parseObject(data) : parseObject(data, parseJson);
     if (event === null) throw new ProviderError('malformed_stream_chunk');
+    // No client could tell it from several events.
+    if (typeof event.type === 'string' && !/^[\w.]{1,100}$/.test(event.type)) return [];
+    if (event.output_index !== undefined) placeOf(event);
     const events = meanings.of(event);
     templates.learn(data, event, events);
     return wireOf === null ? events : templates.withWire(event, events);

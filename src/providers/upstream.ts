@@ -102,6 +102,17 @@ export class ProviderError extends Error {
   }
 }
 
+/**
+ * The provider refused a request that was passed on as the client wrote it. The client can change it, and some clients do:
+ * they leave out what is new and ask again.
+ */
+export class RefusedOriginal extends ProviderError {
+  constructor(upstreamStatus: number | null) {
+    super('provider_bad_request', upstreamStatus);
+    this.name = 'RefusedOriginal';
+  }
+}
+
 /** A response exceeds one of the gateway's own limits, which proves nothing about the provider. */
 export function beyondLimit(): ProviderError {
   return new ProviderError('malformed_stream_chunk', null, null, true);

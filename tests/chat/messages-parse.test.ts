@@ -2,11 +2,11 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { parseCount, parseMessages } from '../../src/chat/messages/parse.ts';
-import { fromWireId, toWireId } from '../../src/chat/messages/tool-ids.ts';
 import { Signatures } from '../../src/chat/signatures.ts';
 import { ApiError } from '../../src/errors.ts';
 import { rawJson } from '../../src/json/raw.ts';
 import type { ChatCall } from '../../src/providers/chat.ts';
+import { fromWireId, toWireId } from '../../src/providers/messages-tool-ids.ts';
 
 const signatures = new Signatures(Buffer.alloc(32, 7));
 const accountId = 'account';

@@ -122,3 +122,19 @@ describe('what was not sealed here', () => {
     expect(signatures.open(long, scope)).toBeNull();
   });
 });
+
+test('a request with very many signatures, or very long ones, takes little time', () => {
+  const own = new Signatures(Buffer.alloc(32, 7));
+  const to = { accountId: 'a', model: 'm' };
+  const count = (sealed: readonly string[]) => {
+    const { open } = own.openerFor(to);
+    return sealed.filter((one) => open(one) !== null).length;
+  };
+  const made = (length: number, size: number) =>
+    Array.from({ length }, (_, index) => own.seal({ value: `${index}`.padEnd(size), madeBy: 'p' }, to));
+  expect(count(made(4_000, 10))).toBe(4_000);
+  expect(count(made(5_000, 10))).toBe(4_000);
+  expect(count(made(20, 600_000))).toBe(9);
+  const [same = ''] = made(1, 10);
+  expect(count(Array.from({ length: 10_000 }, () => same))).toBe(10_000);
+});

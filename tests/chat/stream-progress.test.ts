@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { ChunkWriter } from '../../src/chat/completions/present.ts';
 import { LeastTokens } from '../../src/chat/least-tokens.ts';
+import { PassedOnWriter } from '../../src/chat/messages/passed-on-writer.ts';
 import { isUsable, StreamProgress } from '../../src/chat/stream-progress.ts';
 import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { type ChatEvent, type FinishReason, failed, type ReportedUsage } from '../../src/providers/chat.ts';
@@ -343,4 +344,16 @@ test('arguments go no further once they are nested too deeply, each call on its 
   ]);
   expect(progress.failure).toMatchObject({ code: 'malformed_stream_chunk', isProvoked: true });
   expect(progressOf([failed(broken), piece(0, 65)]).progress.failure).toBe(broken);
+});
+
+test('reasoning that was delivered counts as output, but not as an answer', () => {
+  const facts = { requestId: 'req_1', createdSeconds: 1_000, model: 'm', asked: null };
+  const progress = new StreamProgress(new PassedOnWriter(facts));
+  progress.take([
+    { type: 'reasoning', text: 'What would the user want to know first?', wire: 'data: {}\n\n' },
+  ]);
+  expect(progress.deliveredTokens).toBeGreaterThan(0);
+  expect(progress.hasText).toBe(false);
+  const { progress: unseen } = progressOf([{ type: 'reasoning', text: 'What would the user want to know?' }]);
+  expect(unseen.deliveredTokens).toBe(0);
 });

@@ -13,6 +13,8 @@ export type FaultDialect = Readonly<{
   body: (model: string, stream: boolean, prompt: string) => object;
   /** What the type of an error is called. */
   typeOf: (code: ErrorCode) => string;
+  /** The format whose providers get the request as the client wrote it; null when it is always translated. */
+  ownFormat: Format | null;
   /** The format of the provider that takes over from one of this format. */
   takesOver: Readonly<Record<Format, Format>>;
   /** The error inside a finished stream, after a check of its form; null for a stream that is complete. */
@@ -36,6 +38,7 @@ const otherFormat = {
 
 const completions: FaultDialect = {
   name: 'chat completions',
+  ownFormat: null,
   path: '/v1/chat/completions',
   headers: bearer,
   typeOf: typeInTable,
@@ -53,6 +56,7 @@ const completions: FaultDialect = {
 
 const responses: FaultDialect = {
   name: 'Responses',
+  ownFormat: 'responses',
   path: '/v1/responses',
   headers: bearer,
   typeOf: typeInTable,
@@ -80,6 +84,7 @@ const messageTypes = new Map([
 
 const messages: FaultDialect = {
   name: 'Messages',
+  ownFormat: 'anthropic',
   path: '/v1/messages?beta=true',
   headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
   body: (model, stream, prompt) => ({

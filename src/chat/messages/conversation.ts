@@ -2,6 +2,7 @@
 import type { JsonPath } from '../../json/path.ts';
 import { isBillingLine } from '../../providers/anthropic-pass-on.ts';
 import type { AnswerItem, ChatMessage, ImagePart, Signature, TextPart } from '../../providers/chat.ts';
+import { fromWireId } from '../../providers/messages-tool-ids.ts';
 import { extraInput, type Findings, invalid, lackOf, refused, unboundedBlock } from './findings.ts';
 import { refusedBlock, type Version } from './refusals.ts';
 import type {
@@ -17,7 +18,6 @@ import type {
   WireToolUse,
   WireUserMessage,
 } from './schema.ts';
-import { fromWireId } from './tool-ids.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -59,12 +59,7 @@ export function parseMessages(
     findings.lack(['stop_sequences'], `This model takes at most ${maxStops} stop sequences.`);
   const scope = { accountId: incoming.accountId, model: wire.model };
   const seal = signatures.sealFor(scope);
-  const opened = new Map<string, Signature | null>();
-  const open = (sealed: string) => {
-    const signature = signatures.open(sealed, scope);
-    opened.set(sealed, signature);
-    return signature;
-  };
+  const { open, opened } = signatures.openerFor(scope);
   const call = toCall(wire, findings, version, open);
   return {
     model: wire.model,

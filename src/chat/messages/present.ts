@@ -7,10 +7,10 @@ import {
   type JsonObject,
   toolCallsOf,
 } from '../../providers/chat.ts';
+import { toWireId } from '../../providers/messages-tool-ids.ts';
 import { readArguments } from '../../providers/tool-arguments.ts';
 import type { ResponseFacts } from '../dialect.ts';
 import type { AskedOfMessages } from './parse.ts';
-import { toWireId } from './tool-ids.ts';
 import { presentUsage } from './usage.ts';
 
 export function presentMessage(

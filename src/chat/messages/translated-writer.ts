@@ -6,13 +6,13 @@
 import type { ApiError } from '../../errors.ts';
 import type { Charge } from '../../ledger/settlement.ts';
 import type { ChatEvent, FinishReason, ReportedUsage } from '../../providers/chat.ts';
+import { toWireId } from '../../providers/messages-tool-ids.ts';
 import { beyondLimit } from '../../providers/upstream.ts';
 import type { ChatWriter, ResponseFacts } from '../dialect.ts';
 import { CallLength } from './call-length.ts';
-import { errorEvent, event, messageStop } from './events.ts';
+import { errorEvent, event, messageStart, messageStop } from './events.ts';
 import type { AskedOfMessages } from './parse.ts';
 import { stopReason } from './present.ts';
-import { toWireId } from './tool-ids.ts';
 import { presentUsage } from './usage.ts';
 
 type EventOf<Type extends ChatEvent['type']> = Extract<ChatEvent, { type: Type }>;
@@ -48,12 +48,8 @@ export class TranslatedWriter implements ChatWriter {
     this.#facts = facts;
   }
 
-  /** Nobody knows the counts yet; those of `message_delta` replace them. */
   begin(): string {
-    const { requestId: id, model } = this.#facts;
-    const usage = { input_tokens: 0, output_tokens: 0 };
-    const rest = { content: [], stop_reason: null, stop_sequence: null, usage };
-    return event('message_start', { message: { id, type: 'message', role: 'assistant', model, ...rest } });
+    return messageStart(this.#facts);
   }
 
   text({ text }: EventOf<'text'>): string {

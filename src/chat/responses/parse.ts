@@ -1,12 +1,12 @@
 /** Turns unknown JSON into a ChatRequest, or an error that names the parameter. */
 import { z } from 'zod';
 import type { Incoming } from '../../inference/workload.ts';
-import type { ChatCall, JsonObject, Original, ResponseFormat, Signature } from '../../providers/chat.ts';
+import type { ChatCall, JsonObject, Original, ResponseFormat } from '../../providers/chat.ts';
 import { attributionOfResponses, type ResponsesIdentity } from '../attribution.ts';
 import type { ChatRequest } from '../request.ts';
 import type { Signatures } from '../signatures.ts';
 import { isObject } from '../wire-fields.ts';
-import { type OpenSignature, readInput } from './items.ts';
+import { readInput } from './items.ts';
 import { Reading, refused } from './reading.ts';
 import { checkFields, includesReasoning, refusedFields } from './refusals.ts';
 import { repeatedFields } from './repeated-fields.ts';
@@ -51,12 +51,7 @@ export function parseResponses(signatures: Signatures) {
       throw refused(['reasoning', 'mode'], 'The mode "pro" has no price here: leave reasoning.mode out.');
     const tools = readTools(reading, wire);
     const scope = { accountId, model: wire.model };
-    const seen = new Map<string, Signature | null>();
-    const open: OpenSignature = (sealed) => {
-      const signature = signatures.open(sealed, scope);
-      seen.set(sealed, signature);
-      return signature;
-    };
+    const { open, opened } = signatures.openerFor(scope);
     const messages = readInput(reading, wire.input, wire.instructions ?? null, open);
     keepUnknownFields(reading, body as JsonObject);
     const seal = signatures.sealFor(scope);
@@ -72,7 +67,7 @@ export function parseResponses(signatures: Signatures) {
         headers: {},
         model: wire.model,
         untranslatable: reading.untranslatable,
-        signatures: seen,
+        signatures: opened,
         seal,
       },
       furtherInput: { values: reading.further, tokens: 0, unbounded: reading.unbounded },

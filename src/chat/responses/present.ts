@@ -35,9 +35,9 @@ export function presentResponse(facts: Facts, answer: ChatAnswer, charge: Charge
 
 /** A provider's own response, with what it was not told and what it cannot know. */
 export function passedOnResponse({ asked }: Facts, wire: JsonObject, usage: object): object {
-  const { metadata, safety_identifier, user, store } = asked.repeated;
-  const known = objectAt(wire, 'usage');
-  return { ...wire, metadata, safety_identifier, user, store, usage: { ...known, ...usage } };
+  const { metadata, prompt_cache_key, safety_identifier, user, store } = asked.repeated;
+  const own = { metadata, prompt_cache_key, safety_identifier, user, store };
+  return { ...wire, ...own, usage: { ...objectAt(wire, 'usage'), ...usage } };
 }
 
 /** What begins every form of the response. */

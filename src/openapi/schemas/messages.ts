@@ -52,16 +52,11 @@ export const messageSchema = z.looseObject(fields).meta({
 export const messageEventSchema = z
   .looseObject({
     type: z
-      .enum([
-        'message_start',
-        'content_block_start',
-        'content_block_delta',
-        'content_block_stop',
-        'message_delta',
-        'message_stop',
-        'ping',
-      ])
-      .describe('Also the name of the event.'),
+      .string()
+      .regex(/^(?!error$)\w{1,40}$/)
+      .describe(
+        'Also the name of the event: `message_start`, `content_block_start`, `content_block_delta`, `content_block_stop`, `message_delta`, `message_stop` or `ping`. A provider that speaks this format may add others.',
+      ),
     message: z.looseObject(fields).optional(),
     index: count.optional().describe('Of the content block.'),
     content_block: block.optional(),

@@ -60,7 +60,7 @@ export const responseEventSchema = z
   .looseObject({
     type: z
       .string()
-      .regex(/^response\./)
+      .regex(/^(?!error$)[\w.]{1,100}$/)
       .describe('The name of the event, as in its `event:` line.'),
     sequence_number: count.describe('0 for the first event, then one more for each.'),
     response: modelResponseSchema
