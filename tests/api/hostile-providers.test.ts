@@ -163,13 +163,28 @@ describe('Messages', () => {
   });
 
   test('unknown events by the thousand are passed on, but not before an answer has begun', async () => {
-    const many = sse({ type: 'brand_new' }).repeat(20_000);
+    const many = sse(...Array.from({ length: 20_000 }, (_, index) => ({ type: 'brand_new', index })));
     const prompt = scripted([sse(start, opening, text('Hello')), many, sse(stop, end, last)]);
     const events = eventsOf(await (await sendMessages(prompt)).text());
     expect(events.at(-1)?.type).toBe('message_stop');
     const early = scripted([sse(start), many, sse(opening, text('Hello'), stop, end, last)]);
     expect(eventsOf(await (await sendMessages(early)).text()).at(-1)).toMatchObject({ type: 'error' });
   });
+
+  test('signs of life by the thousand may come before an answer', async () => {
+    const many = sse({ type: 'ping' }).repeat(5_000);
+    const prompt = scripted([sse(start), many, sse(opening, text('Hello'), stop, end, last)]);
+    const events = eventsOf(await (await sendMessages(prompt)).text());
+    expect(blocksOf(events)[0]?.text).toBe('Hello');
+    expect(events.at(-1)?.type).toBe('message_stop');
+  });
+
+  test('no text takes the square of its length to be passed on', async () => {
+    const words = `"${'organization'.repeat(60_000)} "`;
+    const prompt = scripted([sse(start, opening, text(words)), sse(stop, end, last)]);
+    const events = eventsOf(await (await sendMessages(prompt)).text());
+    expect(blocksOf(events)[0]?.text).toBe(words);
+  }, 10_000);
 
   test.each([
     ['deep', `{"type":"brand_new","a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
