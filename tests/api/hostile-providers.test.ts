@@ -69,6 +69,9 @@ const ownFields = {
   workspace_id: own,
 };
 
+/** A name that an expression for the operator's own could take the square of its length for. */
+const slowName = `${'organization'.repeat(60_000)}\n`;
+
 describe('Messages', () => {
   const start = {
     type: 'message_start',
@@ -184,6 +187,8 @@ describe('Messages', () => {
     const prompt = scripted([sse(start, opening, text(words)), sse(stop, end, last)]);
     const events = eventsOf(await (await sendMessages(prompt)).text());
     expect(blocksOf(events)[0]?.text).toBe(words);
+    const odd = scripted(sse({ ...start, [slowName]: 1 }, opening, text('Hello'), stop, end, last));
+    expect(eventsOf(await (await sendMessages(odd)).text()).at(-1)?.type).toBe('message_stop');
   }, 10_000);
 
   test.each([
@@ -316,6 +321,12 @@ describe('Responses', () => {
     expect(answer).toContain('my-key');
     expect(answer).not.toContain(own);
   });
+
+  test('no name takes the square of its length to be passed on', async () => {
+    const prompt = scripted(sse(created, delta('Hello'), { type: 'brand.new', [slowName]: 1 }, done));
+    const events = readEvents(await (await sendResponses(prompt)).text());
+    expect(events.at(-1)?.type).toBe('response.completed');
+  }, 10_000);
 
   test.each([-1, 1.5, '0', null, 1e300])('an item at index %p fails the stream', async (index) => {
     const prompt = scripted(sse(created, delta('Hello'), delta('there', { output_index: index }), done));
