@@ -10,11 +10,11 @@ import { consoleRoutes } from './console/routes.ts';
 import { appPaths } from './dashboard/paths.ts';
 import { dashboardPages } from './dashboard/serve.ts';
 import { runDecision } from './decisions/handler.ts';
-import { ApiError, type ErrorCode, errorTable, presentError } from './errors.ts';
+import { ApiError, type ErrorCode, errorTable } from './errors.ts';
 import { getGeneration, listGenerations } from './generations/handler.ts';
 import { streamOf } from './http/client-stream.ts';
 import { type Handler, type Host, RequestContext } from './http/context.ts';
-import { isForMessagesClient, presentMessagesError } from './http/messages-error.ts';
+import { errorPresenter, isForMessagesClient } from './http/messages-error.ts';
 import { knownRoutes, missingRoute } from './http/missing-route.ts';
 import { pathOf } from './http/path.ts';
 import { errorResponse, setRateLimitHeaders } from './http/response.ts';
@@ -217,9 +217,7 @@ function errorResponseTo(
     });
   const retryAfterSeconds = isDatabaseUnavailable(error.cause) ? databaseRetrySeconds : undefined;
   const origin = services.publicUrl ?? '';
-  const body = isForMessagesClient(request)
-    ? presentMessagesError(error, context.requestId, origin)
-    : presentError(error, origin);
+  const body = errorPresenter(request)(error, context.requestId, origin);
   return errorResponse(error, origin, retryAfterSeconds, body);
 }
 

@@ -187,7 +187,8 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
       }
       early = usageIn(next, early);
       for (const event of next) {
-        if (event.wire === undefined) continue;
+        // The same again is a sign of life, and clients get others meanwhile.
+        if (event.wire === undefined || event.wire === wires.at(-1)?.wire) continue;
         wires.push({ type: 'wire', wire: event.wire });
         wireLength += event.wire.length;
       }
@@ -202,8 +203,11 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
   }
 }
 
-/** A format has one event or two before the answer begins. They may repeat the request's instructions and tools. */
-const maxEarlyWires = 100;
+/**
+ * A format has one event or two before the answer begins, which may repeat the request's instructions and tools, and some
+ * vendors number their signs of life.
+ */
+const maxEarlyWires = 1_000;
 const maxEarlyLength = 4_000_000;
 
 /** Nothing of this stream can be delivered, but its provider may bill what it reports. */

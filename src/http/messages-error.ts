@@ -12,6 +12,15 @@ export function isForMessagesClient({ url, headers }: Request): boolean {
   return /^\/v1\/models(?:\/|$)/.test(path) && headers.has('anthropic-version');
 }
 
+export type PresentError = (error: ApiError, requestId: string, origin?: string) => object;
+
+/** Presents errors in the form that the client of this request knows. It may live as long as a stream, so it keeps nothing. */
+export function errorPresenter(request: Request): PresentError {
+  return isForMessagesClient(request) ? presentMessagesError : presentUsualError;
+}
+
+const presentUsualError: PresentError = (error, _, origin) => presentError(error, origin);
+
 export function presentMessagesError(error: ApiError, requestId: string, origin = '') {
   const { message, code, param = null } = presentError(error, origin).error;
   return {

@@ -16,6 +16,9 @@ export type ClaimKeeper = Readonly<{
 
 const maxInlineBytes = 65_536;
 
+/** Presents an error in the form that the client of a request knows. */
+export type PresentError = (error: ApiError, requestId: string) => object;
+
 export class Claim {
   readonly request: IdempotentRequest;
   /** The UUID of the request that runs. */
@@ -23,14 +26,22 @@ export class Claim {
   /** False when the key has stored as much as it may: then the request runs, but its response is not stored. */
   readonly mayBeStored: boolean;
   readonly #keeper: ClaimKeeper;
+  readonly #presentError: PresentError;
   #isOpen = true;
   #isLost = false;
 
-  constructor(request: IdempotentRequest, requestId: string, mayBeStored: boolean, keeper: ClaimKeeper) {
+  constructor(
+    request: IdempotentRequest,
+    requestId: string,
+    mayBeStored: boolean,
+    keeper: ClaimKeeper,
+    presentToClient: PresentError = (error) => presentError(error),
+  ) {
     this.request = request;
     this.requestId = requestId;
     this.mayBeStored = mayBeStored;
     this.#keeper = keeper;
+    this.#presentError = presentToClient;
   }
 
   /** Whether retries will get the response, as far as is known now: one that turns out too large is lost. */
@@ -67,7 +78,8 @@ export class Claim {
   /** A response that cannot be stored was charged all the same: retries get an error, and do not pay again. */
   async #lost(): Promise<Omit<StoredResponse, 'idempotencyHash'>> {
     this.#isLost = true;
-    const error = JSON.stringify(presentError(new ApiError('billing_consistency_error')));
+    const lost = new ApiError('billing_consistency_error');
+    const error = JSON.stringify(this.#presentError(lost, requestIdFromUuid(this.requestId)));
     const headers = { 'content-type': 'application/json', 'x-should-retry': 'false' };
     const encrypted = (await this.#encrypt({ status: 500, headers }, error)).toString('base64');
     return { response: encrypted, insufficientBalanceResponse: encrypted };

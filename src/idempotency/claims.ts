@@ -4,7 +4,7 @@ import { backOffMs } from '../lib/back-off.ts';
 import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
 import { within } from '../lib/within.ts';
-import { Claim, type ClaimKeeper } from './claim.ts';
+import { Claim, type ClaimKeeper, type PresentError } from './claim.ts';
 import {
   claim,
   deleteExpired,
@@ -65,9 +65,14 @@ export class Claims implements ClaimKeeper {
   }
 
   /** Null when the idempotency key is taken. */
-  async make(request: IdempotentRequest, requestId: string, mayBeStored: boolean): Promise<Claim | null> {
+  async make(
+    request: IdempotentRequest,
+    requestId: string,
+    mayBeStored: boolean,
+    presentError: PresentError,
+  ): Promise<Claim | null> {
     const claiming = claim(this.#sql, request, requestId, this.#nodeId);
-    return await this.#made(request, requestId, mayBeStored, claiming);
+    return await this.#made(request, requestId, mayBeStored, presentError, claiming);
   }
 
   /** Takes the claim of a request that was abandoned. Null when another node was faster, or it was not abandoned. */
@@ -76,9 +81,10 @@ export class Claims implements ClaimKeeper {
     former: string,
     requestId: string,
     mayBeStored: boolean,
+    presentError: PresentError,
   ): Promise<Claim | null> {
     const claiming = takeOver(this.#sql, request, former, requestId, this.#nodeId);
-    return await this.#made(request, requestId, mayBeStored, claiming);
+    return await this.#made(request, requestId, mayBeStored, presentError, claiming);
   }
 
   /** When the database's reply is lost, the claim may be ours without our knowing: then it is released. */
@@ -86,6 +92,7 @@ export class Claims implements ClaimKeeper {
     request: IdempotentRequest,
     requestId: string,
     mayBeStored: boolean,
+    presentError: PresentError,
     claiming: Promise<boolean>,
   ): Promise<Claim | null> {
     try {
@@ -95,7 +102,7 @@ export class Claims implements ClaimKeeper {
       throw error;
     }
     if (mayBeStored) this.#limit.add(request.keyId, 1, 0);
-    return new Claim(request, requestId, mayBeStored, this);
+    return new Claim(request, requestId, mayBeStored, this, presentError);
   }
 
   note({ request }: Claim, bytes: number): void {

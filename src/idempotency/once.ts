@@ -5,7 +5,7 @@
 import { createHash } from 'node:crypto';
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
-import { Claim } from './claim.ts';
+import { Claim, type PresentError } from './claim.ts';
 import { type ClaimState, type IdempotentRequest, identityOf, readStates } from './claim-store.ts';
 import { Claims } from './claims.ts';
 import { otherBody } from './idempotency-key.ts';
@@ -24,6 +24,7 @@ type IncomingRequest = Readonly<{
   client: AbortSignal;
   /** Counts a replay towards the rate of the key, and throws when it is over that. */
   countReplay: () => Promise<void>;
+  presentError: PresentError;
 }>;
 
 /** Marks a response that is not stored, usually because its key has stored as much as it may. */
@@ -73,11 +74,11 @@ export class Idempotency {
   /** The claim, or the replayed response. */
   async #claimOrReplay(
     request: IdempotentRequest,
-    { id, client, countReplay }: IncomingRequest,
+    { id, client, countReplay, presentError }: IncomingRequest,
   ): Promise<Claim | Response> {
     const mayStore = await this.#claims.mayStore(request.keyId);
     for (;;) {
-      const made = await this.#claims.make(request, id, mayStore);
+      const made = await this.#claims.make(request, id, mayStore, presentError);
       if (made !== null) return made;
       const state = await this.#outcome(request, client);
       // Released: it was not charged, or not stored, and runs again for the next request that claims it.
@@ -89,7 +90,8 @@ export class Idempotency {
           return replay(this.#sql, stored, this.#slots, this.#streamResponse, client, this.#log);
         continue;
       }
-      const taken = await this.#claims.takeOver(request, state.requestId, id, mayStore);
+      const former = state.requestId;
+      const taken = await this.#claims.takeOver(request, former, id, mayStore, presentError);
       if (taken !== null) return taken;
     }
   }

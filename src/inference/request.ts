@@ -5,6 +5,7 @@
 import { ApiError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
+import { errorPresenter } from '../http/messages-error.ts';
 import { readQuery } from '../http/query.ts';
 import type { Claim } from '../idempotency/claim.ts';
 import { readIdempotencyKey } from '../idempotency/idempotency-key.ts';
@@ -131,6 +132,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
       body,
       client: request.signal,
       countReplay: () => admission.countReplay(key, id),
+      presentError: errorPresenter(request),
     };
     return idempotency.once(idempotencyKey, incoming, run);
   }

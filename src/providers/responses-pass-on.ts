@@ -67,7 +67,7 @@ const notEchoed = [...keptHere, 'prompt_cache_key'] as const;
 
 /** What tells about the operator's own account with the provider. */
 const isOperatorsOwn = (name: string) =>
-  /^(?:request_id|billing|.*(?:organization|project|workspace|account).*)$/.test(name);
+  /^(?:request_id|billing)$|organization|project|workspace|account/.test(name);
 
 function withoutOperatorsOwn(fields: Fields): Record<string, unknown> {
   const own: Record<string, unknown> = { ...fields };

@@ -203,9 +203,46 @@ describe('the list', () => {
     [`end_user=${'x'.repeat(257)}`, 'end_user'],
     ['tag=team', 'tag'],
     ['session=%00', 'session'],
+    ['session=', 'session'],
+    ['tag=%3Dvalue', 'tag'],
+    [`tag=a%3D${'x'.repeat(257)}`, 'tag'],
+    ['end_user=a&end_user=b', 'end_user'],
+    ['end_user=%E2%80%AEx', 'end_user'],
   ])('cannot be filtered by %s', async (query, param) => {
     const response = await fixture.people.member.send('GET', `${path}?${query}`);
     expect(await errorOf(response)).toEqual([400, 'invalid_parameter', param]);
+  });
+
+  test('takes a filter for the very text, whatever it would mean elsewhere', async () => {
+    const headers = { 'x-end-user': 'plain_100%', 'x-tags': 'kind=plain_100%' };
+    const [own] = [await made({ headers }), await made({ headers, key: strangersKey })];
+    const label = encodeURIComponent('plain_100%');
+    expect(await idsOf(`end_user=${label}&tag=kind%3D${label}`)).toEqual([own]);
+    const others = [
+      '%',
+      '_',
+      'plain%',
+      'plain_1000',
+      'PLAIN_100%',
+      "' or true --",
+      '{plain_100%}',
+      '\\',
+      '*',
+      '^',
+    ];
+    for (const other of others.map(encodeURIComponent)) {
+      for (const query of [
+        `end_user=${other}`,
+        `session=${other}`,
+        `tag=kind%3D${other}`,
+        `tag=${other}%3D${label}`,
+      ]) {
+        expect([query, await idsOf(query)]).toEqual([query, []]);
+        expect([query, (await foundByOperator(query)).data]).toEqual([query, []]);
+      }
+    }
+    const unknown = await fixture.people.member.send('GET', `${path}?end_user%5B%5D=plain`);
+    expect(await errorOf(unknown)).toEqual([400, 'unsupported_parameter', 'end_user[]']);
   });
 
   test('of one account never shows or finds what another says', async () => {

@@ -69,6 +69,9 @@ const ownFields = {
   workspace_id: own,
 };
 
+/** A name that an expression for the operator's own could take the square of its length for. */
+const slowName = `${'organization'.repeat(60_000)}\n`;
+
 describe('Messages', () => {
   const start = {
     type: 'message_start',
@@ -163,13 +166,30 @@ describe('Messages', () => {
   });
 
   test('unknown events by the thousand are passed on, but not before an answer has begun', async () => {
-    const many = sse({ type: 'brand_new' }).repeat(20_000);
+    const many = sse(...Array.from({ length: 20_000 }, (_, index) => ({ type: 'brand_new', index })));
     const prompt = scripted([sse(start, opening, text('Hello')), many, sse(stop, end, last)]);
     const events = eventsOf(await (await sendMessages(prompt)).text());
     expect(events.at(-1)?.type).toBe('message_stop');
     const early = scripted([sse(start), many, sse(opening, text('Hello'), stop, end, last)]);
     expect(eventsOf(await (await sendMessages(early)).text()).at(-1)).toMatchObject({ type: 'error' });
   });
+
+  test('signs of life by the thousand may come before an answer', async () => {
+    const many = sse({ type: 'ping' }).repeat(5_000);
+    const prompt = scripted([sse(start), many, sse(opening, text('Hello'), stop, end, last)]);
+    const events = eventsOf(await (await sendMessages(prompt)).text());
+    expect(blocksOf(events)[0]?.text).toBe('Hello');
+    expect(events.at(-1)?.type).toBe('message_stop');
+  });
+
+  test('no text takes the square of its length to be passed on', async () => {
+    const words = `"${'organization'.repeat(60_000)} "`;
+    const prompt = scripted([sse(start, opening, text(words)), sse(stop, end, last)]);
+    const events = eventsOf(await (await sendMessages(prompt)).text());
+    expect(blocksOf(events)[0]?.text).toBe(words);
+    const odd = scripted(sse({ ...start, [slowName]: 1 }, opening, text('Hello'), stop, end, last));
+    expect(eventsOf(await (await sendMessages(odd)).text()).at(-1)?.type).toBe('message_stop');
+  }, 10_000);
 
   test.each([
     ['deep', `{"type":"brand_new","a":${'['.repeat(100_000)}${']'.repeat(100_000)}}`],
@@ -301,6 +321,12 @@ describe('Responses', () => {
     expect(answer).toContain('my-key');
     expect(answer).not.toContain(own);
   });
+
+  test('no name takes the square of its length to be passed on', async () => {
+    const prompt = scripted(sse(created, delta('Hello'), { type: 'brand.new', [slowName]: 1 }, done));
+    const events = readEvents(await (await sendResponses(prompt)).text());
+    expect(events.at(-1)?.type).toBe('response.completed');
+  }, 10_000);
 
   test.each([-1, 1.5, '0', null, 1e300])('an item at index %p fails the stream', async (index) => {
     const prompt = scripted(sse(created, delta('Hello'), delta('there', { output_index: index }), done));

@@ -36,6 +36,22 @@ const use = (id: string, input: object = {}) => ({ type: 'tool_use', id, name: '
 const result = (id: string, more: object = {}) => ({ type: 'tool_result', tool_use_id: id, ...more });
 const tool = { name: 'look', description: 'Looks', input_schema: { type: 'object' } };
 
+test('a refusal is short, however long what it names', () => {
+  const long = 'long'.repeat(100_000);
+  const requests = [
+    { [long]: 1 },
+    { messages: [{ ...user('a'), [long]: 1 }] },
+    { messages: [user([{ ...text('a'), [long]: 1 }])] },
+    { messages: [user([{ type: long }])] },
+    { tools: [{ ...tool, [long]: 1 }] },
+  ];
+  for (const request of requests) {
+    const { param = '', message = '' } = parse(request).original?.untranslatable ?? {};
+    expect(message).toContain('longlong');
+    expect(param.length + message.length).toBeLessThan(600);
+  }
+});
+
 describe('a request', () => {
   test('is translated, with an upper limit and its original', () => {
     const request = parse({

@@ -190,7 +190,7 @@ describe('events of the same format', () => {
 });
 
 describe('too much before the first word', () => {
-  const pings = Array.from({ length: 101 }, (_, index) => ({ type: 'ping', text: `${index}` }));
+  const pings = Array.from({ length: 1_001 }, (_, index) => ({ type: 'ping', text: `${index}` }));
   const long = [1, 2, 3, 4, 5].map((index) => ({ type: 'ping', text: `${index}`.repeat(900_000) }));
 
   test.each([

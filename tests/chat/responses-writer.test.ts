@@ -341,8 +341,19 @@ describe('a failure', () => {
   test('of an answer that is longer than a response may be ends the stream', () => {
     const writer = new ResponseWriter(full);
     const megabyte = { type: 'text', text: 'x'.repeat(1_048_576) } as const;
-    for (let count = 0; count < 32; count += 1) writer.text(megabyte);
+    for (let count = 0; count < 31; count += 1) writer.text(megabyte);
     expect(() => writer.text(megabyte)).toThrow(EndedByGateway);
+  });
+
+  test('of an answer of more items than a response may hold ends the stream', () => {
+    const writer = new ResponseWriter(full);
+    const alternate = () => {
+      for (let count = 0; count < 100_000; count += 1) {
+        writer.reasoning({ type: 'reasoning', text: 'a' });
+        writer.text({ type: 'text', text: 'b' });
+      }
+    };
+    expect(alternate).toThrow(EndedByGateway);
   });
 });
 

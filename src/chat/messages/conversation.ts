@@ -3,7 +3,7 @@ import type { JsonPath } from '../../json/path.ts';
 import { isBillingLine } from '../../providers/anthropic-pass-on.ts';
 import type { AnswerItem, ChatMessage, ImagePart, Signature, TextPart } from '../../providers/chat.ts';
 import { fromWireId } from '../../providers/messages-tool-ids.ts';
-import { extraInput, type Findings, invalid, lackOf, refused, unboundedBlock } from './findings.ts';
+import { extraInput, type Findings, invalid, lackOf, refused, shown, unboundedBlock } from './findings.ts';
 import { refusedBlock, type Version } from './refusals.ts';
 import type {
   WireAssistantMessage,
@@ -168,7 +168,7 @@ export class ConversationReader {
   #readForeign(block: WireBlock, path: JsonPath): void {
     this.#findings.lack(
       [...path, 'type'],
-      `This model does not take content blocks of the type ${block.type}.`,
+      `This model does not take content blocks of the type ${shown(block.type)}.`,
     );
     this.#findings.countBlocks(block, path);
     const { source, citations } = block as Fields;

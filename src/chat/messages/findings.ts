@@ -6,7 +6,19 @@ import type { FurtherInput } from '../request.ts';
 
 /** Clients of this format know problems by this form, and some of them leave the field out and try again. */
 export function lackOf(path: JsonPath, problem: string): Unsupported {
-  return { param: formatPath(path), message: `${path.join('.')}: ${problem}` };
+  return { param: formatPath(path), message: `${path.map(shownStep).join('.')}: ${problem}` };
+}
+
+/** More than any name or type has that clients send on purpose. */
+const maxShown = 100;
+
+function shownStep(step: string | number): string | number {
+  return typeof step === 'string' ? shown(step) : step;
+}
+
+/** What a client chose can be as long as its body. */
+export function shown(name: string): string {
+  return name.length > maxShown ? `${name.slice(0, maxShown).toWellFormed()}…` : name;
 }
 
 export function refused({ param, message }: Unsupported): ApiError {

@@ -31,6 +31,8 @@ type EventOf<Type extends ChatEvent['type']> = Extract<ChatEvent, { type: Type }
 
 /** The last event repeats the whole answer, which must fit into memory. As long as a non-streamed answer may be. */
 const maxCharacters = 33_554_432;
+/** What an item takes besides its text. */
+const charactersOfItem = 256;
 
 /** An item that is being written. `head` is what all its deltas begin with. */
 type OpenText = { readonly place: number; readonly id: string; readonly head: string; text: string };
@@ -78,7 +80,7 @@ export class ResponseWriter implements ChatWriter {
     if (message === null) return this.#openMessage() + this.text(event);
     const { text } = event;
     message.text += text;
-    this.#count(text);
+    this.#count(text.length);
     return `${message.head}${this.#number++},"delta":${JSON.stringify(text)}}\n\n`;
   }
 
@@ -89,7 +91,7 @@ export class ResponseWriter implements ChatWriter {
     if (reasoning === null) return this.#openReasoning() + this.reasoning(event);
     const part = reasoning.text === '' ? this.#summaryPart(reasoning) : '';
     reasoning.text += text;
-    this.#count(text);
+    this.#count(text.length);
     return `${part}${reasoning.head}${this.#number++},"delta":${JSON.stringify(text)}}\n\n`;
   }
 
@@ -105,6 +107,7 @@ export class ResponseWriter implements ChatWriter {
     const tool = clientTool(this.#facts.asked, name);
     const type = typeOfCall(tool);
     const { place, id } = this.#newItem(type);
+    this.#count(callId.length);
     const piece = tool.isFreeForm ? 'custom_tool_call_input' : 'function_call_arguments';
     const head = deltaHead(`response.${piece}.delta`, id, place, '');
     const freeForm = tool.isFreeForm ? new FreeFormInput() : null;
@@ -120,7 +123,7 @@ export class ResponseWriter implements ChatWriter {
     if (call === undefined) return '';
     const piece = call.freeForm === null ? text : call.freeForm.add(text);
     if (call.freeForm === null) call.text += text;
-    this.#count(text);
+    this.#count(text.length);
     return piece === '' ? '' : this.#callDelta(call, piece);
   }
 
@@ -158,6 +161,7 @@ export class ResponseWriter implements ChatWriter {
   }
 
   #newItem(type: ItemType): Readonly<{ place: number; id: string }> {
+    this.#count(charactersOfItem);
     const place = this.#output.push(null) - 1;
     return { place, id: itemIdOf(this.#facts.requestId, type, place) };
   }
@@ -218,6 +222,7 @@ export class ResponseWriter implements ChatWriter {
     if (this.#reasoning === null) return '';
     const { place, id, text } = this.#reasoning;
     this.#reasoning = null;
+    this.#count(encrypted?.length ?? 0);
     const where = `"item_id":"${id}","output_index":${place},"summary_index":0`;
     const shown = JSON.stringify(text);
     const item = JSON.stringify(presentReasoning(id, text, encrypted));
@@ -256,8 +261,8 @@ export class ResponseWriter implements ChatWriter {
     return delta + done + this.#event('response.output_item.done', `"output_index":${place},"item":${item}`);
   }
 
-  #count(text: string): void {
-    this.#characters += text.length;
+  #count(characters: number): void {
+    this.#characters += characters;
     if (this.#characters > maxCharacters) throw new EndedByGateway('malformed_stream_chunk', null);
   }
 }
