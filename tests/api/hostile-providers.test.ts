@@ -7,6 +7,7 @@ import {
   openChatFixture,
 } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
 import { blocksOf, eventsOf, type MessageBody, messagesClient, user } from '../support/messages-fixture.ts';
 import { eventStream, type RawProvider, startRawProvider } from '../support/raw-provider.ts';
 import { clientOf, type Json, readEvents } from '../support/responses-fixture.ts';
@@ -27,6 +28,9 @@ beforeAll(async () => {
   raw-responses: { adapter: openai, base_url: "${provider.url}/v1", api_key_env: MAIN_KEY, circuit: { failures: 1000 } }`,
       models: `
   m: { workload: chat, ${able}, providers: [raw-messages] }
+  m-backed: { workload: chat, ${able}, providers: [raw-messages, main] }
+  r-backed: { workload: chat, ${able}, providers: [{ provider: raw-responses, api: responses }, main] }
+  c-backed: { workload: chat, ${able}, providers: [raw-responses, main] }
   r: { workload: chat, ${able}, providers: [{ provider: raw-responses, api: responses }] }`,
     }),
   );
@@ -343,6 +347,69 @@ test.each([400, 413, 422])('a request that its provider refuses with %d is refus
     expect(text).not.toContain(own);
     expect([refused(one), refused(other)]).toEqual([1, 1]);
   }
+});
+
+describe("the operator's fault", () => {
+  const noCredit = {
+    type: 'error',
+    error: {
+      type: 'invalid_request_error',
+      message:
+        'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.',
+    },
+  };
+  const unverified = {
+    error: {
+      message: 'Your organization must be verified to stream this model. Please go to: https://example.com',
+      type: 'invalid_request_error',
+      param: 'stream',
+      code: 'unsupported_value',
+    },
+  };
+  const json = { 'content-type': 'application/json' };
+  const refusing = (body: object) => scripted(JSON.stringify(body), 400, json);
+  const sendChat = (prompt: string, model: string) =>
+    fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, ...json },
+      body: JSON.stringify({ model, messages: [user(prompt)] }),
+    });
+
+  test.each([
+    ['m-backed', 'credit', () => sendMessages(refusing(noCredit), { model: 'm-backed' })],
+    ['r-backed', 'key', () => sendResponses(refusing(unverified), { model: 'r-backed' })],
+    ['c-backed', 'key', () => sendChat(refusing(unverified), 'c-backed')],
+  ] as const)('is not blamed on the client: %s', async (model, kind, send) => {
+    const response = await send();
+    expect(response.status).toBe(200);
+    await response.text();
+    const id = response.headers.get('x-service-request-id') ?? '';
+    expect(await finishedGeneration(fixture.gateway.origin, key, id)).toMatchObject({
+      status: 'completed',
+      fallback: true,
+      attempts: [{ status: 'failed', upstream_status: 400, error: 'provider_bad_request' }, {}],
+    });
+    await eventually('the setback in the report of the node', async () => {
+      const [row] = await fixture.database.sql<[{ report: { circuits: Json[] } }]>`select report from nodes`;
+      return row.report.circuits.find(
+        (circuit) => circuit.model === model && (circuit.setback as { kind: string } | null)?.kind === kind,
+      );
+    });
+  });
+
+  test('is that of a provider where there is no other', async () => {
+    const response = await sendMessages(refusing(noCredit));
+    expect(response.status).toBe(502);
+    expect(await response.json()).toMatchObject({ error: { code: 'provider_bad_request' } });
+  });
+
+  test('is not waited for when the body of an error does not come', async () => {
+    const body = new ReadableStream<Uint8Array>({ start: (opened) => opened.enqueue(Buffer.from('{')) });
+    count += 1;
+    provider.script(`script-${count}.`, { status: 400, headers: json, body });
+    const response = await sendMessages(`script-${count}.`);
+    expect(await response.json()).toMatchObject({ error: { code: 'invalid_request' } });
+  }, 10_000);
 });
 
 test('an account may count so many tokens per minute, whichever keys and endpoints it uses', async () => {
