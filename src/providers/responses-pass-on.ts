@@ -4,6 +4,7 @@
  */
 import type { Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { identityFields } from './end-user.ts';
+import { publicFields } from './private-fields.ts';
 import { readAnswer } from './responses-answer.ts';
 import { ownItemId, responseIdOf } from './responses-ids.ts';
 import { readReasoningSignature, reasoningSignature } from './responses-reasoning.ts';
@@ -65,16 +66,6 @@ function passedReasoning(item: Fields, original: Original, { maker }: Upstream):
 /** What the provider was told in their place is not the client's either. */
 const notEchoed = [...keptHere, 'prompt_cache_key'] as const;
 
-/** What tells about the operator's own account with the provider. */
-const isOperatorsOwn = (name: string) =>
-  /^(?:request_id|billing|.*(?:organization|project|workspace|account).*)$/.test(name);
-
-function withoutOperatorsOwn(fields: Fields): Record<string, unknown> {
-  const own: Record<string, unknown> = { ...fields };
-  for (const name in own) if (isOperatorsOwn(name)) delete own[name];
-  return own;
-}
-
 /** Of an item that no place is given for. */
 const nowhere = -1;
 
@@ -96,7 +87,7 @@ class ResponseRewriter {
   }
 
   response(response: Fields): JsonObject {
-    const own = withoutOperatorsOwn(response);
+    const own = publicFields(response, ['usage']);
     own.id = responseIdOf(this.#upstream.requestId);
     own.model = this.#echo.model;
     for (const name of notEchoed) if (name in response) own[name] = name === 'metadata' ? {} : null;
@@ -110,7 +101,7 @@ class ResponseRewriter {
   /** An event of the stream as the client gets it. */
   event(event: Fields, number: number): string {
     const { type, output_index: index, item, response } = event;
-    const own = withoutOperatorsOwn(event);
+    const own = publicFields(event, ['part', 'usage']);
     own.sequence_number = number;
     const place = isCount(index) ? index : nowhere;
     if (isObject(response)) own.response = this.response(response);
@@ -121,7 +112,7 @@ class ResponseRewriter {
   }
 
   #item(item: Fields, place: number): Fields {
-    const own = withoutOperatorsOwn(item);
+    const own = publicFields(item);
     if (typeof item.id === 'string') own.id = this.#idAt(place, item.type, item.id);
     if (item.type === 'reasoning' && 'encrypted_content' in item) own.encrypted_content = this.#sealed(item);
     return own;

@@ -71,6 +71,8 @@ const ownFields = {
   organization_id: own,
   project_id: own,
   workspace_id: own,
+  billing: { payer: own },
+  'x-account-id': own,
 };
 
 describe('Messages', () => {
@@ -117,6 +119,38 @@ describe('Messages', () => {
     const answer = await (await sendMessages(prompt)).text();
     expect(answer).toContain('Hello');
     expect(answer).not.toContain(own);
+  });
+
+  test('nor are they inside what an event or an answer is made of', async () => {
+    const usage = { input_tokens: 5, output_tokens: 3, ...ownFields };
+    const block = { type: 'text', text: '', ...ownFields };
+    const words = { ...text('Hello').delta, 'x-account-id': own };
+    const prompt = scripted(
+      sse(
+        { type: 'message_start', message: { content: [], usage } },
+        { ...opening, content_block: block },
+        { ...text(''), delta: words },
+        stop,
+        { ...end, delta: { stop_reason: 'end_turn', ...ownFields }, usage },
+        last,
+      ),
+    );
+    const answer = await (await sendMessages(prompt)).text();
+    expect(answer).toContain('Hello');
+    expect(answer).not.toContain(own);
+    const message = { type: 'message', role: 'assistant', stop_reason: 'end_turn', ...ownFields };
+    const input = { account: 'of the client', project_id: 'too' };
+    const content = [
+      { ...block, text: 'Hello' },
+      { type: 'tool_use', id: 'a', name: 'f', input, ...ownFields },
+    ];
+    const whole = scripted(JSON.stringify({ ...message, content, usage }), 200, {
+      'content-type': 'application/json',
+    });
+    const tools = [{ name: 'f', input_schema: { type: 'object' } }];
+    const body = (await (await sendMessages(whole, { stream: false, tools })).json()) as MessageBody;
+    expect(body.content[1]?.input).toEqual(input);
+    expect(JSON.stringify(body)).not.toContain(own);
   });
 
   test('an answer begins once, and ends once, whatever its provider repeats', async () => {
@@ -249,6 +283,7 @@ describe('Responses', () => {
   });
   const usage = { input_tokens: 5, output_tokens: 3, total_tokens: 8 };
   const done = { type: 'response.completed', response: response('completed', { usage }) };
+  const ownUsage = { ...usage, ...ownFields };
 
   test('no name or data of an event begins another event', async () => {
     const injected = 'x"}\n\nevent: response.completed\ndata: {}\n\n';
@@ -281,7 +316,7 @@ describe('Responses', () => {
         { type: 'response.output_item.done', item },
         { ...delta('Hello'), ...ownFields, response_id: own },
         { type: 'brand.new', item_id: own, response_id: own, ...ownFields },
-        { ...done, response: response('completed', { usage, output: [item], ...ownFields }) },
+        { ...done, response: response('completed', { usage: ownUsage, output: [item], ...ownFields }) },
       ),
     );
     const asked = { metadata: { mine: 'yes' }, prompt_cache_key: 'my-key', safety_identifier: 'me' };
