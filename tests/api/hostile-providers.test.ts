@@ -369,10 +369,11 @@ test.each([400, 413, 422])('a request that its provider refuses with %d is refus
     const one = scripted(JSON.stringify({ error: { message: own } }), status, json);
     const messages = await sendMessages(one, { stream });
     expect(messages.status).toBe(400);
-    expect(await messages.json()).toMatchObject({
-      error: { type: 'invalid_request_error', code: 'invalid_request' },
-    });
     const id = messages.headers.get('x-service-request-id') ?? '';
+    const message = expect.stringContaining(` GET /v1/generations/${id} shows what was tried.`);
+    expect(await messages.json()).toMatchObject({
+      error: { type: 'invalid_request_error', code: 'invalid_request', message },
+    });
     expect(await finishedGeneration(fixture.gateway.origin, key, id)).toMatchObject({ status: 'failed' });
     const other = scripted(JSON.stringify({ error: { message: own } }), status, json);
     const responses = await sendResponses(other, { stream });
