@@ -92,14 +92,18 @@ export const situations: readonly Situation[] = [
     name: 'streams that break, without further retries',
     retries: false,
     prompt: () => '[[long 20]] [[cut 3]] Hello',
-    requests: both(/^(provider_stream_error|provider_unavailable)$/),
+    // After a broken stream, Claude Code asks once more without streaming.
+    requests: {
+      'Claude Code': /^provider_stream_error provider_unavailable$/,
+      Codex: /^provider_stream_error$/,
+    },
     printed: both(toTryAgain),
   },
   {
     ...usual,
     name: 'an unknown model',
     model: 'no-such-model',
-    requests: both(/^model_not_found$/),
+    requests: { 'Claude Code': /^model_not_found model_not_found$/, Codex: /^model_not_found$/ },
     printed: {
       'Claude Code': /no-such-model.*may not exist.*--model/s,
       Codex: /This model does not exist\. GET \/v1\/models lists the models/,
