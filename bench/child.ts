@@ -73,9 +73,9 @@ export function answerParent<Question, Answer>(
   process.send?.('ready');
 }
 
-/** A clock that reads the same in all processes of this machine, finer than `Date`. */
-export function sharedNowMs(): number {
-  return performance.timeOrigin + performance.now();
+/** By a clock that reads the same in all processes of this machine, finer than `Date`. `ownMs` is by this process's own. */
+export function sharedMs(ownMs = performance.now()): number {
+  return performance.timeOrigin + ownMs;
 }
 
 /** A port that was free a moment ago. */

@@ -1,5 +1,6 @@
 /** One kept-alive connection that asks again as soon as it is answered, until it is told to stop. */
 import type { Socket } from 'bun';
+import { sharedMs } from './child.ts';
 import { EventCounter } from './event-counter.ts';
 import { HttpScanner } from './http-scanner.ts';
 import type { Format } from './scenarios.ts';
@@ -138,7 +139,7 @@ export class LoadConnection {
     this.#isAsking = false;
     this.#tally.completed += 1;
     this.#tally.chunks += this.#counter.events;
-    this.#tally.sentAtMs.push(performance.timeOrigin + this.#sentAtMs);
+    this.#tally.sentAtMs.push(sharedMs(this.#sentAtMs));
     this.#tally.latenciesMs.push(nowMs - this.#sentAtMs);
     this.#tally.firstBytesMs.push(this.#firstByteAtMs - this.#sentAtMs);
     if (nowMs < this.#askAgainUntilMs) this.#ask();

@@ -18,15 +18,15 @@ import {
 import { percentile } from './statistics.ts';
 
 /** Whom to ask for what. The format is chat completions unless it is given. */
-type Audience = Readonly<{ target: Target; model: Model; format?: Format | undefined; connections: number }>;
+type LoadSetup = Readonly<{ target: Target; model: Model; format?: Format | undefined; connections: number }>;
 
 export type LoadQuestion =
-  | (Audience & Readonly<{ type: 'prepare'; warmUpMs: number }>)
+  | (LoadSetup & Readonly<{ type: 'prepare'; warmUpMs: number }>)
   | Readonly<{ type: 'run'; durationMs: number }>
   /** Requests arrive at this rate, on whichever connection is free. */
   | Readonly<{ type: 'pace'; perSecond: number; durationMs: number }>
   /** Connects, sends a request on each connection as soon as it is open, and returns when all answers have begun. */
-  | (Audience & Readonly<{ type: 'begin' }>)
+  | (LoadSetup & Readonly<{ type: 'begin' }>)
   /** Waits for the answers that have begun. */
   | Readonly<{ type: 'finish' }>;
 
@@ -85,7 +85,7 @@ async function prepare(question: Extract<LoadQuestion, { type: 'prepare' }>): Pr
   return warmUpMs > 0 ? await runAll(warmUpMs) : summary(newTally(), 0);
 }
 
-function replaceConnections({ target, model, format = 'chat', connections: count }: Audience): void {
+function replaceConnections({ target, model, format = 'chat', connections: count }: LoadSetup): void {
   for (const connection of connections) connection.abandon();
   const nextRequest = inTurn(requestBytes(target, model, format));
   // How much a held stream sends depends on when it is let go.

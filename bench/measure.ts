@@ -132,15 +132,17 @@ export async function measure(
 type Latencies = Pick<Sample, 'p50Ms' | 'p99Ms' | 'calledP50Ms'>;
 
 /** A late upstream's own time is far longer than what is measured, and its timer is not precise. */
-function latencies(result: LoadResult, waits: readonly Wait[], isStream: boolean): Latencies {
+export function latencies(result: LoadResult, waits: readonly Wait[], isStream: boolean): Latencies {
   const own = isStream ? result.firstBytesMs : result.latenciesMs;
-  if (own.length === 0 || own.length !== waits.length) {
+  if (own.length === 0) {
     return {
       p50Ms: isStream ? result.firstByteP50Ms : result.p50Ms,
       p99Ms: isStream ? result.firstByteP99Ms : result.p99Ms,
       calledP50Ms: Number.NaN,
     };
   }
+  // With the upstream's own time in it, a latency would say nothing about the subject.
+  if (own.length !== waits.length) return { p50Ms: Number.NaN, p99Ms: Number.NaN, calledP50Ms: Number.NaN };
   const added = waits.map(
     ({ askedAtMs, answeredAtMs }, index) => (own[index] ?? Number.NaN) - (answeredAtMs - askedAtMs),
   );

@@ -1,5 +1,5 @@
 /** docs/bench.md: how to run the bench and read its tables, then what the last recorded runs found. */
-import { contentChunks, defaultRate, lateByMs, models, pacedEveryMs } from './scenarios.ts';
+import { contentChunks, defaultRate, eventsPerStream, lateByMs, models, pacedEveryMs } from './scenarios.ts';
 import { defaultUpstreamPort } from './upstream-port.ts';
 
 const modelNames = new Intl.ListFormat('en-GB').format(Object.values(models).map((model) => `\`${model}\``));
@@ -45,8 +45,9 @@ customers get done while one account is locked in the database.
   64 connections, whatever the subject does, and a latency includes waiting for a free connection. The ledger's
   batches are small at this rate, so a request costs more than under full load.
 - p50 and p99 are latencies of the complete response for JSON, of the first byte for streams, of a pair for the ledger.
-- A stream has ${contentChunks} chunks of content and four more events. Unpaced, the upstream writes the next one in the next turn of
-  its event loop, and a slower subject gets several in one read; ${pacedEveryMs} ms apart, each arrives alone.
+- A stream has ${contentChunks} chunks of content and ${eventsPerStream.chat - contentChunks} more events, ${eventsPerStream.messages - contentChunks} with Messages and ${eventsPerStream.responses - contentChunks} with Responses. Unpaced, the upstream writes
+  the next one in the next turn of its event loop, and a slower subject gets several in one read; ${pacedEveryMs} ms apart, each arrives
+  alone.
 - *Messages* and *Responses* streams go to an upstream of the same format, so the gateway passes their events on.
 - Answers *after ${lateByMs} ms* come as late as a real model's, so that the gateway has time to do things meanwhile. On one
   connection, the upstream's own time, from when it had the request until it began to answer, is taken off each latency,

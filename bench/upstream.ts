@@ -4,7 +4,7 @@
  * returns when it was asked for late answers and when it began them.
  */
 import type { Socket } from 'bun';
-import { answerParent, sharedNowMs } from './child.ts';
+import { answerParent, sharedMs } from './child.ts';
 import { HttpScanner } from './http-scanner.ts';
 import { type Format, formats, heldEveryMs, lateByMs, models, pacedEveryMs, paths } from './scenarios.ts';
 import { jsonAnswer, streamWrites, writesOfEnding } from './upstream-answers.ts';
@@ -58,9 +58,9 @@ function answer(socket: Socket<Connection>, format: Format, body: string): void 
 }
 
 function later(begin: () => void): void {
-  const askedAtMs = sharedNowMs();
+  const askedAtMs = sharedMs();
   setTimeout(() => {
-    waits.push({ askedAtMs, answeredAtMs: sharedNowMs() });
+    waits.push({ askedAtMs, answeredAtMs: sharedMs() });
     begin();
   }, lateByMs);
 }

@@ -23,7 +23,7 @@ export type OpenedSignatures = Readonly<{
   opened: ReadonlyMap<string, Signature | null>;
 }>;
 
-/** More than a conversation has that fits into a model. All of them take about a tenth of a second. */
+/** More than any conversation that fits a context window. All of them take about a tenth of a second. */
 const maxOpened = 4_000;
 const maxOpenedCharacters = 8_000_000;
 
@@ -47,7 +47,7 @@ export class Signatures {
     return (signature) => this.seal(signature, scope);
   }
 
-  /** Opens those of one request: each once, and no more than it takes little time for. The others are like forged ones. */
+  /** Opens each signature of a request once, up to a limit; the rest are treated as forged. */
   openerFor(scope: SignatureScope): OpenedSignatures {
     const opened = new Map<string, Signature | null>();
     let characters = 0;

@@ -75,7 +75,8 @@ export class StreamProgress {
       case 'text':
         return this.#counted(this.#writer.text(event), event.text);
       case 'reasoning':
-        return this.#countedReasoning(this.#writer.reasoning(event), event.text);
+        // It may be a summary, whose tokens nobody is billed for.
+        return this.#writer.reasoning(event);
       case 'reasoning_end':
         return this.#writer.reasoningEnd(event);
       case 'tool_call':
@@ -113,14 +114,6 @@ export class StreamProgress {
   #counted(sent: string, text: string): string {
     if (sent === '' || !this.isDelivering) return sent;
     this.hasText ||= text !== '';
-    this.#delivered.add(text);
-    this.deliveredTokens = this.#delivered.tokens;
-    return sent;
-  }
-
-  /** It is output like any other, but not yet an answer. */
-  #countedReasoning(sent: string, text: string): string {
-    if (sent === '' || !this.isDelivering) return sent;
     this.#delivered.add(text);
     this.deliveredTokens = this.#delivered.tokens;
     return sent;

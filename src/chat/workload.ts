@@ -4,7 +4,7 @@ import { checkDirectives, expectsTools, lastUserText } from '../inference/sandbo
 import type { Plan, Workload } from '../inference/workload.ts';
 import { accessTo, resolveModel } from '../models/access.ts';
 import type { TokenPrice } from '../pricing/price.ts';
-import type { ChatAnswer } from '../providers/chat.ts';
+import { type ChatAnswer, hasText } from '../providers/chat.ts';
 import { completeChat } from '../providers/chat-call.ts';
 import { beginningOf, wantsCache } from '../providers/prompt-cache.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
@@ -56,10 +56,8 @@ export function chatWorkload<Asked>(
         upstreamOf(candidate, generation, bill.bounds.outputTokens, dialect.showsReasoning),
         (usage) => generation.noteUsed(unchargedUsage(bill, usage, candidate.cost, new Date())),
       ),
-    bill: ({ bill }, { usage, items }, finishedAt, providerPrice) => {
-      const hasText = items.some((item) => item.type === 'tool_call' || item.text !== '');
-      return usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText }, providerPrice);
-    },
+    bill: ({ bill }, { usage, items }, finishedAt, providerPrice) =>
+      usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText: hasText(items) }, providerPrice),
     present: ({ chat: { model, asked } }, answer, charge, requestId, createdSeconds) =>
       dialect.present({ requestId, createdSeconds, model, asked }, answer, charge),
     stream: streamChatResponse,

@@ -120,6 +120,7 @@ function print(text: string): number {
 process.stdout.on('error', () => undefined);
 
 const words = process.argv.slice(2);
+// Not awaited: Bun keeps bytecode of CommonJS only, which has no await at the top of a module.
 main(words).then(
   (exitCode) => {
     process.exitCode = exitCode;

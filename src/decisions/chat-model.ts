@@ -115,7 +115,13 @@ const codes: Readonly<Partial<Record<DecisionErrorName, ErrorCode>>> = {
 };
 
 /** A failure as the gates classify it. */
-function asFailure({ reason, upstream, retryAfterSeconds, isUnreached }: DecisionError): CallFailure {
+function asFailure({
+  reason,
+  upstream,
+  retryAfterSeconds,
+  isUnreached,
+  setback,
+}: DecisionError): CallFailure {
   const code = codes[reason] ?? codeOfStatus(upstream?.status ?? 0);
   return {
     code,
@@ -123,5 +129,6 @@ function asFailure({ reason, upstream, retryAfterSeconds, isUnreached }: Decisio
     retryAfterSeconds,
     isProvoked: false,
     isUnreached,
+    setback,
   };
 }

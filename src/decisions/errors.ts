@@ -1,4 +1,6 @@
 /** The errors of POST /api/decisions/run, which has its own error body and statuses. */
+import type { SetbackKind } from '../providers/upstream.ts';
+
 type DecisionErrorRow = Readonly<{ status: number; type: string; message: string }>;
 
 // biome-ignore format: one line per error makes this table readable.
@@ -32,6 +34,8 @@ type ErrorDetails = Readonly<{
   upstream?: UpstreamCall | null;
   retryAfterSeconds?: number | null;
   isUnreached?: boolean;
+  /** What the provider says that only the operator can fix. */
+  setback?: SetbackKind | null;
   cause?: unknown;
 }>;
 
@@ -41,6 +45,7 @@ export class DecisionError extends Error {
   readonly retryAfterSeconds: number | null;
   /** Whether there never was a connection to the provider. */
   readonly isUnreached: boolean;
+  readonly setback: SetbackKind | null;
 
   constructor(reason: DecisionErrorName, details: ErrorDetails = {}) {
     super(details.message ?? decisionErrorTable[reason].message, { cause: details.cause });
@@ -49,5 +54,6 @@ export class DecisionError extends Error {
     this.upstream = details.upstream ?? null;
     this.retryAfterSeconds = details.retryAfterSeconds ?? null;
     this.isUnreached = details.isUnreached ?? false;
+    this.setback = details.setback ?? null;
   }
 }

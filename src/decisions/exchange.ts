@@ -62,6 +62,7 @@ async function errorOf(
   return new DecisionError(reason, {
     upstream,
     retryAfterSeconds: reason === 'rate_limit' ? retryAfterSeconds : null,
+    setback: details?.setback ?? null,
   });
 }
 

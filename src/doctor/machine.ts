@@ -132,9 +132,14 @@ export async function examinePort(
     const isInUseByGateway = await isGateway(localOriginOf(config), patienceMs);
     if (isInUseByGateway && (portsOfDatabase?.has(port) ?? true))
       return good('port', `${port} on ${host} is in use by a running gateway`);
+    const user = isInUseByGateway ? 'a gateway with another database' : 'another program';
+    // The gateway may have been started with another PORT.
+    const [other] = portsOfDatabase ?? [];
+    if (other !== undefined && (await isGateway(localOriginOf({ host, port: other }), patienceMs)))
+      return good('port', `${other} on ${host} is in use by a running gateway, and ${port} by ${user}`);
     return problem(
       'port',
-      `${port} on ${host} is in use by ${isInUseByGateway ? 'a gateway with another database' : 'another program'}.`,
+      `${port} on ${host} is in use by ${user}.`,
       `Set PORT to a free port, for example PORT=${port + 1}.`,
     );
   }

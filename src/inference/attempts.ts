@@ -110,7 +110,7 @@ async function settleFailure(generation: OpenGeneration, problem: ProviderError)
   );
   await generation.settle(failure(code, wasAnswered ? 'usage_missing' : null));
   return problem instanceof RefusedOriginal
-    ? new ApiError('invalid_request', { message: refusedOriginal, cause: problem })
+    ? new ApiError('invalid_request', { message: refusedOriginal + whereToLook(generation), cause: problem })
     : failedAttempts(code, generation, retryAfterSeconds);
 }
 
@@ -120,11 +120,15 @@ const refusedOriginal =
 /** What a provider says about a failure is not passed on, but the Generation has what is known of each attempt. */
 export function failedAttempts(
   code: ErrorCode,
-  { requestId }: OpenGeneration,
+  generation: OpenGeneration,
   retryAfterSeconds: number | null = null,
 ): ApiError {
-  const message = `${errorTable[code].message} GET /v1/generations/${requestId} shows what was tried.`;
+  const message = errorTable[code].message + whereToLook(generation);
   return new ApiError(code, { message, ...(retryAfterSeconds === null ? {} : { retryAfterSeconds }) });
+}
+
+function whereToLook({ requestId }: OpenGeneration): string {
+  return ` GET /v1/generations/${requestId} shows what was tried.`;
 }
 
 /** The gateway gave the call up because it is stopping, which says nothing about the provider. */

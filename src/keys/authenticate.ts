@@ -24,7 +24,7 @@ export function authenticateWith(cache: KeyCache, refusals = new Refusals()): Au
     const apiKey = request.headers.get('x-api-key');
     const token = authorization === null ? apiKey : bearerToken(authorization);
     if (token === null || !isWellFormedKey(token) || (apiKey !== null && apiKey !== token))
-      throw refusals.ofNetwork(context.clientAddress(), malformed(authorization, apiKey, token));
+      throw refusals.ofNetwork(context.clientAddress(), malformed(request.headers, token));
     const hash = hashKey(token);
     const known = cache.known(hash);
     if (known !== null) return accept(known, context);
@@ -56,16 +56,29 @@ function bearerToken(authorization: string | null): string | null {
 }
 
 /** What was sent cannot be a key, whichever keys exist: saying why gives nothing away. */
-function malformed(authorization: string | null, apiKey: string | null, token: string | null): ApiError {
-  const flaw = flawOf(authorization ?? apiKey, token) ?? 'Authorization and x-api-key have different keys.';
+function malformed(headers: Headers, token: string | null): ApiError {
+  const sent = headers.get('authorization') ?? headers.get('x-api-key');
+  const { header, howToSend } = headers.has('anthropic-version') ? ofMessages : ofOthers;
+  const flaw =
+    sent === null
+      ? `There is no ${header} header.`
+      : (flawOf(token) ?? 'Authorization and x-api-key have different keys.');
   return new ApiError('invalid_api_key', { message: `${flaw} ${howToSend}` });
 }
 
-const howToSend = 'Send your API key as: Authorization: Bearer svc_sk_…';
+const ofOthers = {
+  header: 'Authorization',
+  howToSend: 'Send your API key as: Authorization: Bearer svc_sk_…',
+};
+
+/** Clients of Anthropic's API have a setting for a header of their own. */
+const ofMessages = {
+  header: 'x-api-key',
+  howToSend: 'Send your API key as: x-api-key: svc_sk_…, or Authorization: Bearer svc_sk_…',
+};
 
 /** Null for a key that could be right. */
-function flawOf(sent: string | null, token: string | null): string | null {
-  if (sent === null) return 'There is no Authorization header.';
+function flawOf(token: string | null): string | null {
   if (token === null) return 'The Authorization header does not consist of Bearer and an API key.';
   if (!isForThisGateway(token)) return 'This is not a key of this gateway: its keys begin with svc_sk_.';
   return isWellFormedKey(token) ? null : 'This API key is incomplete or mistyped.';

@@ -5,6 +5,8 @@
 import type { ChatAdapter, ChatEvent, Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { identityFields } from './end-user.ts';
 import { toWireId } from './messages-tool-ids.ts';
+import { faultReader, messagesFaults } from './operator-faults.ts';
+import { privateFieldPattern, publicFields } from './private-fields.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
 
@@ -36,6 +38,8 @@ export function messagesHeaders(upstream: Upstream, original: Original | null): 
   });
 }
 
+const readError = faultReader(messagesFaults);
+
 function passedRequest(original: Original, upstream: Upstream, stream: boolean): UpstreamRequest {
   const { maxOutputTokens } = upstream;
   const body = {
@@ -48,6 +52,7 @@ function passedRequest(original: Original, upstream: Upstream, stream: boolean):
     url: `${upstream.baseUrl}/messages`,
     headers: messagesHeaders(upstream, original),
     body: JSON.stringify(withinLimit(body, original.body.max_tokens)),
+    readError,
   };
 }
 
@@ -138,20 +143,12 @@ function withinLimit(body: Fields & { max_tokens?: unknown }, asked: unknown): F
     : { ...body, thinking: { type: 'disabled' } };
 }
 
-/** Fields around an answer that tell more about the provider's side than about the answer. */
-const isPrivate = (name: string) => /^container$|_id$|organization|workspace|account/.test(name);
-
-function publicFields(fields: Fields): Fields {
-  const entries = Object.entries(fields).map(([name, value]) => [name, isPrivate(name) ? null : value]);
-  return Object.fromEntries(entries) as Fields;
-}
-
 /** Clients rely on these, and not every vendor of the format has all of them. */
 const leastMessage = { type: 'message', role: 'assistant', stop_reason: null, stop_sequence: null };
 
 /** A message with our own ID and name of the model. */
 function passedMessage(message: Fields, { model }: Echo, { requestId }: Upstream): JsonObject {
-  return { ...leastMessage, ...publicFields(message), id: requestId, model };
+  return { ...leastMessage, ...publicFields(message, ['usage']), id: requestId, model };
 }
 
 function passedAnswer(body: Fields, echo: Echo, upstream: Upstream): JsonObject {
@@ -164,9 +161,10 @@ function passedAnswer(body: Fields, echo: Echo, upstream: Upstream): JsonObject 
  * too.
  */
 function passedBlock(block: Fields, echo: Echo, upstream: Upstream): Fields {
-  return block.type === 'tool_use' && typeof block.id === 'string'
-    ? { ...block, id: toWireId(block.id) }
-    : sealBlock(block, echo, upstream);
+  const shown = publicFields(block);
+  return shown.type === 'tool_use' && typeof shown.id === 'string'
+    ? { ...shown, id: toWireId(shown.id) }
+    : sealBlock(shown, echo, upstream);
 }
 
 function sealBlock(block: Fields, { seal }: Echo, { maker = '' }: Upstream): Fields {
@@ -198,8 +196,7 @@ function passedReader(
 
 /** Events that are passed on as they are, as long as nothing in them may have to be changed. */
 const plainEvents: ReadonlySet<string> = new Set(['content_block_delta', 'content_block_stop', 'ping']);
-/** Some words are found in texts, too: an expression for whole names that hold them takes the square of a text's length. */
-const mayNeedChange = /"signature"|"container"|_id"|organization|workspace|account/;
+const mayNeedChange = new RegExp(`"signature"|${privateFieldPattern}`);
 
 /** The event as the client gets it; null for one that it does not get. */
 function passedEvent(data: string, echo: Echo, upstream: Upstream): string | null {
@@ -216,19 +213,18 @@ function passedEvent(data: string, echo: Echo, upstream: Upstream): string | nul
 }
 
 function rewritten(event: Fields, echo: Echo, upstream: Upstream): Fields {
-  const { type, message, content_block: block, delta } = event;
-  const own = publicFields(event);
+  const { type, message, content_block: block } = event;
+  const own = publicFields(event, ['delta', 'usage']);
   if (type === 'message_start' && isObject(message)) {
-    const usage = firstUsage(objectAt(message, 'usage'));
-    return { ...own, message: { ...passedMessage(message, echo, upstream), usage } };
+    const passed = passedMessage(message, echo, upstream);
+    return { ...own, message: { ...passed, usage: firstUsage(objectAt(passed, 'usage')) } };
   }
   if (type === 'content_block_start' && isObject(block))
     return { ...own, content_block: passedBlock(block, echo, upstream) };
-  if (type === 'content_block_delta' && isObject(delta) && delta.type === 'signature_delta') {
-    const sealed = sealBlock({ type: 'thinking', signature: delta.signature }, echo, upstream);
-    return { ...own, delta: { ...delta, signature: sealed.signature } };
-  }
-  return type === 'message_delta' && isObject(delta) ? { ...own, delta: publicFields(delta) } : own;
+  const { delta } = own;
+  if (type !== 'content_block_delta' || !isObject(delta) || delta.type !== 'signature_delta') return own;
+  const sealed = sealBlock({ type: 'thinking', signature: delta.signature }, echo, upstream);
+  return { ...own, delta: { ...delta, signature: sealed.signature } };
 }
 
 /** Clients rely on these counts, though those of the last event replace them. */

@@ -108,13 +108,17 @@ export function completeChat(
   return passed === null ? answer : answer.catch(rethrowRefusal);
 }
 
-/** The body is too large, or something in it is wrong. Other statuses are about the operator's account or model. */
+/**
+ * The body is too large, or something in it is wrong. Other statuses are about the operator's account or model, and so are
+ * the errors that operator-faults.ts knows.
+ */
 const refusals: ReadonlySet<number | null> = new Set([400, 413, 422]);
 
 function rethrowRefusal(error: unknown): never {
   const isRefusal =
     error instanceof ProviderError &&
     error.code === 'provider_bad_request' &&
+    error.setback === null &&
     refusals.has(error.upstreamStatus);
   throw isRefusal ? new RefusedOriginal(error.upstreamStatus) : error;
 }

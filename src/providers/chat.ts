@@ -211,6 +211,11 @@ export function textOf(items: readonly AnswerItem[]): string {
   return text;
 }
 
+/** Whether the model has written anything but its reasoning. */
+export function hasText(items: readonly AnswerItem[]): boolean {
+  return items.some((item) => item.type === 'tool_call' || (item.type === 'text' && item.text !== ''));
+}
+
 export function textOfParts(parts: readonly (TextPart | ImagePart)[]): string {
   return parts.flatMap((part) => (part.type === 'text' ? [part.text] : [])).join('\n');
 }

@@ -1,12 +1,17 @@
 /**
- * The HTTP client for providers: sends one request and reads bodies within bounds. It has no timeouts of its own:
- * callers pass a signal that ends the call.
+ * The HTTP client for providers: sends one request and reads bodies within bounds. Except for the bodies of errors it has no
+ * timeouts of its own: callers pass a signal that ends the call.
  */
 import { readBody } from '../lib/read-body.ts';
+import { within } from '../lib/within.ts';
 import type { ErrorDetails, UpstreamRequest } from './upstream.ts';
 import { parseJson } from './wire.ts';
 
 const maxErrorBytes = 65_536;
+/** It usually comes with its status, and another provider may be waiting for its turn. */
+const maxErrorMs = 2_000;
+/** Those that formats are ambiguous about: what is wrong, and what is used up. */
+const ambiguousStatuses: ReadonlySet<number> = new Set([400, 429]);
 /** A response up to this size is read in one go. */
 const shortBytes = 1_048_576;
 
@@ -62,10 +67,10 @@ export async function readErrorDetails(
   response: Response,
   clock: Clock | null,
 ): Promise<ErrorDetails | null> {
-  if (readError === undefined) return null;
+  if (readError === undefined || !ambiguousStatuses.has(response.status)) return null;
   let body: unknown = null;
   try {
-    body = parseJson(await readText(response, maxErrorBytes, clock));
+    body = parseJson(await within(maxErrorMs, readText(response, maxErrorBytes, clock)));
   } catch {
     // Without a readable body the status has to do.
   }

@@ -14,13 +14,18 @@ export function itemIdOf(requestId: string, type: ItemType, place: number): stri
 
 const prefixByType: ReadonlyMap<unknown, string> = new Map(Object.entries(prefixes));
 
-/** The same for an item of any type, in the place of the ID that its vendor gave it. */
-export function ownItemId(requestId: string, type: unknown, place: number, vendorsId: string): string {
+/** The same for an item of any type, in the place of the ID that its vendor gave it. Any suffix does for one without a place. */
+export function ownItemId(
+  requestId: string,
+  type: unknown,
+  place: number | string,
+  vendorsId: string,
+): string {
   const prefix = prefixByType.get(type) ?? /^[a-z]{1,12}(?=_)/.exec(vendorsId)?.[0] ?? 'item';
   return idAt(requestId, prefix, place);
 }
 
-function idAt(requestId: string, prefix: string, place: number): string {
+function idAt(requestId: string, prefix: string, place: number | string): string {
   return `${prefix}_${digitsOf(requestId)}_${place}`;
 }
 

@@ -4,6 +4,7 @@
  */
 import type { Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { identityFields } from './end-user.ts';
+import { publicFields } from './private-fields.ts';
 import { readAnswer } from './responses-answer.ts';
 import { ownItemId, responseIdOf } from './responses-ids.ts';
 import { readReasoningSignature, reasoningSignature } from './responses-reasoning.ts';
@@ -65,28 +66,18 @@ function passedReasoning(item: Fields, original: Original, { maker }: Upstream):
 /** What the provider was told in their place is not the client's either. */
 const notEchoed = [...keptHere, 'prompt_cache_key'] as const;
 
-/** What tells about the operator's own account with the provider. */
-const isOperatorsOwn = (name: string) =>
-  /^(?:request_id|billing)$|organization|project|workspace|account/.test(name);
-
-function withoutOperatorsOwn(fields: Fields): Record<string, unknown> {
-  const own: Record<string, unknown> = { ...fields };
-  for (const name in own) if (isOperatorsOwn(name)) delete own[name];
-  return own;
-}
-
-/** Of an item that no place is given for. */
-const nowhere = -1;
-
 /** More items than any answer has. */
 const maxRemembered = 1_000;
+/** Longer than the ID of any vendor. */
+const maxRememberedId = 1_000;
 
 /** Rewrites the objects of one answer. The same item has the same ID everywhere. */
 class ResponseRewriter {
   readonly #echo: Echo;
   readonly #upstream: Upstream;
-  /** By the places of their items. */
-  readonly #itemIds = new Map<number, string>();
+  /** By the places of their items; for one that came without a place, by the vendor's ID. */
+  readonly #itemIds = new Map<number | string, string>();
+  #withoutPlace = 0;
   /** By the vendor's content: the same seal for the same content. */
   readonly #seals = new Map<string, string>();
 
@@ -96,7 +87,7 @@ class ResponseRewriter {
   }
 
   response(response: Fields): JsonObject {
-    const own = withoutOperatorsOwn(response);
+    const own = publicFields(response, ['usage']);
     own.id = responseIdOf(this.#upstream.requestId);
     own.model = this.#echo.model;
     for (const name of notEchoed) if (name in response) own[name] = name === 'metadata' ? {} : null;
@@ -110,9 +101,9 @@ class ResponseRewriter {
   /** An event of the stream as the client gets it. */
   event(event: Fields, number: number): string {
     const { type, output_index: index, item, response } = event;
-    const own = withoutOperatorsOwn(event);
+    const own = publicFields(event, ['part', 'usage']);
     own.sequence_number = number;
-    const place = isCount(index) ? index : nowhere;
+    const place = isCount(index) ? index : null;
     if (isObject(response)) own.response = this.response(response);
     if (isObject(item)) own.item = this.#item(item, place);
     if (typeof event.item_id === 'string') own.item_id = this.#idAt(place, null, event.item_id);
@@ -120,19 +111,26 @@ class ResponseRewriter {
     return `event: ${String(type)}\ndata: ${JSON.stringify(own)}\n\n`;
   }
 
-  #item(item: Fields, place: number): Fields {
-    const own = withoutOperatorsOwn(item);
+  #item(item: Fields, place: number | null): Fields {
+    const own = publicFields(item);
     if (typeof item.id === 'string') own.id = this.#idAt(place, item.type, item.id);
     if (item.type === 'reasoning' && 'encrypted_content' in item) own.encrypted_content = this.#sealed(item);
     return own;
   }
 
-  #idAt(place: number, type: unknown, vendorsId: string): string {
-    const known = this.#itemIds.get(place);
-    if (known !== undefined) return known;
-    const id = ownItemId(this.#upstream.requestId, type, place, vendorsId);
-    if (this.#itemIds.size < maxRemembered) this.#itemIds.set(place, id);
+  #idAt(place: number | null, type: unknown, vendorsId: string): string {
+    const key = place ?? vendorsId;
+    const known = this.#itemIds.get(key) ?? this.#itemIds.get(vendorsId);
+    const id = known ?? ownItemId(this.#upstream.requestId, type, place ?? this.#nextSuffix(), vendorsId);
+    const isShort = typeof key === 'number' || key.length <= maxRememberedId;
+    if (isShort && this.#itemIds.size < maxRemembered) this.#itemIds.set(key, id);
     return id;
+  }
+
+  /** Cannot be a place. */
+  #nextSuffix(): string {
+    this.#withoutPlace += 1;
+    return `x${this.#withoutPlace}`;
   }
 
   #sealed(item: Fields): string | null {

@@ -20,9 +20,9 @@ export function openStreamReader(upstream: Upstream, wireOf: WireOf | null): Cha
     // What is passed on keeps every digit.
     const event = wireOf === null ? parseObject(data) : parseObject(data, parseJson);
     if (event === null) throw new ProviderError('malformed_stream_chunk');
-    // No client could tell it from several events.
+    // A line break in the type could forge further events.
     if (typeof event.type === 'string' && !/^[\w.]{1,100}$/.test(event.type)) return [];
-    if (event.output_index !== undefined) placeOf(event);
+    if (event.output_index !== undefined) requirePlace(event.output_index);
     const events = meanings.of(event);
     templates.learn(data, event, events);
     return wireOf === null ? events : templates.withWire(event, events);
@@ -166,8 +166,12 @@ function textIn(value: unknown): string {
   return value;
 }
 
-function placeOf({ output_index: place }: Fields): number {
+function requirePlace(place: unknown): asserts place is number {
   if (!isCount(place)) throw new ProviderError('malformed_stream_chunk');
+}
+
+function placeOf({ output_index: place }: Fields): number {
+  requirePlace(place);
   return place;
 }
 

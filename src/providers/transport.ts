@@ -79,6 +79,10 @@ async function send(request: UpstreamRequest, call: Call): Promise<Response> {
     response.status,
     details?.retryAfterSeconds ??
       readRetryAfter(response.headers.get('retry-after'), Date.now(), maxRetryAfterSeconds),
+    false,
+    false,
+    null,
+    details?.setback ?? null,
   );
 }
 

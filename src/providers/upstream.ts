@@ -58,7 +58,16 @@ export function requestHeaders(
 }
 
 /** What the body of an error response adds to its status, in our own terms; its text is not passed on. */
-export type ErrorDetails = Readonly<{ code: ErrorCode; retryAfterSeconds: number | null }>;
+export type ErrorDetails = Readonly<{
+  code: ErrorCode;
+  retryAfterSeconds: number | null;
+  /** Left out where the code and the status say it. */
+  setback?: SetbackKind;
+}>;
+
+/** What only the operator can fix: the key at the provider, the credit there, or the name of the model. */
+export const setbackKinds = ['key', 'credit', 'model'] as const;
+export type SetbackKind = (typeof setbackKinds)[number];
 
 export type UpstreamRequest = Readonly<{
   url: string;
@@ -82,6 +91,8 @@ export class ProviderError extends Error {
   readonly isUnreached: boolean;
   /** The system's name for what broke the connection, such as ENOTFOUND, for the operator's log. */
   readonly reason: string | null;
+  /** What the body of the response says that only the operator can fix. */
+  readonly setback: SetbackKind | null;
 
   constructor(
     code: ErrorCode,
@@ -90,6 +101,7 @@ export class ProviderError extends Error {
     isProvoked = false,
     isUnreached = false,
     reason: string | null = null,
+    setback: SetbackKind | null = null,
   ) {
     super(`The provider failed: ${code}.`);
     this.name = 'ProviderError';
@@ -99,6 +111,7 @@ export class ProviderError extends Error {
     this.isProvoked = isProvoked;
     this.isUnreached = isUnreached;
     this.reason = reason;
+    this.setback = setback;
   }
 }
 

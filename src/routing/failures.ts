@@ -2,14 +2,14 @@
  * What the failure of a call proves about its provider. A request can cause many failures by itself, and what one
  * customer can cause must not shut a provider for the others.
  */
-import type { ProviderError } from '../providers/upstream.ts';
+import type { ProviderError, SetbackKind } from '../providers/upstream.ts';
 
 /** For whom a failure counts against the provider. `account` is the one that asked. */
 export type CountsFor = 'everyone' | 'account' | 'nobody';
 
 export type CallFailure = Pick<
   ProviderError,
-  'code' | 'upstreamStatus' | 'retryAfterSeconds' | 'isProvoked' | 'isUnreached'
+  'code' | 'upstreamStatus' | 'retryAfterSeconds' | 'isProvoked' | 'isUnreached' | 'setback'
 >;
 
 type Row = Readonly<{
@@ -38,7 +38,8 @@ export const failureTable: readonly Row[] = [
     isIt: ({ code }) => code === 'repeated_streaming_chunk_limit',
   },
   {
-    failure: '400, 413, 422 and every other 4xx that is not listed here',
+    failure:
+      '400, 413, 422 and every other 4xx that is not listed here, unless its body says that your account there is at fault',
     countsFor: 'nobody',
     isIt: rejectsRequest,
   },
@@ -55,7 +56,7 @@ export const failureTable: readonly Row[] = [
   },
   {
     failure:
-      'anything else: 402, 403, 404, 408, 410, 429 without a time, 5xx, silence, a broken connection or stream, an unreadable answer',
+      'anything else: your account at fault, 402, 403, 404, 408, 410, 429 without a time, 5xx, silence, a broken connection or stream, an unreadable answer',
     countsFor: 'account',
     isIt: () => true,
   },
@@ -72,8 +73,9 @@ const operatorStatuses: ReadonlySet<number | null> = new Set([402, 404, 410]);
 export function rejectsRequest({
   code,
   upstreamStatus,
-}: Pick<CallFailure, 'code' | 'upstreamStatus'>): boolean {
-  return code === 'provider_bad_request' && !operatorStatuses.has(upstreamStatus);
+  setback,
+}: Pick<CallFailure, 'code' | 'upstreamStatus' | 'setback'>): boolean {
+  return code === 'provider_bad_request' && setback === null && !operatorStatuses.has(upstreamStatus);
 }
 
 /** How long the provider asks not to be called; 0 when it does not, or only for this call. */
@@ -81,11 +83,8 @@ export function pauseSecondsOf({ code, retryAfterSeconds }: CallFailure): number
   return code === 'provider_rate_limit' || code === 'provider_unavailable' ? (retryAfterSeconds ?? 0) : 0;
 }
 
-/** What only the operator can fix: the key at the provider, the credit there, or the name of the model. */
-export const setbackKinds = ['key', 'credit', 'model'] as const;
-export type SetbackKind = (typeof setbackKinds)[number];
-
-export function setbackOf({ code, upstreamStatus }: CallFailure): SetbackKind | null {
+export function setbackOf({ code, upstreamStatus, setback }: CallFailure): SetbackKind | null {
+  if (setback !== null) return setback;
   if (code === 'provider_authentication_error') return 'key';
   if (code !== 'provider_bad_request' || !operatorStatuses.has(upstreamStatus)) return null;
   return upstreamStatus === 402 ? 'credit' : 'model';

@@ -10,6 +10,7 @@
  */
 import type { Provider } from '../models/model.ts';
 import { MachineShortage } from '../providers/machine-shortage.ts';
+import type { SetbackKind } from '../providers/upstream.ts';
 import {
   beginCall,
   type Circuit,
@@ -27,7 +28,6 @@ import {
   countsFor,
   pauseSecondsOf,
   rejectsRequest,
-  type SetbackKind,
   setbackOf,
 } from './failures.ts';
 import { noOutage, type Outage, outageAfter, Witnesses } from './outage.ts';

@@ -3,8 +3,8 @@
  * operator wants to see those of all nodes on any of them. Field names are those of the JSON in the database.
  */
 import { z } from 'zod';
+import { setbackKinds } from '../providers/upstream.ts';
 import type { FollowedCatalog } from './active-catalog.ts';
-import { setbackKinds } from './failures.ts';
 import type { GateStatus } from './gate.ts';
 
 const reportSchema = z.object({

@@ -358,11 +358,26 @@ test.each([
     `This is not a key of this gateway: its keys begin with svc_sk_. ${howToSend}`,
   ],
   [{ authorization: 'Bearer svc_sk_x' }, `This API key is incomplete or mistyped. ${howToSend}`],
+  [{ 'x-api-key': 'svc_sk_x' }, `This API key is incomplete or mistyped. ${howToSend}`],
 ] as [Record<string, string>, string][])('401 for %j', async (headers, message) => {
   const response = await fetch(`${fixture.gateway.origin}/v1/models`, { headers });
   expect([response.status, await response.json()]).toEqual([
     401,
     { error: { message, type: 'authentication_error', code: 'invalid_api_key' } },
+  ]);
+});
+
+test('clients of the Messages API are told of their own header for the key', async () => {
+  const headers = { 'anthropic-version': '2023-06-01' };
+  const response = await fetch(`${fixture.gateway.origin}/v1/messages`, { method: 'POST', headers });
+  expect([response.status, await response.json()]).toMatchObject([
+    401,
+    {
+      error: {
+        message:
+          'There is no x-api-key header. Send your API key as: x-api-key: svc_sk_…, or Authorization: Bearer svc_sk_…',
+      },
+    },
   ]);
 });
 

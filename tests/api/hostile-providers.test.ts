@@ -7,6 +7,7 @@ import {
   openChatFixture,
 } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
 import { blocksOf, eventsOf, type MessageBody, messagesClient, user } from '../support/messages-fixture.ts';
 import { eventStream, type RawProvider, startRawProvider } from '../support/raw-provider.ts';
 import { clientOf, type Json, readEvents } from '../support/responses-fixture.ts';
@@ -27,6 +28,9 @@ beforeAll(async () => {
   raw-responses: { adapter: openai, base_url: "${provider.url}/v1", api_key_env: MAIN_KEY, circuit: { failures: 1000 } }`,
       models: `
   m: { workload: chat, ${able}, providers: [raw-messages] }
+  m-backed: { workload: chat, ${able}, providers: [raw-messages, main] }
+  r-backed: { workload: chat, ${able}, providers: [{ provider: raw-responses, api: responses }, main] }
+  c-backed: { workload: chat, ${able}, providers: [raw-responses, main] }
   r: { workload: chat, ${able}, providers: [{ provider: raw-responses, api: responses }] }`,
     }),
   );
@@ -67,6 +71,8 @@ const ownFields = {
   organization_id: own,
   project_id: own,
   workspace_id: own,
+  billing: { payer: own },
+  'x-account-id': own,
 };
 
 /** A name that an expression for the operator's own could take the square of its length for. */
@@ -116,6 +122,38 @@ describe('Messages', () => {
     const answer = await (await sendMessages(prompt)).text();
     expect(answer).toContain('Hello');
     expect(answer).not.toContain(own);
+  });
+
+  test('nor are they inside what an event or an answer is made of', async () => {
+    const usage = { input_tokens: 5, output_tokens: 3, ...ownFields };
+    const block = { type: 'text', text: '', ...ownFields };
+    const words = { ...text('Hello').delta, 'x-account-id': own };
+    const prompt = scripted(
+      sse(
+        { type: 'message_start', message: { content: [], usage } },
+        { ...opening, content_block: block },
+        { ...text(''), delta: words },
+        stop,
+        { ...end, delta: { stop_reason: 'end_turn', ...ownFields }, usage },
+        last,
+      ),
+    );
+    const answer = await (await sendMessages(prompt)).text();
+    expect(answer).toContain('Hello');
+    expect(answer).not.toContain(own);
+    const message = { type: 'message', role: 'assistant', stop_reason: 'end_turn', ...ownFields };
+    const input = { account: 'of the client', project_id: 'too' };
+    const content = [
+      { ...block, text: 'Hello' },
+      { type: 'tool_use', id: 'a', name: 'f', input, ...ownFields },
+    ];
+    const whole = scripted(JSON.stringify({ ...message, content, usage }), 200, {
+      'content-type': 'application/json',
+    });
+    const tools = [{ name: 'f', input_schema: { type: 'object' } }];
+    const body = (await (await sendMessages(whole, { stream: false, tools })).json()) as MessageBody;
+    expect(body.content[1]?.input).toEqual(input);
+    expect(JSON.stringify(body)).not.toContain(own);
   });
 
   test('an answer begins once, and ends once, whatever its provider repeats', async () => {
@@ -265,6 +303,7 @@ describe('Responses', () => {
   });
   const usage = { input_tokens: 5, output_tokens: 3, total_tokens: 8 };
   const done = { type: 'response.completed', response: response('completed', { usage }) };
+  const ownUsage = { ...usage, ...ownFields };
 
   test('no name or data of an event begins another event', async () => {
     const injected = 'x"}\n\nevent: response.completed\ndata: {}\n\n';
@@ -297,7 +336,7 @@ describe('Responses', () => {
         { type: 'response.output_item.done', item },
         { ...delta('Hello'), ...ownFields, response_id: own },
         { type: 'brand.new', item_id: own, response_id: own, ...ownFields },
-        { ...done, response: response('completed', { usage, output: [item], ...ownFields }) },
+        { ...done, response: response('completed', { usage: ownUsage, output: [item], ...ownFields }) },
       ),
     );
     const asked = { metadata: { mine: 'yes' }, prompt_cache_key: 'my-key', safety_identifier: 'me' };
@@ -356,10 +395,11 @@ test.each([400, 413, 422])('a request that its provider refuses with %d is refus
     const one = scripted(JSON.stringify({ error: { message: own } }), status, json);
     const messages = await sendMessages(one, { stream });
     expect(messages.status).toBe(400);
-    expect(await messages.json()).toMatchObject({
-      error: { type: 'invalid_request_error', code: 'invalid_request' },
-    });
     const id = messages.headers.get('x-service-request-id') ?? '';
+    const message = expect.stringContaining(` GET /v1/generations/${id} shows what was tried.`);
+    expect(await messages.json()).toMatchObject({
+      error: { type: 'invalid_request_error', code: 'invalid_request', message },
+    });
     expect(await finishedGeneration(fixture.gateway.origin, key, id)).toMatchObject({ status: 'failed' });
     const other = scripted(JSON.stringify({ error: { message: own } }), status, json);
     const responses = await sendResponses(other, { stream });
@@ -369,6 +409,69 @@ test.each([400, 413, 422])('a request that its provider refuses with %d is refus
     expect(text).not.toContain(own);
     expect([refused(one), refused(other)]).toEqual([1, 1]);
   }
+});
+
+describe("the operator's fault", () => {
+  const noCredit = {
+    type: 'error',
+    error: {
+      type: 'invalid_request_error',
+      message:
+        'Your credit balance is too low to access the Anthropic API. Please go to Plans & Billing to upgrade or purchase credits.',
+    },
+  };
+  const unverified = {
+    error: {
+      message: 'Your organization must be verified to stream this model. Please go to: https://example.com',
+      type: 'invalid_request_error',
+      param: 'stream',
+      code: 'unsupported_value',
+    },
+  };
+  const json = { 'content-type': 'application/json' };
+  const refusing = (body: object) => scripted(JSON.stringify(body), 400, json);
+  const sendChat = (prompt: string, model: string) =>
+    fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+      method: 'POST',
+      headers: { authorization: `Bearer ${key}`, ...json },
+      body: JSON.stringify({ model, messages: [user(prompt)] }),
+    });
+
+  test.each([
+    ['m-backed', 'credit', () => sendMessages(refusing(noCredit), { model: 'm-backed' })],
+    ['r-backed', 'key', () => sendResponses(refusing(unverified), { model: 'r-backed' })],
+    ['c-backed', 'key', () => sendChat(refusing(unverified), 'c-backed')],
+  ] as const)('is not blamed on the client: %s', async (model, kind, send) => {
+    const response = await send();
+    expect(response.status).toBe(200);
+    await response.text();
+    const id = response.headers.get('x-service-request-id') ?? '';
+    expect(await finishedGeneration(fixture.gateway.origin, key, id)).toMatchObject({
+      status: 'completed',
+      fallback: true,
+      attempts: [{ status: 'failed', upstream_status: 400, error: 'provider_bad_request' }, {}],
+    });
+    await eventually('the setback in the report of the node', async () => {
+      const [row] = await fixture.database.sql<[{ report: { circuits: Json[] } }]>`select report from nodes`;
+      return row.report.circuits.find(
+        (circuit) => circuit.model === model && (circuit.setback as { kind: string } | null)?.kind === kind,
+      );
+    });
+  });
+
+  test('is that of a provider where there is no other', async () => {
+    const response = await sendMessages(refusing(noCredit));
+    expect(response.status).toBe(502);
+    expect(await response.json()).toMatchObject({ error: { code: 'provider_bad_request' } });
+  });
+
+  test('is not waited for when the body of an error does not come', async () => {
+    const body = new ReadableStream<Uint8Array>({ start: (opened) => opened.enqueue(Buffer.from('{')) });
+    count += 1;
+    provider.script(`script-${count}.`, { status: 400, headers: json, body });
+    const response = await sendMessages(`script-${count}.`);
+    expect(await response.json()).toMatchObject({ error: { code: 'invalid_request' } });
+  }, 10_000);
 });
 
 test('an account may count so many tokens per minute, whichever keys and endpoints it uses', async () => {

@@ -6,7 +6,13 @@ import { LeastTokens } from '../../src/chat/least-tokens.ts';
 import { PassedOnWriter } from '../../src/chat/messages/passed-on-writer.ts';
 import { isUsable, StreamProgress } from '../../src/chat/stream-progress.ts';
 import { inputTokensOf, type Meters, plainMeters } from '../../src/lib/meters.ts';
-import { type ChatEvent, type FinishReason, failed, type ReportedUsage } from '../../src/providers/chat.ts';
+import {
+  type ChatEvent,
+  type FinishReason,
+  failed,
+  hasText,
+  type ReportedUsage,
+} from '../../src/providers/chat.ts';
 import { beyondLimit, ProviderError } from '../../src/providers/upstream.ts';
 import { reported } from '../support/reported-usage.ts';
 
@@ -346,14 +352,20 @@ test('arguments go no further once they are nested too deeply, each call on its 
   expect(progressOf([failed(broken), piece(0, 65)]).progress.failure).toBe(broken);
 });
 
-test('reasoning that was delivered counts as output, but not as an answer', () => {
+test('reasoning is not part of an estimate, since it may be a summary that nobody is billed for', () => {
   const facts = { requestId: 'req_1', createdSeconds: 1_000, model: 'm', asked: null };
   const progress = new StreamProgress(new PassedOnWriter(facts));
-  progress.take([
-    { type: 'reasoning', text: 'What would the user want to know first?', wire: 'data: {}\n\n' },
-  ]);
-  expect(progress.deliveredTokens).toBeGreaterThan(0);
-  expect(progress.hasText).toBe(false);
-  const { progress: unseen } = progressOf([{ type: 'reasoning', text: 'What would the user want to know?' }]);
-  expect(unseen.deliveredTokens).toBe(0);
+  const wire = 'data: {}\n\n';
+  progress.take([{ type: 'reasoning', text: 'What would the user want to know first?', wire }]);
+  expect(progress).toMatchObject({ deliveredTokens: 0, hasText: false });
+  progress.take([{ type: 'text', text: 'Two words', wire }]);
+  expect(progress).toMatchObject({ deliveredTokens: 2, hasText: true });
+});
+
+test('reasoning alone is no text in an answer that was not streamed, either', () => {
+  const reasoning = { type: 'reasoning', text: 'hm', signature: null } as const;
+  expect(hasText([])).toBe(false);
+  expect(hasText([reasoning, { type: 'text', text: '' }])).toBe(false);
+  expect(hasText([reasoning, { type: 'text', text: 'x' }])).toBe(true);
+  expect(hasText([reasoning, { type: 'tool_call', id: 'i', name: 'n', arguments: '' }])).toBe(true);
 });

@@ -9,7 +9,7 @@ import { priceOf } from './formats.ts';
 import { generators } from './generated.ts';
 import { furtherChecks, generatedClients, matrix, merged, replaced } from './matrix.ts';
 import { columns, confirmed, isExplained, type Outcome, readOutcomes } from './outcome.ts';
-import { chargeFlaw, runFlaw } from './situation-runs.ts';
+import { chargeFlaw, requestsFlaw, runFlaw } from './situation-runs.ts';
 import { situations } from './situations.ts';
 
 const folder = join(import.meta.dir, '.');
@@ -131,11 +131,19 @@ describe('a situation', () => {
     expect(flaw('0.100014000000', '-0.000014000000', '0.1')).toContain('is left');
   });
 
-  test('is in the documentation, with what every agent prints', () => {
-    for (const { name, printed } of situations) {
+  test('has a flaw unless each agent sent its own requests', () => {
+    const requests = { x: /^a$/, y: /^a a$/ };
+    expect(requestsFlaw({ name: 'x' }, { requests }, 'a')).toBe(null);
+    expect(requestsFlaw({ name: 'y' }, { requests }, 'a')).toBe('its requests were: a');
+    expect(requestsFlaw({ name: 'z' }, { requests }, 'a')).toBe('its requests were: a');
+  });
+
+  test('is in the documentation, with what every agent sends and prints', () => {
+    for (const { name, requests, printed } of situations) {
       expect(guide).toMatch(new RegExp(`^\\| ${name} \\|`, 'm'));
       const programs = agents.filter(({ isVariant }) => !isVariant);
-      expect(Object.keys(printed)).toEqual(programs.map((agent) => agent.name));
+      for (const byAgent of [requests, printed])
+        expect(Object.keys(byAgent)).toEqual(programs.map((agent) => agent.name));
     }
   });
 });

@@ -19,11 +19,11 @@ export const formatModels = {
 export const knownPrefix = 'gpt-5.5-';
 
 /** Its output costs so much more than its input that a test can say when a balance ends. */
-export const dearModel = 'formats-dear';
+export const expensiveModel = 'formats-expensive';
 
 /** USD for a million tokens. Writing to a cache costs as much as other input. */
 const usualPrices = { input: 1, output: 2, cache_read: 0.1 };
-const dearPrices = { input: 0.01, output: 20, cache_read: 0.001 };
+const expensivePrices = { input: 0.01, output: 20, cache_read: 0.001 };
 const pricing = ({ input, output, cache_read }: typeof usualPrices) => ({
   billing_type: 'token',
   input: String(input),
@@ -66,7 +66,7 @@ export function writeCatalog(sandboxUrl: string): string {
   };
   for (const [name, entries] of Object.entries(providers))
     for (const prefix of ['', knownPrefix]) add(`${prefix}formats-${name}`, usualPrices, entries);
-  add(dearModel, dearPrices, providers.messages);
+  add(expensiveModel, expensivePrices, providers.messages);
   const file = join(temporaryFolder(), 'catalog.yaml');
   // JSON is YAML.
   writeFileSync(file, JSON.stringify(catalog));
@@ -77,7 +77,7 @@ type Counts = Readonly<{ input: number; cached: number; output: number }>;
 
 /** What logged usage costs, in picodollars. */
 export function priceOf(path: string, usage: Readonly<Record<string, unknown>>, model = ''): bigint {
-  const prices = model === dearModel ? dearPrices : usualPrices;
+  const prices = model === expensiveModel ? expensivePrices : usualPrices;
   // A dollar for a million tokens is a million picodollars for one.
   const cost = (tokens: number, price: number) => BigInt(tokens) * BigInt(Math.round(price * 1_000_000));
   const { input, cached, output } = countsOf(path, usage);

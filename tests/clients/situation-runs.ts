@@ -33,7 +33,7 @@ export async function testSituation(
   const flaw =
     runFlaw(agent, situation, run) ??
     fileFlaw(path, situation.written) ??
-    (situation.requests.test(requests) ? null : `its requests were: ${requests}`) ??
+    requestsFlaw(agent, situation, requests) ??
     chargeFlaw(entries, situation, spent, available);
   return { flaw, printed: run.output };
 }
@@ -47,6 +47,14 @@ export function runFlaw(
   if (exitCode === null) return 'it did not end by itself';
   if ((exitCode === 0) !== (written === taskText.last)) return `it ended with ${exitCode}`;
   return printed[name]?.test(output) ? null : 'it printed something else';
+}
+
+export function requestsFlaw(
+  { name }: Pick<Agent, 'name'>,
+  { requests: expected }: Pick<Situation, 'requests'>,
+  requests: string,
+): string | null {
+  return expected[name]?.test(requests) ? null : `its requests were: ${requests}`;
 }
 
 /** The account pays for what the sandbox logged, and for nothing else. */

@@ -492,8 +492,19 @@ describe('this machine', () => {
     expect(await about('port', { PORT: ofGateway })).toMatchObject([
       { level: 'good', text: expect.stringContaining('a running gateway') },
     ]);
-    await database.sql`delete from nodes`;
+    // The gateway was started with another PORT, which this command does not know.
+    const other = startProvider(() => new Response('hello'));
+    const { port: ofOther } = new URL(other.url);
+    expect(await about('port', { PORT: ofOther })).toMatchObject([
+      {
+        level: 'good',
+        text: `${ofGateway} on 127.0.0.1 is in use by a running gateway, and ${ofOther} by another program`,
+      },
+    ]);
     await gateway.stop();
+    expect(await about('port', { PORT: ofOther })).toMatchObject([{ level: 'problem' }]);
+    await database.sql`delete from nodes`;
+    await other.stop();
   });
 
   test('has file descriptors for its streams', () => {

@@ -143,10 +143,10 @@ test('an answer has our ID and name, sealed signatures, and nothing of the accou
   });
   expect(answer.wire).toEqual({
     ...body,
+    container: undefined,
+    organization_id: undefined,
     id: 'req_1',
     model: 'm',
-    container: null,
-    organization_id: null,
     content: [
       { type: 'thinking', thinking: 'Hm', signature: 'sealed(p/vendor-model,sig)' },
       { type: 'redacted_thinking', data: 'sealed(p/vendor-model,dat)' },
@@ -251,8 +251,8 @@ describe('a stream', () => {
       ...events.slice(1, 5).map(frame),
       frame(delta(0, { type: 'signature_delta', signature: 'sealed(p/vendor-model,sig)' })),
       ...events.slice(6, 16).map(frame),
-      frame({ type: 'novel_event', novelty: 1, request_id: null } as Event),
-      frame({ ...events[17], delta: { stop_reason: 'tool_use', container: null } } as Event),
+      frame({ type: 'novel_event', novelty: 1 } as Event),
+      frame({ ...events[17], delta: { stop_reason: 'tool_use' } } as Event),
     ]);
   });
 

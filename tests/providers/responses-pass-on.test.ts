@@ -209,6 +209,28 @@ describe('the stream', () => {
     expect(new Set(ids).size).toBe(3);
   });
 
+  test('items without a place have an ID of their own, and keep it', () => {
+    const search = { type: 'web_search_call', id: 'ws_vendor' };
+    const message = { type: 'message', id: 'msg_vendor', content: [] };
+    const events = [
+      { type: 'response.output_item.added', item: search },
+      { type: 'response.output_item.added', item: message },
+      { type: 'response.output_text.delta', item_id: 'msg_vendor', content_index: 0, delta: 'Hi' },
+      { type: 'response.output_item.done', item: search },
+      { type: 'response.completed', response: { status: 'completed', output: [search, message] } },
+    ];
+    const given = events.map((event) => `event: ${event.type}\ndata: ${JSON.stringify(event)}\n\n`).join('');
+    const wires = eventsIn(given, true).flatMap(({ wire }) => (wire ? [dataOf(wire)] : []));
+    const [searched, said, piece, again, last] = wires;
+    expect(searched.item.id).toStartWith('ws_');
+    expect(said.item.id).toStartWith('msg_');
+    expect([piece.item_id, again.item.id]).toEqual([said.item.id, searched.item.id]);
+    expect(last.response.output.map(({ id }: { id: string }) => id)).toEqual([
+      searched.item.id,
+      said.item.id,
+    ]);
+  });
+
   test('its last event belongs to the finish, and a failure has none', () => {
     const [finish, usage, end] = eventsIn(fixture('text.sse'), true).slice(-3);
     expect(finish?.type).toBe('finish');

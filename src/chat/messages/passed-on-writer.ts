@@ -1,6 +1,6 @@
 /**
- * Writes the stream of a provider that speaks the same format: its events as they came. Only the last two are kept back
- * until the charge is known.
+ * Writes the stream of a provider that speaks the same format: its events, as the adapter passes them on. Only the last two
+ * are kept back until the charge is known.
  */
 import type { ApiError } from '../../errors.ts';
 import type { Charge } from '../../ledger/settlement.ts';
@@ -24,41 +24,42 @@ export class PassedOnWriter implements ChatWriter {
     this.#facts = facts;
   }
 
-  /** The provider's own first event is passed on. */
+  /** The provider's own beginning is passed on; ours stands in only where it is missing. */
   begin(): string {
     return '';
   }
 
   text({ wire = '' }: Passed): string {
-    return this.#hasBegun ? wire : this.#begun(wire);
+    return this.#pass(wire);
   }
 
   reasoning({ wire = '' }: Passed): string {
-    return this.#hasBegun ? wire : this.#begun(wire);
+    return this.#pass(wire);
   }
 
   reasoningEnd({ wire = '' }: Passed): string {
-    return this.#hasBegun ? wire : this.#begun(wire);
+    return this.#pass(wire);
   }
 
   toolCall({ wire = '' }: Passed): string {
-    return this.#hasBegun ? wire : this.#begun(wire);
+    return this.#pass(wire);
   }
 
   toolArguments({ wire = '' }: Passed): string {
-    return this.#hasBegun ? wire : this.#begun(wire);
+    return this.#pass(wire);
   }
 
   wire({ wire = '' }: Passed): string {
     const isStart = wire.startsWith('event: message_start\n');
     if (this.#hasBegun) return isStart ? '' : wire;
-    if (!isStart) return wire.startsWith('event: content_block_') ? this.#begun(wire) : wire;
+    if (!isStart) return wire.startsWith('event: content_block_') ? this.#pass(wire) : wire;
     this.#hasBegun = true;
     return wire;
   }
 
-  /** In front of what the provider has begun with. */
-  #begun(wire: string): string {
+  /** A piece of the answer, with a beginning in front of it if the provider has sent none. */
+  #pass(wire: string): string {
+    if (this.#hasBegun) return wire;
     this.#hasBegun = true;
     return messageStart(this.#facts) + wire;
   }

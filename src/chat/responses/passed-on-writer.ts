@@ -1,6 +1,6 @@
 /**
- * Sends the events of a provider that speaks the Responses format itself, as it wrote them. The last one waits for the
- * charge, and tells it.
+ * Sends the events of a provider that speaks the Responses format itself, as the adapter passes them on. The last one waits
+ * for the charge, and tells it.
  */
 import type { ApiError } from '../../errors.ts';
 import type { Charge } from '../../ledger/settlement.ts';

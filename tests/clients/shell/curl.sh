@@ -1,5 +1,10 @@
 . ./checks.sh
 
+hello() {
+  curl -s "$OPENAI_BASE_URL/chat/completions" \
+    -H "Authorization: Bearer $OPENAI_API_KEY" -H "Content-Type: application/json" \
+    -d '{"model": "sandbox-chat", "messages": [{"role": "user", "content": "Hello"}]}'
+}
 chat() {
   curl -sN "$OPENAI_BASE_URL/chat/completions" \
     -H "Authorization: Bearer $OPENAI_API_KEY" -H "Content-Type: application/json" \
@@ -13,7 +18,7 @@ format='{"type": "json_schema", "json_schema": {"name": "city", "schema": {"type
 parts="[{\"type\": \"text\", \"text\": \"What is this?\"}, {\"type\": \"image_url\", \"image_url\": {\"url\": \"$pixel\"}}]"
 ask="\"messages\": [$(user "\"$hello\"")]"
 
-check chat "You said: $hello" chat "$ask"
+check chat 'You said: Hello' hello
 check stream 'data: [DONE]' chat "$ask, \"stream\": true"
 check tools sunny chat "\"tools\": [$tool], \"messages\": [$(user "\"$weather\""), {\"role\": \"assistant\", \"content\": null, \"tool_calls\": [$call]}, {\"role\": \"tool\", \"tool_call_id\": \"call_1\", \"content\": \"sunny\"}]"
 check 'structured output' country chat "$ask, \"response_format\": $format"
