@@ -77,7 +77,7 @@ export function readEvents(text: string): StreamEvent[] {
   const blocks = text.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'));
   expect(text).toEndWith('\n\n');
   return blocks.map((block, index) => {
-    const [, name = '', data = ''] = /^event: (.+)\ndata: (.+)$/.exec(block) ?? [];
+    const [, name = '', data = ''] = /^event: ([^\n]+)\ndata: ([^\n]+)$/.exec(block) ?? [];
     const event = JSON.parse(data) as StreamEvent;
     expect([name, event.sequence_number]).toEqual([event.type, index]);
     return event;
