@@ -111,8 +111,10 @@ test('no descriptors left: 503 server_overloaded, named in the log, and not coun
   // One failure would have opened their circuits for a minute.
   for (const name of ['by-number', 'by-name']) expect(await outcomeOf(name)).toBe('200 completed');
   expect(fresh.entries).toHaveLength(2);
-  const told = [...gateway.output().matchAll(/this machine is out of resources.*"code":"(\w+)"/g)];
-  expect(told.map(([, code]) => code)).toEqual(['EMFILE', 'EMFILE', 'EMFILE']);
+  // The lines arrive some time after the responses.
+  const told = () => [...gateway.output().matchAll(/this machine is out of resources.*"code":"(\w+)"/g)];
+  await eventually('the log', () => told().length >= 3);
+  expect(told().map(([, code]) => code)).toEqual(['EMFILE', 'EMFILE', 'EMFILE']);
   const lost = await database.sql`select reason from write_offs`;
   expect(lost.length).toBe(0);
 }, 60_000);
