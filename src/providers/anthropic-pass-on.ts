@@ -5,7 +5,7 @@
 import type { ChatAdapter, ChatEvent, Echo, JsonObject, Original, PassOn } from './chat.ts';
 import { identityFields } from './end-user.ts';
 import { toWireId } from './messages-tool-ids.ts';
-import { faultReader, messagesFaults } from './operator-faults.ts';
+import { readMessagesError } from './operator-faults.ts';
 import { privateFieldPattern, publicFields } from './private-fields.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { type Fields, isCount, isObject, objectAt, parseObject } from './wire.ts';
@@ -38,8 +38,6 @@ export function messagesHeaders(upstream: Upstream, original: Original | null): 
   });
 }
 
-const readError = faultReader(messagesFaults);
-
 function passedRequest(original: Original, upstream: Upstream, stream: boolean): UpstreamRequest {
   const { maxOutputTokens } = upstream;
   const body = {
@@ -52,7 +50,7 @@ function passedRequest(original: Original, upstream: Upstream, stream: boolean):
     url: `${upstream.baseUrl}/messages`,
     headers: messagesHeaders(upstream, original),
     body: JSON.stringify(withinLimit(body, original.body.max_tokens)),
-    readError,
+    readError: readMessagesError,
   };
 }
 

@@ -17,12 +17,10 @@ import type {
   ToolResult,
 } from './chat.ts';
 import { identityFields } from './end-user.ts';
-import { faultReader, messagesFaults } from './operator-faults.ts';
+import { readMessagesError } from './operator-faults.ts';
 import { breakpoint, wantsCache } from './prompt-cache.ts';
 import { readArguments } from './tool-arguments.ts';
 import { requestHeaders, type Upstream, type UpstreamRequest } from './upstream.ts';
-
-const readError = faultReader(messagesFaults);
 
 export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean): UpstreamRequest {
   return {
@@ -32,7 +30,7 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
       ...(upstream.apiKey === null ? {} : { 'x-api-key': upstream.apiKey }),
     }),
     body: JSON.stringify(requestBody(call, upstream, stream)),
-    readError,
+    readError: readMessagesError,
   };
 }
 

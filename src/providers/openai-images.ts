@@ -4,7 +4,8 @@
  * when it is left out.
  */
 import type { ImageAdapter, ImageAnswer, ImageCall } from './images.ts';
-import { bearerHeaders, readError } from './openai-request.ts';
+import { bearerHeaders } from './openai-request.ts';
+import { readOpenaiError } from './operator-faults.ts';
 import { ProviderError, type Upstream, type UpstreamRequest } from './upstream.ts';
 import { arrayAt, isObject } from './wire.ts';
 
@@ -16,7 +17,7 @@ function imageRequest({ prompt, size, count }: ImageCall, upstream: Upstream): U
     headers: bearerHeaders(upstream),
     // Images have no other field for whom they are for.
     body: JSON.stringify({ model: upstream.model, prompt, n: count, size, user: upstream.endUser?.id }),
-    readError,
+    readError: readOpenaiError,
   };
 }
 

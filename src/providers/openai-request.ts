@@ -21,7 +21,7 @@ import {
 } from './chat.ts';
 import { effortFor, type ReasoningSupport } from './effort.ts';
 import { identityFields } from './end-user.ts';
-import { faultReader, openaiFaults } from './operator-faults.ts';
+import { readOpenaiError } from './operator-faults.ts';
 import { breakpoint, endOfLastCall, wantsCache } from './prompt-cache.ts';
 import {
   type Dialect,
@@ -79,11 +79,9 @@ export function chatRequest(call: ChatCall, upstream: Upstream, stream: boolean)
     url: `${upstream.baseUrl}/chat/completions`,
     headers,
     body: JSON.stringify(requestBody(call, upstream, stream)),
-    readError,
+    readError: readOpenaiError,
   };
 }
-
-export const readError = faultReader(openaiFaults);
 
 export function bearerHeaders(upstream: Upstream): Record<string, string> {
   const { apiKey } = upstream;

@@ -18,14 +18,14 @@ const invalidKey = { code: 'provider_authentication_error', setback: 'key' } as 
 const noCredit = { code: 'provider_bad_request', setback: 'credit' } as const;
 
 /** Anthropic. */
-export const messagesFaults: readonly Fault[] = [
+const messagesFaults: readonly Fault[] = [
   { status: 400, says: /^Your credit balance is too low/, ...noCredit },
   { status: 400, says: /^You have reached your specified API usage limits/, ...noCredit },
   { status: 400, says: /^This organization has been disabled/, ...invalidKey },
 ];
 
 /** OpenAI, and others that speak its formats: Alibaba Cloud (Arrearage), and xAI (a key that is incorrect). */
-export const openaiFaults: readonly Fault[] = [
+const openaiFaults: readonly Fault[] = [
   { status: 400, says: 'billing_hard_limit_reached', ...noCredit },
   { status: 400, says: 'Arrearage', ...noCredit },
   { status: 429, says: 'insufficient_quota', code: 'provider_rate_limit', setback: 'credit' },
@@ -40,9 +40,10 @@ export const openaiFaults: readonly Fault[] = [
   },
 ];
 
-export function faultReader(
-  faults: readonly Fault[],
-): (status: number, body: unknown) => ErrorDetails | null {
+export const readMessagesError = faultReader(messagesFaults);
+export const readOpenaiError = faultReader(openaiFaults);
+
+function faultReader(faults: readonly Fault[]): (status: number, body: unknown) => ErrorDetails | null {
   return (status, body) => {
     const error = isObject(body) ? body.error : null;
     const { type, code, message } = isObject(error) ? error : { type: null, code: null, message: error };

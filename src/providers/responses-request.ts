@@ -18,7 +18,8 @@ import {
 } from './chat.ts';
 import { effortFor } from './effort.ts';
 import { identityFields } from './end-user.ts';
-import { bearerHeaders, readError } from './openai-request.ts';
+import { bearerHeaders } from './openai-request.ts';
+import { readOpenaiError } from './operator-faults.ts';
 import { readReasoningSignature } from './responses-reasoning.ts';
 import type { Dialect, Unsupported, Upstream, UpstreamRequest } from './upstream.ts';
 
@@ -62,7 +63,7 @@ export function responsesRequest(upstream: Upstream, body: object): UpstreamRequ
     url: `${upstream.baseUrl}/responses`,
     headers: bearerHeaders(upstream),
     body: JSON.stringify(body),
-    readError,
+    readError: readOpenaiError,
   };
 }
 

@@ -1,8 +1,8 @@
 /** Errors that look like the client's fault but are the operator's, and those that only resemble them. */
 import { describe, expect, test } from 'bun:test';
-import { faultReader, messagesFaults, openaiFaults } from '../../src/providers/operator-faults.ts';
+import { readMessagesError, readOpenaiError } from '../../src/providers/operator-faults.ts';
 
-const readers = { messages: faultReader(messagesFaults), openai: faultReader(openaiFaults) };
+const readers = { messages: readMessagesError, openai: readOpenaiError };
 
 describe('is of the operator', () => {
   test.each([
