@@ -1,7 +1,7 @@
 /** The gateway of this checkout as a multiple of the one before, round by round: below one is less. */
 import { type Figure, ratios, type ScenarioResult } from './results.ts';
 import { median } from './statistics.ts';
-import { formatNumber, formatTable } from './table.ts';
+import { formatSpread, formatTable } from './table.ts';
 
 const header = [
   'gateway ÷ gateway before',
@@ -10,6 +10,7 @@ const header = [
   'PostgreSQL',
   'per second',
   'p50',
+  'p99',
   'added to direct p50',
   'called after direct',
 ];
@@ -26,7 +27,7 @@ function row({ scenario, samples: { direct, before, gateway } }: ScenarioResult)
     const base = median(direct.map(figure));
     return (sample) => figure(sample) - base;
   };
-  const cell = (figure: Figure) => spread(ratios(gateway, before, figure));
+  const cell = (figure: Figure) => formatSpread(ratios(gateway, before, figure));
   return [
     scenario.title,
     `${scenario.connections}`,
@@ -34,13 +35,8 @@ function row({ scenario, samples: { direct, before, gateway } }: ScenarioResult)
     cell((sample) => sample.postgresMicroseconds),
     cell((sample) => sample.perSecond),
     cell((sample) => sample.p50Ms),
+    cell((sample) => sample.p99Ms),
     cell(over((sample) => sample.p50Ms)),
     cell(over((sample) => sample.calledP50Ms)),
   ];
-}
-
-function spread(values: readonly number[]): string {
-  const middle = median(values);
-  if (!Number.isFinite(middle)) return '–';
-  return `${formatNumber(middle)} (${formatNumber(Math.min(...values))}–${formatNumber(Math.max(...values))})`;
 }

@@ -74,8 +74,8 @@ async function measureOne(
   model: (typeof workloads)[number]['model'],
   durationMs: number,
 ): Promise<Sample> {
-  const target = localTarget(port, [key]);
-  await load.ask({ type: 'prepare', target, model, connections, warmUpMs: 250 });
+  const targets = [localTarget(port, [key])];
+  await load.ask({ type: 'prepare', targets, model, connections, warmUpMs: 250 });
   const before = cpuWithChildren(processId);
   const result = await load.ask({ type: 'run', durationMs });
   const cpu = cpuWithChildren(processId) - before;

@@ -184,7 +184,10 @@ class CurveRun {
 
   #gatewayWith(accounts: number): Subject {
     const keys = this.#owners.slice(0, accounts).map(({ key }) => key);
-    return { ...this.#gateway, target: { ...this.#gateway.target, keys } };
+    return {
+      ...this.#gateway,
+      targets: this.#gateway.targets.map((target) => ({ ...target, keys })),
+    };
   }
 
   async #measure({ bare, gateway }: CurvePoint, atOnce: number, subject: Subject): Promise<void> {

@@ -8,13 +8,13 @@ import { cleanEnvironment, freePort } from './child.ts';
 import { type Format, formats, modelName, models } from './scenarios.ts';
 import type { Workshop } from './workshop.ts';
 
-const ownCheckout = join(import.meta.dir, '..');
+export const ownCheckout = join(import.meta.dir, '..');
 const programIn = (checkout: string) => join(checkout, 'bin/tollgate');
 const readyDeadlineMs = 60_000;
 
-export type Gateway = Readonly<{
+/** A gateway that is ready. */
+export type RunningGateway = Readonly<{
   port: number;
-  key: string;
   processId: number;
   dataFolder: string;
   /** Lines of its log that say that something went wrong. */
@@ -23,8 +23,12 @@ export type Gateway = Readonly<{
   stop: () => Promise<void>;
   /** The exit code of `tollgate ledger audit`, and what it printed. */
   audit: () => Promise<{ exitCode: number; stdout: string }>;
+  /** Any other command of the same program on the same database. It must succeed; its JSON is returned. */
+  command: <Output>(words: readonly string[]) => Promise<Output>;
   onStop: Workshop['onStop'];
 }>;
+
+export type Gateway = RunningGateway & Readonly<{ key: string }>;
 
 /** A gateway with other settings or of another checkout, in its own folder. */
 type Variant = Readonly<{
@@ -40,8 +44,23 @@ export async function startGateway(
   upstreamPort: number,
   workshop: Workshop,
   bunOptions: readonly string[] = [],
-  { name, settings = {}, checkout = ownCheckout, formats: served = formats }: Variant = { name: 'gateway' },
+  variant: Variant = { name: 'gateway' },
 ): Promise<Gateway> {
+  const gateway = await launchGateway(upstreamPort, workshop, variant, bunOptions);
+  const newAccount = ['account', 'create', '--name', 'Bench', '--credit', '1000000'];
+  const { id } = await gateway.command<{ id: string }>(newAccount);
+  const newKey = ['key', 'create', '--account', id, '--rpm', '1000000', '--max-concurrent', '100000'];
+  const { key } = await gateway.command<{ key: string }>(newKey);
+  return { ...gateway, key };
+}
+
+/** Returns when it is ready. It may have no account. */
+export async function launchGateway(
+  upstreamPort: number,
+  workshop: Workshop,
+  { name, settings = {}, checkout = ownCheckout, formats: served = formats }: Variant,
+  bunOptions: readonly string[] = [],
+): Promise<RunningGateway> {
   const program = programIn(checkout);
   const folder = join(workshop.folder, name);
   const dataFolder = join(folder, 'data');
@@ -72,32 +91,22 @@ export async function startGateway(
   workshop.onStop(stop);
   try {
     await waitUntilReady(port, () => child.exitCode !== null);
-    const account = await tollgate<{ id: string }>(
-      program,
-      ['account', 'create', '--name', 'Bench', '--credit', '1000000'],
-      environment,
-    );
-    const { key } = await tollgate<{ key: string }>(
-      program,
-      ['key', 'create', '--account', account.id, '--rpm', '1000000', '--max-concurrent', '100000'],
-      environment,
-    );
-    return {
-      port,
-      key,
-      processId: child.pid,
-      dataFolder,
-      complaints: () =>
-        readFileSync(logFile, 'utf8')
-          .split('\n')
-          .filter((line) => line.startsWith('{')),
-      stop,
-      audit: () => run(program, ['ledger', 'audit'], environment),
-      onStop: workshop.onStop,
-    };
   } catch (error) {
     throw new Error(`The gateway did not start: ${readFileSync(logFile, 'utf8')}`, { cause: error });
   }
+  return {
+    port,
+    processId: child.pid,
+    dataFolder,
+    complaints: () =>
+      readFileSync(logFile, 'utf8')
+        .split('\n')
+        .filter((line) => line.startsWith('{')),
+    stop,
+    audit: () => run(program, ['ledger', 'audit'], environment),
+    command: (words) => tollgate(program, words, environment),
+    onStop: workshop.onStop,
+  };
 }
 
 /** Works while the gateway is running, and after it has ended. */

@@ -3,7 +3,7 @@ import type { Socket } from 'bun';
 import { sharedMs } from './child.ts';
 import { EventCounter } from './event-counter.ts';
 import { HttpScanner } from './http-scanner.ts';
-import type { Format } from './scenarios.ts';
+import type { Format, Target } from './scenarios.ts';
 
 export type Tally = {
   completed: number;
@@ -32,6 +32,7 @@ export function newTally(): Tally {
 export type Expected = Readonly<{ format: Format | null; events: number | null }>;
 
 export class LoadConnection {
+  readonly #target: Pick<Target, 'hostname' | 'port'>;
   readonly #nextRequest: () => Buffer;
   readonly #expected: Expected;
   readonly #counter: EventCounter;
@@ -46,7 +47,8 @@ export class LoadConnection {
   #idle = Promise.withResolvers<void>();
   #firstByte = Promise.withResolvers<void>();
 
-  constructor(nextRequest: () => Buffer, expected: Expected) {
+  constructor(target: Pick<Target, 'hostname' | 'port'>, nextRequest: () => Buffer, expected: Expected) {
+    this.#target = target;
     this.#nextRequest = nextRequest;
     this.#expected = expected;
     this.#counter = new EventCounter(expected.format ?? 'chat');
@@ -59,7 +61,8 @@ export class LoadConnection {
     });
   }
 
-  async connect(hostname: string, port: number): Promise<void> {
+  async connect(): Promise<void> {
+    const { hostname, port } = this.#target;
     this.#socket = await Bun.connect({
       hostname,
       port,
@@ -79,6 +82,11 @@ export class LoadConnection {
     this.#firstByte = Promise.withResolvers();
     this.#ask();
     return this.#idle.promise;
+  }
+
+  /** Asks no more after the answer under way. */
+  stop(): void {
+    this.#askAgainUntilMs = 0;
   }
 
   /** Resolves when the answer under way has begun, or has failed. */

@@ -15,16 +15,25 @@ import {
   requestBytes,
   type Target,
 } from './scenarios.ts';
+import { spread } from './spread.ts';
 import { percentile } from './statistics.ts';
 
-/** Whom to ask for what. The format is chat completions unless it is given. */
-type LoadSetup = Readonly<{ target: Target; model: Model; format?: Format | undefined; connections: number }>;
+/** Whom to ask for what. Connections take the targets in turn. The format is chat completions unless it is given. */
+type LoadSetup = Readonly<{
+  targets: readonly Target[];
+  model: Model;
+  format?: Format | undefined;
+  connections: number;
+}>;
 
 export type LoadQuestion =
   | (LoadSetup & Readonly<{ type: 'prepare'; warmUpMs: number }>)
   | Readonly<{ type: 'run'; durationMs: number }>
   /** Requests arrive at this rate, on whichever connection is free. */
   | Readonly<{ type: 'pace'; perSecond: number; durationMs: number }>
+  /** Sends requests on the prepared connections until it is asked to stop, and returns at once. */
+  | Readonly<{ type: 'start' }>
+  | Readonly<{ type: 'stop' }>
   /** Connects, sends a request on each connection as soon as it is open, and returns when all answers have begun. */
   | (LoadSetup & Readonly<{ type: 'begin' }>)
   /** Waits for the answers that have begun. */
@@ -50,6 +59,9 @@ export type LoadResult = Readonly<{
 /** An answer that takes longer than this after the end of the run is given up. */
 const patienceMs = 30_000;
 
+/** Load that nobody stops ends by itself. */
+const maxStartedMs = 60_000;
+
 /** The same for streams that are held open, from the first one on. */
 const heldPatienceMs = 180_000;
 /** How many connections and streams are opened at once: more would overflow the backlog of a listener. */
@@ -70,6 +82,12 @@ async function answer(question: LoadQuestion): Promise<LoadResult> {
       return await timed(question.durationMs, (tally) =>
         pace(connections, tally, question.perSecond, question.durationMs),
       );
+    case 'start':
+      begun = runAll(maxStartedMs);
+      return summary(newTally(), 0);
+    case 'stop':
+      for (const connection of connections) connection.stop();
+      return await (begun ?? runAll(0));
     case 'begin':
       await begin(question);
       return summary(newTally(), 0);
@@ -80,20 +98,23 @@ async function answer(question: LoadQuestion): Promise<LoadResult> {
 
 async function prepare(question: Extract<LoadQuestion, { type: 'prepare' }>): Promise<LoadResult> {
   replaceConnections(question);
-  const { target, warmUpMs } = question;
-  await inGroups((connection) => connection.connect(target.hostname, target.port));
+  const { warmUpMs } = question;
+  await inGroups((connection) => connection.connect());
   return warmUpMs > 0 ? await runAll(warmUpMs) : summary(newTally(), 0);
 }
 
-function replaceConnections({ target, model, format = 'chat', connections: count }: LoadSetup): void {
+function replaceConnections({ targets, model, format = 'chat', connections: count }: LoadSetup): void {
   for (const connection of connections) connection.abandon();
-  const nextRequest = inTurn(requestBytes(target, model, format));
-  // How much a held stream sends depends on when it is let go.
-  const hasFixedEvents = target.passesEventsSingly && model !== models.held;
-  const events = hasFixedEvents ? eventsPerStream[format] : null;
-  const expected = { format: isStreamed(model) ? format : null, events };
+  const newConnections = targets.map((target) => {
+    const nextRequest = inTurn(requestBytes(target, model, format));
+    // How much a held stream sends depends on when it is let go.
+    const hasFixedEvents = target.passesEventsSingly && model !== models.held;
+    const events = hasFixedEvents ? eventsPerStream[format] : null;
+    const expected = { format: isStreamed(model) ? format : null, events };
+    return () => new LoadConnection(target, nextRequest, expected);
+  });
   areTimesKept = isLate(model) && count === 1;
-  connections = Array.from({ length: count }, () => new LoadConnection(nextRequest, expected));
+  connections = spread(count, newConnections).map((newConnection) => newConnection());
 }
 
 function inTurn(requests: readonly Buffer[]): () => Buffer {
@@ -108,7 +129,6 @@ function inTurn(requests: readonly Buffer[]): () => Buffer {
 
 async function begin(question: Extract<LoadQuestion, { type: 'begin' }>): Promise<void> {
   replaceConnections(question);
-  const { hostname, port } = question.target;
   const tally = newTally();
   const startedAtMs = performance.now();
   beginTimer = setTimeout(() => {
@@ -117,7 +137,7 @@ async function begin(question: Extract<LoadQuestion, { type: 'begin' }>): Promis
   const answers: Promise<void>[] = [];
   // A server closes idle connections, so the first must not wait until all of them are open.
   await inGroups(async (connection) => {
-    await connection.connect(hostname, port);
+    await connection.connect();
     answers.push(connection.run(tally, 0));
     await connection.whenBegun();
   });

@@ -7,6 +7,9 @@ import { join } from 'node:path';
 import { compare } from './compare.ts';
 import { runCurves } from './curves.ts';
 import { curveFiles, curveReport } from './curves-report.ts';
+import { areDeploymentsSound } from './deployment-results.ts';
+import { runDeployments } from './deployments.ts';
+import { deploymentsReport } from './deployments-report.ts';
 import { requireDescriptors } from './descriptors.ts';
 import { type Options, parseOptions } from './options.ts';
 import { page } from './page.ts';
@@ -23,6 +26,8 @@ await withWorkshop(async (workshop) => {
     process.stdout.write(`\n${await compare(options.comparison, workshop, progress)}\n`);
   } else if (options.curves !== null) {
     await drawCurves(workshop, options.curves.maxGenerations);
+  } else if (options.areDeployments) {
+    await compareDeployments(workshop);
   } else {
     await compareSubjects(workshop);
   }
@@ -46,6 +51,14 @@ async function drawCurves(workshop: Workshop, maxGenerations: number): Promise<v
     writePage({ curves: text });
   }
   process.exitCode = curves.isSound ? 0 : 1;
+}
+
+async function compareDeployments(workshop: Workshop): Promise<void> {
+  const results = await runDeployments(workshop, options, progress);
+  const text = deploymentsReport(results);
+  process.stdout.write(`\n${text}\n`);
+  if (options.isWritten) writePage({ deployments: text });
+  process.exitCode = areDeploymentsSound(results) ? 0 : 1;
 }
 
 function writePage(sections: Parameters<typeof page>[1]): void {

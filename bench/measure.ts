@@ -69,8 +69,8 @@ export async function warmUp(
   minRequests: number,
   counts: Counts,
 ): Promise<void> {
-  const { target } = subject;
-  counts.add(subject, await load.ask({ type: 'prepare', target, model, connections: 64, warmUpMs: 0 }));
+  const { targets } = subject;
+  counts.add(subject, await load.ask({ type: 'prepare', targets, model, connections: 64, warmUpMs: 0 }));
   const endsAtMs = Date.now() + maxWarmUpMs;
   let completed = 0;
   let lowestCost = Number.POSITIVE_INFINITY;
@@ -89,18 +89,18 @@ export async function warmUp(
 }
 
 export async function measure(
-  { load, upstream }: Bench,
+  { load, upstream }: Pick<Bench, 'load' | 'upstream'>,
   subject: Subject,
   scenario: Scenario,
   timing: Timing,
   counts: Counts,
 ): Promise<Sample> {
-  const { target } = subject;
+  const { targets } = subject;
   const { model, format = 'chat', connections, perSecond } = scenario;
   // A late answer takes so long that few fit into the usual time.
   const durationMs = isLate(model) ? timing.runMs * 2 : timing.runMs;
   const { warmUpMs } = timing;
-  counts.add(subject, await load.ask({ type: 'prepare', target, model, format, connections, warmUpMs }));
+  counts.add(subject, await load.ask({ type: 'prepare', targets, model, format, connections, warmUpMs }));
   // Those of the warm-up.
   await upstream.ask('waits');
   const { count: connectionsBefore } = await upstream.ask('connections');
@@ -116,7 +116,8 @@ export async function measure(
   const { count: connectionsAfter } = await upstream.ask('connections');
   const isStream = scenario.unit === 'chunk';
   // Another gateway may merge or add events; they are counted as the upstream sends them.
-  const chunks = target.passesEventsSingly ? result.chunks : result.completed * eventsPerStream[format];
+  const areEventsSingle = targets.every(({ passesEventsSingly }) => passesEventsSingly);
+  const chunks = areEventsSingle ? result.chunks : result.completed * eventsPerStream[format];
   const count = isStream ? chunks : result.completed;
   return {
     perSecond: (count * 1000) / result.elapsedMs,
@@ -162,13 +163,13 @@ export async function measureMemory(
   timing: Timing,
   counts: Counts,
 ): Promise<MemorySample> {
-  const { target } = subject;
+  const { targets } = subject;
   // The program itself is loaded and compiled before the first reading.
   const { warmUpMs } = timing;
-  const warmed = await load.ask({ type: 'prepare', target, model: models.fast, connections: 4, warmUpMs });
+  const warmed = await load.ask({ type: 'prepare', targets, model: models.fast, connections: 4, warmUpMs });
   counts.add(subject, warmed);
   const idleBytes = subject.residentBytes();
-  await load.ask({ type: 'begin', target, model: models.held, connections });
+  await load.ask({ type: 'begin', targets, model: models.held, connections });
   const readings: number[] = [];
   const endsAtMs = Date.now() + timing.heldMs;
   while (Date.now() < endsAtMs) {

@@ -11,6 +11,8 @@ export type Options = Readonly<{
   isWritten: boolean;
   comparison: Comparison | null;
   curves: Readonly<{ maxGenerations: number }> | null;
+  /** Whether gateways are measured as they are deployed. */
+  areDeployments: boolean;
   /** How many streams are open while memory is measured. */
   openStreams: number;
   /** Requests per second, the same for all subjects. */
@@ -35,6 +37,7 @@ export function parseOptions(words: readonly string[]): Options {
       write: { type: 'boolean', default: false },
       compare: { type: 'string' },
       curves: { type: 'boolean', default: false },
+      deployments: { type: 'boolean', default: false },
       'max-generations': { type: 'string' },
       streams: { type: 'string' },
       rate: { type: 'string' },
@@ -47,10 +50,12 @@ export function parseOptions(words: readonly string[]): Options {
       'upstream-port': { type: 'string' },
     },
   });
-  const modes = [values.compare, values.against, values.curves || undefined].filter(
+  const { compare, against, curves, deployments } = values;
+  const modes = [compare, against, curves || undefined, deployments || undefined].filter(
     (mode) => mode !== undefined,
   );
-  if (modes.length > 1) throw new Error('--compare, --against and --curves are different runs: choose one.');
+  if (modes.length > 1)
+    throw new Error('--compare, --against, --curves and --deployments are different runs: choose one.');
   if (values['max-generations'] !== undefined && !values.curves)
     throw new Error('--max-generations needs --curves.');
   const isForPeer = [values.key, values.model, values.header].some((value) => value !== undefined);
@@ -68,6 +73,7 @@ export function parseOptions(words: readonly string[]): Options {
             defaultMaxGenerations,
         }
       : null,
+    areDeployments: deployments,
     openStreams: wholeNumber('--streams', values.streams, 1, 100_000) ?? defaultStreams,
     rate: wholeNumber('--rate', values.rate, 1, 20_000) ?? defaultRate,
     beforeFolder: values.before === undefined ? null : resolve(values.before),
@@ -90,10 +96,11 @@ function wholeNumber(name: string, text: string | undefined, min: number, max: n
 
 /** How to repeat the run. Without the key, which is a secret. */
 export function commandOf(options: Options): string {
-  const { isQuick, curves, openStreams, rate, peer, beforeFolder, rounds } = options;
+  const { isQuick, curves, areDeployments, openStreams, rate, peer, beforeFolder, rounds } = options;
   const words = [
     ...(isQuick ? ['--quick'] : []),
     ...(curves === null ? [] : ['--curves', '--max-generations', `${curves.maxGenerations}`]),
+    ...(areDeployments ? ['--deployments'] : []),
     ...(openStreams === defaultStreams ? [] : ['--streams', `${openStreams}`]),
     ...(rate === defaultRate ? [] : ['--rate', `${rate}`]),
     ...(rounds === null ? [] : ['--rounds', `${rounds}`]),

@@ -1,10 +1,18 @@
 /** docs/bench.md: how to run the bench and read its tables, then what the last recorded runs found. */
-import { contentChunks, defaultRate, eventsPerStream, lateByMs, models, pacedEveryMs } from './scenarios.ts';
+import { crowdConnections, lockedConnections, roundTripMs } from './deployment-scenarios.ts';
+import {
+  contentChunks,
+  defaultRate,
+  eventsPerStream,
+  lateByMs,
+  pacedEveryMs,
+  peerModels,
+} from './scenarios.ts';
 import { defaultUpstreamPort } from './upstream-port.ts';
 
-const modelNames = new Intl.ListFormat('en-GB').format(Object.values(models).map((model) => `\`${model}\``));
+const modelNames = new Intl.ListFormat('en-GB').format(peerModels.map((model) => `\`${model}\``));
 
-const titles = { run: '## Last recorded run', curves: '## Curves' } as const;
+const titles = { run: '## Last recorded run', curves: '## Curves', deployments: '## Deployments' } as const;
 type Section = keyof typeof titles;
 
 const introduction = `# Benchmark
@@ -21,6 +29,7 @@ customers get done while one account is locked in the database.
 | \`--rate 500\` | the rate at which requests arrive in the comparison at equal rates |
 | \`--streams 10000\` | how many streams are open while memory is measured, instead of 1,000; needs \`ulimit -n 20200\` (9900 needs 20000) |
 | \`--before FOLDER\` | the gateway of another checkout, with its dependencies installed, as one more subject: what a change costs or gains |
+| \`--deployments\` | [gateways as they are deployed](#gateways-as-they-are-deployed) instead of the table, with \`--before FOLDER\` of both versions |
 | \`--rounds 8\` | more rounds than usual |
 | \`--against URL\` | [another gateway](#another-gateway) as one more subject |
 | \`--curves\` | [curves](#curves-over-connections-accounts-and-generations) instead of the table |
@@ -90,6 +99,28 @@ million take about 14 GB of disk). Stored Generations are inserted in SQL with a
 in the current month, then summed by day, vacuumed and analyzed, so that no maintenance falls into the measurement; the
 audit at the end covers them. Points over connections and accounts take turns, round by round. The number of
 stored Generations only grows, so the CPU of the bare proxy shows how the machine itself changed meanwhile.
+
+## Gateways as they are deployed
+
+\`npm run bench -- --deployments --before FOLDER\` starts three gateways on one PostgreSQL, and a fourth that reaches it over a
+network with a round trip of ${roundTripMs} ms, of each of the two versions; without \`--before\`, of this one alone. Each version has a
+PostgreSQL of its own, and its accounts are created by its own code. After a warm-up there are 8 rounds of about a minute;
+\`--quick\` makes it 2, and \`--rounds\` any other number.
+
+- *Shared accounts* are drawn at random for each request, on 64 connections spread over the three gateways. *CPU µs* is the
+  sum of all three. *One account* is the same with a single one.
+- *Neighbours* are 16 accounts with a connection each, on one gateway. Meanwhile, ${crowdConnections} connections use a busy account, half of
+  them on that gateway and half on another. Two busy accounts, one on each gateway, are the control: they load the
+  machine, too, but share nothing. How the busy accounts themselves are served is in rows of their own.
+- PostgreSQL *near* is on a Unix socket, *${roundTripMs} ms away* behind \`bench/delay-proxy.ts\`, which delays what is sent in either
+  direction by half of that, however much it is. On a busy machine it takes a few tenths of a millisecond longer. The stream
+  after ${lateByMs} ms is unpaced, so that more of them fit into a round. The time of the requests that arrive includes that of the last
+  response, so their rate is lower than the one at which they arrive.
+- *One is locked*: another session keeps the row of an account locked while ${lockedConnections} connections wait for it, and 64 connections use
+  the shared accounts, all on one gateway.
+- Usage is not added up and tables are not vacuumed while anything is measured; the latter happens at the start of each round.
+- Versions take turns in every scenario of every round, in reverse order every other round. *÷ gateway before* and *within a
+  round* are medians and ranges of ratios that were each made in one round.
 `;
 
 /** A section that is not given stays as it is on the page, if it is there. */

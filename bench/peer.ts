@@ -47,7 +47,7 @@ export async function openPeer(
   if (listeners.length === 0) report('No process of the peer was found, so its CPU is not measured.');
   return {
     name: 'peer',
-    target,
+    targets: [target],
     cpu: () => readCpu(listeners),
     residentBytes: () =>
       listeners.length === 0

@@ -35,8 +35,8 @@ await withWorkshop(async (workshop) => {
   const subject = subjectNamed(bench, 'gateway');
   const minRequests = model === models.json ? minWarmUp.requests : minWarmUp.streams;
   await warmUp(bench, subject, model, minRequests, new Counts());
-  const { target } = subject;
-  await load.ask({ type: 'prepare', target, model, connections: Number(connections), warmUpMs: 500 });
+  const { targets } = subject;
+  await load.ask({ type: 'prepare', targets, model, connections: Number(connections), warmUpMs: 500 });
   const fromMs = Date.now();
   const cpuBefore = cpuMicroseconds(gateway.processId);
   const { completed, errors } = await load.ask({ type: 'run', durationMs });

@@ -13,8 +13,12 @@ export const models = {
   lateJson: 'bench-late-json',
   /** A paced stream that begins as late as a real model's. */
   lateStream: 'bench-late-stream',
+  /** The same without pauses: many of them fit into the time in which little happens on one connection. */
+  lateFast: 'bench-late-fast',
 } as const;
 export type Model = (typeof models)[keyof typeof models];
+/** Those that a peer is asked for. */
+export const peerModels = Object.values(models).filter((model) => model !== models.lateFast);
 
 export function isStreamed(model: Model): boolean {
   return model !== models.json && model !== models.lateJson;
@@ -22,7 +26,7 @@ export function isStreamed(model: Model): boolean {
 
 /** Whether the upstream notes when it was asked and when it answered. */
 export function isLate(model: Model): boolean {
-  return model === models.lateJson || model === models.lateStream;
+  return model === models.lateJson || model === models.lateStream || model === models.lateFast;
 }
 
 /** What clients and the upstream speak. The gateway passes the last two on to an upstream of the same format. */
@@ -119,7 +123,7 @@ export function scenariosAt(rate: number): readonly Scenario[] {
 }
 
 /** Enough that none of them is awaited: at the usual rate about a hundred are in use. */
-const lateConnections = 256;
+export const lateConnections = 256;
 
 /** The gateway's name for a model that is served in this format. */
 export function modelName(model: Model, format: Format): string {

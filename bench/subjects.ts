@@ -12,7 +12,8 @@ export type SubjectName = (typeof subjectNames)[number];
 
 export type Subject = Readonly<{
   name: SubjectName;
-  target: Target;
+  /** Several when gateways share the load. */
+  targets: readonly Target[];
   cpu: () => CpuReading;
   residentBytes: () => number;
 }>;
@@ -74,7 +75,7 @@ function gatewaySubject(name: SubjectName, { port, key, processId, dataFolder }:
 }
 
 /** `dataFolder` is where its PostgreSQL is, if it has one. */
-function ownSubject(
+export function ownSubject(
   name: SubjectName,
   port: number,
   key: string,
@@ -83,7 +84,7 @@ function ownSubject(
 ): Subject {
   return {
     name,
-    target: localTarget(port, [key]),
+    targets: [localTarget(port, [key])],
     cpu: () => ({
       own: cpuMicroseconds(processId),
       postgres: dataFolder === null ? Number.NaN : postgresCpuMicroseconds(dataFolder),
@@ -101,7 +102,7 @@ export function subjectNamed({ subjects }: Bench, wanted: SubjectName): Subject 
 /** For comparing gateways with each other. */
 export async function startUpstreamAndLoad(workshop: Workshop) {
   const upstreamPort = freePort();
-  await startChild('upstream.ts', [`${upstreamPort}`], workshop);
+  const upstream: Upstream = await startChild('upstream.ts', [`${upstreamPort}`], workshop);
   const load: Load = await startChild('load.ts', [], workshop);
-  return { upstreamPort, load };
+  return { upstreamPort, upstream, load };
 }

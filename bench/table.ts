@@ -1,3 +1,5 @@
+import { median } from './statistics.ts';
+
 /** A table as text with aligned columns, which is also valid Markdown. */
 export function formatTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = header.map((title, column) =>
@@ -28,4 +30,11 @@ export function formatNumber(value: number): string {
 export function formatAdded(value: number): string {
   if (!Number.isFinite(value)) return '–';
   return `${value < 0 ? '−' : '+'}${formatNumber(Math.abs(value))}`;
+}
+
+/** The median, and the lowest and the highest of them. */
+export function formatSpread(values: readonly number[]): string {
+  const middle = median(values);
+  if (!Number.isFinite(middle)) return '–';
+  return `${formatNumber(middle)} (${formatNumber(Math.min(...values))}–${formatNumber(Math.max(...values))})`;
 }

@@ -53,6 +53,7 @@ function answer(socket: Socket<Connection>, format: Format, body: string): void 
   else if (body.includes(models.paced)) start(socket, format, pacedEveryMs);
   else if (body.includes(models.held)) start(socket, format, heldEveryMs);
   else if (body.includes(models.lateStream)) later(() => start(socket, format, pacedEveryMs));
+  else if (body.includes(models.lateFast)) later(() => start(socket, format, 0));
   else if (body.includes(models.lateJson)) later(() => send(socket, jsonAnswer));
   else send(socket, jsonAnswer);
 }

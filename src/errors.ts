@@ -158,6 +158,9 @@ export class ApiError extends Error {
   }
 }
 
+/** Presents an error in the form that the client of a request knows. */
+export type PresentError = (error: ApiError, requestId: string, origin?: string) => object;
+
 /** The standard error body. `origin` is the public address of the gateway, for links to its documentation. */
 export function presentError(error: ApiError, origin = '') {
   const { message, docs } = error;

@@ -44,7 +44,7 @@ export class StreamProgress {
       if (this.isEnded) break;
       if (this.#isOver && event.type !== 'usage' && event.type !== 'end') continue;
       if (event.type === 'text' && this.#isRepeatedTooOften(event.text))
-        this.failure ??= new ProviderError('repeated_streaming_chunk_limit', null, null, true);
+        this.failure ??= new ProviderError('repeated_streaming_chunk_limit', { isProvoked: true });
       if (event.type === 'tool_arguments' && this.#isTooDeep(event.index, event.text))
         this.failure ??= beyondLimit();
       text += this.#write(event);

@@ -179,7 +179,7 @@ async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candi
         noteUnusable(first, job.bill, candidate, generation);
         throw decisive?.type === 'failure'
           ? withStatus(decisive.error, stream.status)
-          : new ProviderError('empty_provider_stream', stream.status);
+          : new ProviderError('empty_provider_stream', { upstreamStatus: stream.status });
       }
       if (decisive !== undefined) {
         generation.noteFirstToken();
@@ -365,5 +365,5 @@ function endAttempt(
 ): void {
   if (code === null || (code === 'usage_missing' && !isEndedHere)) generation.attemptSucceeded(status);
   else if (notTheProviders.has(code)) generation.attemptCancelled(status, code);
-  else generation.attemptFailed(new ProviderError(code, status, null, isProvoked));
+  else generation.attemptFailed(new ProviderError(code, { upstreamStatus: status, isProvoked }));
 }

@@ -2,7 +2,7 @@
  * Errors in the form of Anthropic's API, for the endpoints that its clients call. The statuses are our own; so are the code
  * and the parameter, which clients of that API do not look for.
  */
-import { type ApiError, type ErrorCode, errorTable, presentError } from '../errors.ts';
+import { type ApiError, type ErrorCode, errorTable, type PresentError, presentError } from '../errors.ts';
 import { pathOf } from './path.ts';
 
 /** Whether the client of this request speaks that API. The paths of models are those of other APIs too. */
@@ -11,8 +11,6 @@ export function isForMessagesClient({ url, headers }: Request): boolean {
   if (path === '/v1/messages' || path.startsWith('/v1/messages/')) return true;
   return /^\/v1\/models(?:\/|$)/.test(path) && headers.has('anthropic-version');
 }
-
-export type PresentError = (error: ApiError, requestId: string, origin?: string) => object;
 
 /** Presents errors in the form that the client of this request knows. It may live as long as a stream, so it keeps nothing. */
 export function errorPresenter(request: Request): PresentError {

@@ -1,5 +1,5 @@
 /** The right to run an idempotent request, until its response is stored or the claim is released. */
-import { ApiError, presentError } from '../errors.ts';
+import { ApiError, type PresentError } from '../errors.ts';
 import type { StoredResponse } from '../ledger/operations.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import { type IdempotentRequest, identityOf } from './claim-store.ts';
@@ -16,32 +16,29 @@ export type ClaimKeeper = Readonly<{
 
 const maxInlineBytes = 65_536;
 
-/** Presents an error in the form that the client of a request knows. */
-export type PresentError = (error: ApiError, requestId: string) => object;
+export type ClaimDetails = Readonly<{
+  /** The UUID of the request that runs. */
+  requestId: string;
+  /** False when the key has stored as much as it may: then the request runs, but its response is not stored. */
+  mayBeStored: boolean;
+  presentError: PresentError;
+}>;
 
 export class Claim {
   readonly request: IdempotentRequest;
-  /** The UUID of the request that runs. */
   readonly requestId: string;
-  /** False when the key has stored as much as it may: then the request runs, but its response is not stored. */
   readonly mayBeStored: boolean;
   readonly #keeper: ClaimKeeper;
   readonly #presentError: PresentError;
   #isOpen = true;
   #isLost = false;
 
-  constructor(
-    request: IdempotentRequest,
-    requestId: string,
-    mayBeStored: boolean,
-    keeper: ClaimKeeper,
-    presentToClient: PresentError = (error) => presentError(error),
-  ) {
+  constructor(request: IdempotentRequest, details: ClaimDetails, keeper: ClaimKeeper) {
     this.request = request;
-    this.requestId = requestId;
-    this.mayBeStored = mayBeStored;
+    this.requestId = details.requestId;
+    this.mayBeStored = details.mayBeStored;
+    this.#presentError = details.presentError;
     this.#keeper = keeper;
-    this.#presentError = presentToClient;
   }
 
   /** Whether retries will get the response, as far as is known now: one that turns out too large is lost. */

@@ -4,7 +4,7 @@ import { backOffMs } from '../lib/back-off.ts';
 import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
 import { within } from '../lib/within.ts';
-import { Claim, type ClaimKeeper, type PresentError } from './claim.ts';
+import { Claim, type ClaimDetails, type ClaimKeeper } from './claim.ts';
 import {
   claim,
   deleteExpired,
@@ -65,44 +65,31 @@ export class Claims implements ClaimKeeper {
   }
 
   /** Null when the idempotency key is taken. */
-  async make(
-    request: IdempotentRequest,
-    requestId: string,
-    mayBeStored: boolean,
-    presentError: PresentError,
-  ): Promise<Claim | null> {
-    const claiming = claim(this.#sql, request, requestId, this.#nodeId);
-    return await this.#made(request, requestId, mayBeStored, presentError, claiming);
+  async make(request: IdempotentRequest, details: ClaimDetails): Promise<Claim | null> {
+    const claiming = claim(this.#sql, request, details.requestId, this.#nodeId);
+    return await this.#made(request, details, claiming);
   }
 
   /** Takes the claim of a request that was abandoned. Null when another node was faster, or it was not abandoned. */
-  async takeOver(
-    request: IdempotentRequest,
-    former: string,
-    requestId: string,
-    mayBeStored: boolean,
-    presentError: PresentError,
-  ): Promise<Claim | null> {
-    const claiming = takeOver(this.#sql, request, former, requestId, this.#nodeId);
-    return await this.#made(request, requestId, mayBeStored, presentError, claiming);
+  async takeOver(request: IdempotentRequest, former: string, details: ClaimDetails): Promise<Claim | null> {
+    const claiming = takeOver(this.#sql, request, former, details.requestId, this.#nodeId);
+    return await this.#made(request, details, claiming);
   }
 
   /** When the database's reply is lost, the claim may be ours without our knowing: then it is released. */
   async #made(
     request: IdempotentRequest,
-    requestId: string,
-    mayBeStored: boolean,
-    presentError: PresentError,
+    details: ClaimDetails,
     claiming: Promise<boolean>,
   ): Promise<Claim | null> {
     try {
       if (!(await within(claimPatienceMs, claiming))) return null;
     } catch (error) {
-      await this.#insist(() => releaseClaim(this.#sql, request, requestId));
+      await this.#insist(() => releaseClaim(this.#sql, request, details.requestId));
       throw error;
     }
-    if (mayBeStored) this.#limit.add(request.keyId, 1, 0);
-    return new Claim(request, requestId, mayBeStored, this, presentError);
+    if (details.mayBeStored) this.#limit.add(request.keyId, 1, 0);
+    return new Claim(request, details, this);
   }
 
   note({ request }: Claim, bytes: number): void {

@@ -4,8 +4,9 @@
  */
 import { createHash } from 'node:crypto';
 import type { SQL } from 'bun';
+import type { PresentError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
-import { Claim, type PresentError } from './claim.ts';
+import { Claim } from './claim.ts';
 import { type ClaimState, type IdempotentRequest, identityOf, readStates } from './claim-store.ts';
 import { Claims } from './claims.ts';
 import { otherBody } from './idempotency-key.ts';
@@ -76,9 +77,10 @@ export class Idempotency {
     request: IdempotentRequest,
     { id, client, countReplay, presentError }: IncomingRequest,
   ): Promise<Claim | Response> {
-    const mayStore = await this.#claims.mayStore(request.keyId);
+    const mayBeStored = await this.#claims.mayStore(request.keyId);
+    const details = { requestId: id, mayBeStored, presentError };
     for (;;) {
-      const made = await this.#claims.make(request, id, mayStore, presentError);
+      const made = await this.#claims.make(request, details);
       if (made !== null) return made;
       const state = await this.#outcome(request, client);
       // Released: it was not charged, or not stored, and runs again for the next request that claims it.
@@ -90,8 +92,7 @@ export class Idempotency {
           return replay(this.#sql, stored, this.#slots, this.#streamResponse, client, this.#log);
         continue;
       }
-      const former = state.requestId;
-      const taken = await this.#claims.takeOver(request, former, id, mayStore, presentError);
+      const taken = await this.#claims.takeOver(request, state.requestId, details);
       if (taken !== null) return taken;
     }
   }

@@ -83,16 +83,9 @@ function wantedOf({ call }: ImageOrder, urls: readonly string[]): readonly strin
  * and a timeout, keep the codes that they have elsewhere.
  */
 export function imageFailure(problem: ProviderError): ProviderError {
-  const { code, upstreamStatus, retryAfterSeconds, isProvoked, isUnreached, reason } = problem;
+  const { code, upstreamStatus } = problem;
   const hasErrorStatus = upstreamStatus !== null && upstreamStatus >= 500;
   if (code !== 'provider_unknown_error' && (code !== 'provider_unavailable' || hasErrorStatus))
     return problem;
-  return new ProviderError(
-    'provider_error',
-    upstreamStatus,
-    retryAfterSeconds,
-    isProvoked,
-    isUnreached,
-    reason,
-  );
+  return new ProviderError('provider_error', problem);
 }

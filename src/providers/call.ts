@@ -103,7 +103,10 @@ export class Call {
       case 'total':
         return new EndedByGateway('provider_timeout', status);
       default:
-        return new ProviderError('provider_timeout', status, null, false, this.endedBy === 'unconnected');
+        return new ProviderError('provider_timeout', {
+          upstreamStatus: status,
+          isUnreached: this.endedBy === 'unconnected',
+        });
     }
   }
 

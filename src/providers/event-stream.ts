@@ -54,7 +54,10 @@ export class EventStream<Event> {
       this.#hasBegun = true;
       return done ? null : (value ?? null);
     } catch {
-      throw this.#call.earlyEnd(this.status, true) ?? new ProviderError('provider_stream_error', this.status);
+      throw (
+        this.#call.earlyEnd(this.status, true) ??
+        new ProviderError('provider_stream_error', { upstreamStatus: this.status })
+      );
     }
   }
 

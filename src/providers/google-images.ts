@@ -34,7 +34,7 @@ function readImages(body: unknown): ImageAnswer {
     const url = readImage(prediction);
     return url === null ? [] : [url];
   });
-  if (urls.length === 0) throw new ProviderError('provider_error', null, null, true);
+  if (urls.length === 0) throw new ProviderError('provider_error', { isProvoked: true });
   return { urls };
 }
 

@@ -50,7 +50,7 @@ function readAnswer(body: unknown, { requestId, showsReasoning }: Upstream): Cha
   }
   const finishReason = readFinishReason(candidate.finishReason, callCount > 0);
   if (finishReason === null) throw new ProviderError('provider_unknown_error');
-  if (finishReason === 'failure') throw new ProviderError('provider_unknown_error', null, null, true);
+  if (finishReason === 'failure') throw new ProviderError('provider_unknown_error', { isProvoked: true });
   return { items, finishReason, usage };
 }
 
@@ -133,7 +133,7 @@ function openReader({ requestId, showsReasoning }: Upstream): (data: string) => 
 
 /** The model failed to answer this request; that does not mean that the provider is down. */
 function failedAnswer(): ProviderError {
-  return new ProviderError('provider_stream_error', null, null, true);
+  return new ProviderError('provider_stream_error', { isProvoked: true });
 }
 
 type Piece =

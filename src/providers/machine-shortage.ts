@@ -25,7 +25,7 @@ export class MachineShortage extends ProviderError {
   readonly shortage: string;
 
   constructor(shortage: string) {
-    super('server_overloaded', null, retryAfterSeconds);
+    super('server_overloaded', { retryAfterSeconds });
     this.name = 'MachineShortage';
     this.message = `This machine is out of resources (${shortage}).`;
     this.shortage = shortage;

@@ -30,7 +30,7 @@ function readImages(body: unknown): ImageAnswer {
       ? [`data:${type};base64,${item.b64_json}`]
       : [];
   });
-  if (urls.length === 0) throw new ProviderError('provider_error', null, null, true);
+  if (urls.length === 0) throw new ProviderError('provider_error', { isProvoked: true });
   return { urls };
 }
 

@@ -26,7 +26,7 @@ export async function postForJson(
   try {
     const response = await send(request, call);
     status = response.status;
-    if (isEncoded(response)) throw new ProviderError('provider_unknown_error', status);
+    if (isEncoded(response)) throw new ProviderError('provider_unknown_error', { upstreamStatus: status });
     const body = parseJson(await readText(response, maxResponseBytes, call));
     call.close();
     return { status, body };
@@ -60,7 +60,7 @@ export async function postForStream<Event>(
   try {
     const response = await send(request, call);
     if (!isEventStream(response) || isEncoded(response) || response.body === null) {
-      throw new ProviderError('provider_stream_error', response.status);
+      throw new ProviderError('provider_stream_error', { upstreamStatus: response.status });
     }
     return new EventStream(response.status, response.body, call, reader);
   } catch (error) {
@@ -74,16 +74,13 @@ async function send(request: UpstreamRequest, call: Call): Promise<Response> {
   call.answered();
   if (response.ok) return response;
   const details = await readErrorDetails(request, response, call);
-  throw new ProviderError(
-    details?.code ?? codeOfStatus(response.status),
-    response.status,
-    details?.retryAfterSeconds ??
+  throw new ProviderError(details?.code ?? codeOfStatus(response.status), {
+    upstreamStatus: response.status,
+    retryAfterSeconds:
+      details?.retryAfterSeconds ??
       readRetryAfter(response.headers.get('retry-after'), Date.now(), maxRetryAfterSeconds),
-    false,
-    false,
-    null,
-    details?.setback ?? null,
-  );
+    setback: details?.setback ?? null,
+  });
 }
 
 export function codeOfStatus(status: number): ErrorCode {
@@ -108,7 +105,11 @@ function transportFailure(
   const shortage = machineShortage(code);
   if (shortage !== null) return shortage;
   const failure = isUnavailable(code) ? 'provider_unavailable' : 'provider_unknown_error';
-  return new ProviderError(failure, status, null, false, isConnectFailure(code), systemCode(code));
+  return new ProviderError(failure, {
+    upstreamStatus: status,
+    isUnreached: isConnectFailure(code),
+    reason: systemCode(code),
+  });
 }
 
 /** Null unless it looks like the name of an error, so that nothing else gets into the log. */

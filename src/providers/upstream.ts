@@ -80,38 +80,39 @@ export type UpstreamRequest = Readonly<{
 /** A parameter that a provider cannot honour, and a sentence for the client. */
 export type Unsupported = Readonly<{ param: string; message: string }>;
 
+type FailureDetails = Readonly<{
+  upstreamStatus: number | null;
+  retryAfterSeconds: number | null;
+  /** Whether the client's request may have caused it: then it proves nothing about the provider. */
+  isProvoked: boolean;
+  /** Whether there never was a connection: then no request can have caused it. */
+  isUnreached: boolean;
+  /** The system's name for what broke the connection, such as ENOTFOUND, for the operator's log. */
+  reason: string | null;
+  /** What the body of the response says that only the operator can fix. */
+  setback: SetbackKind | null;
+}>;
+
 /** A failure of a provider, as one of our error codes. The provider's own text and addresses are never part of it. */
-export class ProviderError extends Error {
+export class ProviderError extends Error implements FailureDetails {
   readonly code: ErrorCode;
   readonly upstreamStatus: number | null;
   readonly retryAfterSeconds: number | null;
-  /** Whether the client's request may have caused it: then it proves nothing about the provider. */
   readonly isProvoked: boolean;
-  /** Whether there never was a connection: then no request can have caused it. */
   readonly isUnreached: boolean;
-  /** The system's name for what broke the connection, such as ENOTFOUND, for the operator's log. */
   readonly reason: string | null;
-  /** What the body of the response says that only the operator can fix. */
   readonly setback: SetbackKind | null;
 
-  constructor(
-    code: ErrorCode,
-    upstreamStatus: number | null = null,
-    retryAfterSeconds: number | null = null,
-    isProvoked = false,
-    isUnreached = false,
-    reason: string | null = null,
-    setback: SetbackKind | null = null,
-  ) {
+  constructor(code: ErrorCode, details: Partial<FailureDetails> = {}) {
     super(`The provider failed: ${code}.`);
     this.name = 'ProviderError';
     this.code = code;
-    this.upstreamStatus = upstreamStatus;
-    this.retryAfterSeconds = retryAfterSeconds;
-    this.isProvoked = isProvoked;
-    this.isUnreached = isUnreached;
-    this.reason = reason;
-    this.setback = setback;
+    this.upstreamStatus = details.upstreamStatus ?? null;
+    this.retryAfterSeconds = details.retryAfterSeconds ?? null;
+    this.isProvoked = details.isProvoked ?? false;
+    this.isUnreached = details.isUnreached ?? false;
+    this.reason = details.reason ?? null;
+    this.setback = details.setback ?? null;
   }
 }
 
@@ -121,25 +122,25 @@ export class ProviderError extends Error {
  */
 export class RefusedOriginal extends ProviderError {
   constructor(upstreamStatus: number | null) {
-    super('provider_bad_request', upstreamStatus);
+    super('provider_bad_request', { upstreamStatus });
     this.name = 'RefusedOriginal';
   }
 }
 
 /** A response exceeds one of the gateway's own limits, which proves nothing about the provider. */
 export function beyondLimit(): ProviderError {
-  return new ProviderError('malformed_stream_chunk', null, null, true);
+  return new ProviderError('malformed_stream_chunk', { isProvoked: true });
 }
 
 /** The same in a non-streamed response: a client can make a model call tools with anything, and any number of them. */
 export function unreadableArguments(): ProviderError {
-  return new ProviderError('provider_unknown_error', null, null, true);
+  return new ProviderError('provider_unknown_error', { isProvoked: true });
 }
 
 /** Adds the status to an error of an adapter, which does not know it. */
 export function withStatus(error: unknown, status: number): unknown {
   return error instanceof ProviderError && error.upstreamStatus === null
-    ? new ProviderError(error.code, status, error.retryAfterSeconds, error.isProvoked, error.isUnreached)
+    ? new ProviderError(error.code, { ...error, upstreamStatus: status })
     : error;
 }
 
@@ -149,7 +150,7 @@ export class EndedByGateway extends ProviderError {
     code: 'provider_timeout' | 'malformed_stream_chunk' | 'streaming_error' | 'server_overloaded',
     upstreamStatus: number | null,
   ) {
-    super(code, upstreamStatus, null, true);
+    super(code, { upstreamStatus, isProvoked: true });
     this.name = 'EndedByGateway';
   }
 }

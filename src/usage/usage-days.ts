@@ -8,7 +8,7 @@ import type { Log } from '../lib/log.ts';
 const everyMs = 60_000;
 /** One transaction of these takes a fraction of a second. */
 const maxEntriesAtOnce = 10_000;
-const usageLock = 7_012_018_006;
+export const usageLock = 7_012_018_006;
 
 /** Usage by day is sorted by these three. */
 export type UsagePosition = Readonly<{ day: string; model: string; keyId: string }>;

@@ -83,12 +83,15 @@ test('a stream whose client left and that cannot be read on is charged by what w
 
 test('the time that it takes to store a long response is part of the time that its client waits for the settlement', async () => {
   const stagingMs = 100;
-  const claim = new Claim({ keyId: newId(), idempotencyHash: '00', bodyHash: '00' }, newId(), true, {
+  const request = { keyId: newId(), idempotencyHash: '00', bodyHash: '00' };
+  const details = { requestId: newId(), mayBeStored: true, presentError: () => ({}) };
+  const keeper = {
     key: Buffer.alloc(32),
     stage: () => Bun.sleep(stagingMs).then(() => true),
     release: () => Promise.resolve(),
     note: () => undefined,
-  });
+  };
+  const claim = new Claim(request, details, keeper);
   const served = serveStream('[[long 500]]', new ReadOnStreams(), openai.openReader, claim);
   await (await fetch(served.url, { method: 'POST' })).text();
   await served.stop();

@@ -61,12 +61,12 @@ test('requests arrive at their rate although responses are slow, and take the ke
     const connections = Array.from(
       { length: 4 },
       () =>
-        new LoadConnection(() => requests[next++ % requests.length] ?? Buffer.alloc(0), {
+        new LoadConnection(target, () => requests[next++ % requests.length] ?? Buffer.alloc(0), {
           format: null,
           events: null,
         }),
     );
-    await Promise.all(connections.map((connection) => connection.connect('127.0.0.1', server.port ?? 0)));
+    await Promise.all(connections.map((connection) => connection.connect()));
     const tally = newTally();
     await pace(connections, tally, 3_000, 20);
     expect(tally.errors.size).toBe(0);

@@ -10,6 +10,7 @@ test('without options it is the thorough run on any free port', () => {
     isWritten: false,
     comparison: null,
     curves: null,
+    areDeployments: false,
     openStreams: 1_000,
     rate: 500,
     peer: null,
@@ -24,6 +25,12 @@ test('another checkout may be anywhere, which the report does not repeat', () =>
   const options = parseOptions(['--before', '../before', '--rounds', '8']);
   expect(options.beforeFolder).toBe(resolve('../before'));
   expect(commandOf(options)).toBe('npm run bench -- --rounds 8 --before FOLDER');
+});
+
+test('deployments are another run, of one version or of two', () => {
+  expect(parseOptions(['--deployments']).areDeployments).toBe(true);
+  const options = parseOptions(['--before', '../before', '--deployments', '--rounds', '8']);
+  expect(commandOf(options)).toBe('npm run bench -- --deployments --rounds 8 --before FOLDER');
 });
 
 describe('a peer', () => {
@@ -94,6 +101,7 @@ test.each([
   [['--compare', 'moods'], '--compare takes one of workers, metrics'],
   [['--compare', 'workers', '--curves'], 'choose one'],
   [['--against', 'http://127.0.0.1:1', '--curves'], 'choose one'],
+  [['--deployments', '--curves'], 'choose one'],
   [['--max-generations', '10000'], 'needs --curves'],
   [['--curves', '--max-generations', '9999'], 'whole number from 10000'],
   [['--streams', '1e4'], 'whole number'],

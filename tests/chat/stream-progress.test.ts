@@ -23,7 +23,7 @@ const usage = (inputTokens: number, outputTokens: number): ChatEvent => ({
 });
 const finish: ChatEvent = { type: 'finish', reason: 'stop' };
 const end: ChatEvent = { type: 'end' };
-const broken = new ProviderError('provider_timeout', 200);
+const broken = new ProviderError('provider_timeout', { upstreamStatus: 200 });
 
 const newWriter = () =>
   new ChunkWriter({ requestId: 'req_1', createdSeconds: 1_000, model: 'm', asked: { includeUsage: false } });

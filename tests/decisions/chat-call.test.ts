@@ -182,7 +182,7 @@ describe('the gate of a provider', () => {
     sandbox.directives = '[[status 500]]';
     const { source, gates } = sourceOf('openai');
     for (let time = 0; time < 3; time++)
-      gates[0]?.enter('account')?.failed(new ProviderError('provider_unavailable', 500));
+      gates[0]?.enter('account')?.failed(new ProviderError('provider_unavailable', { upstreamStatus: 500 }));
     for (let time = 0; time < 4; time++) await failureOf(source.ask(request, 'req_1', signal, asker));
     const waits = [person, gateAccountOf('another'), 'another account'].map((name) => gates[0]?.waitMs(name));
     expect(waits.map((waitMs) => waitMs === 0)).toEqual([false, true, true]);

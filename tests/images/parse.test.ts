@@ -11,7 +11,7 @@ import { googleImages } from '../../src/providers/google-images.ts';
 import type { ImageAdapter } from '../../src/providers/images.ts';
 import { openaiImages } from '../../src/providers/openai-images.ts';
 import { codeOfStatus } from '../../src/providers/transport.ts';
-import { ProviderError } from '../../src/providers/upstream.ts';
+import { ProviderError, withStatus } from '../../src/providers/upstream.ts';
 import { connectProviders } from '../../src/routing/connections.ts';
 import { Gates } from '../../src/routing/gates.ts';
 import { type Fields, refusalOf, without } from '../support/chat-bodies.ts';
@@ -224,7 +224,8 @@ describe('what the model offers', () => {
 });
 
 describe('how a failure is reported', () => {
-  const told = (code: ErrorCode, status: number | null) => imageFailure(new ProviderError(code, status)).code;
+  const told = (code: ErrorCode, status: number | null) =>
+    imageFailure(new ProviderError(code, { upstreamStatus: status })).code;
 
   test.each([
     ['provider_unavailable', null, 'provider_error'],
@@ -240,11 +241,30 @@ describe('how a failure is reported', () => {
     expect(told(code, status)).toBe(expected);
   });
 
+  test('under another code or status it keeps the rest of what is known', () => {
+    const details = {
+      retryAfterSeconds: 5,
+      isProvoked: true,
+      isUnreached: true,
+      reason: 'ENOTFOUND',
+      setback: 'key',
+    } as const;
+    const problem = new ProviderError('provider_unavailable', details);
+    expect(imageFailure(problem)).toMatchObject({ code: 'provider_error', ...details });
+    expect(withStatus(problem, 200)).toMatchObject({
+      code: 'provider_unavailable',
+      upstreamStatus: 200,
+      ...details,
+    });
+  });
+
   test('a status that means a failure keeps its code, and the time to wait stays', () => {
     fc.assert(
       fc.property(fc.integer({ min: 400, max: 599 }), fc.nat(), (status, seconds) => {
         const code = codeOfStatus(status);
-        const problem = imageFailure(new ProviderError(code, status, seconds));
+        const problem = imageFailure(
+          new ProviderError(code, { upstreamStatus: status, retryAfterSeconds: seconds }),
+        );
         return (
           problem.code === code && problem.upstreamStatus === status && problem.retryAfterSeconds === seconds
         );

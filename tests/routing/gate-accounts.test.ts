@@ -13,7 +13,7 @@ import { noPause, pausedFor } from '../../src/routing/pause.ts';
 import { testProvider as provider } from '../support/provider.ts';
 
 const timeout = new ProviderError('provider_timeout');
-const refusedConnection = new ProviderError('provider_unavailable', null, null, false, true);
+const refusedConnection = new ProviderError('provider_unavailable', { isUnreached: true });
 
 function gateWith(failures: number, openMs: number, maxConcurrency = 1000): Gate {
   return new Gates().at(provider({ circuit: { failures, openMs }, maxConcurrency }), 'm');
@@ -46,7 +46,9 @@ describe('circuits', () => {
   test('an account counts as shut only for as long as its calls would be refused', () => {
     const gate = gateWith(2, 60_000);
     failTimes(gate, 'a', 2);
-    permitOf(gate, 'b').failed(new ProviderError('provider_rate_limit', 429, 20));
+    permitOf(gate, 'b').failed(
+      new ProviderError('provider_rate_limit', { upstreamStatus: 429, retryAfterSeconds: 20 }),
+    );
     const shutIn = (ms: number) => gate.status(performance.now() + ms)?.accountsShut;
     expect([shutIn(0), shutIn(30_000), shutIn(70_000)]).toEqual([2, 1, 0]);
   });
@@ -71,9 +73,12 @@ describe('circuits', () => {
     if (outcome === 'success') permit.succeeded();
     else if (outcome === 'nothing') permit.withdrawn();
     else if (outcome === 'timeout') permit.failed(timeout);
-    else if (outcome === 'server error') permit.failed(new ProviderError('provider_unavailable', 500));
-    else if (outcome === 'unfunded') permit.failed(new ProviderError('provider_bad_request', 402));
-    else if (outcome === 'refused') permit.failed(new ProviderError('provider_bad_request', 400));
+    else if (outcome === 'server error')
+      permit.failed(new ProviderError('provider_unavailable', { upstreamStatus: 500 }));
+    else if (outcome === 'unfunded')
+      permit.failed(new ProviderError('provider_bad_request', { upstreamStatus: 402 }));
+    else if (outcome === 'refused')
+      permit.failed(new ProviderError('provider_bad_request', { upstreamStatus: 400 }));
     else {
       permit.answered();
       permit.failed(timeout);
@@ -128,10 +133,10 @@ describe('circuits', () => {
   test('whatever the provider answers to a probe, it has been reached with our key, and others are let in', () => {
     const answers = [
       timeout,
-      new ProviderError('provider_unavailable', 500),
-      new ProviderError('provider_rate_limit', 429, 0.001),
-      new ProviderError('provider_bad_request', 400),
-      new ProviderError('provider_stream_error', 200),
+      new ProviderError('provider_unavailable', { upstreamStatus: 500 }),
+      new ProviderError('provider_rate_limit', { upstreamStatus: 429, retryAfterSeconds: 0.001 }),
+      new ProviderError('provider_bad_request', { upstreamStatus: 400 }),
+      new ProviderError('provider_stream_error', { upstreamStatus: 200 }),
     ];
     for (const answer of answers) {
       const gate = gateWith(2, 0);
@@ -214,7 +219,9 @@ describe('a pause', () => {
     const gate = gateWith(5, 60_000);
     let nowMs = 0;
     using _clock = spyOn(performance, 'now').mockImplementation(() => nowMs);
-    permitOf(gate, 'a').failed(new ProviderError('provider_rate_limit', 429, 600));
+    permitOf(gate, 'a').failed(
+      new ProviderError('provider_rate_limit', { upstreamStatus: 429, retryAfterSeconds: 600 }),
+    );
     expect(isOpenFor(gate, 'b')).toBe(false);
     nowMs += gate.waitMs('b');
     expect(isOpenFor(gate, 'b')).toBe(true);
@@ -226,7 +233,10 @@ describe('a pause', () => {
   test('is short for everyone, even if two accounts were told of it, which themselves wait in full', () => {
     const gate = gateWith(5, 60_000);
     const permits = ['a', 'b'].map((account) => permitOf(gate, account));
-    for (const permit of permits) permit.failed(new ProviderError('provider_rate_limit', 429, 600));
+    for (const permit of permits)
+      permit.failed(
+        new ProviderError('provider_rate_limit', { upstreamStatus: 429, retryAfterSeconds: 600 }),
+      );
     for (const account of ['a', 'b']) expect(gate.waitMs(account)).toBeGreaterThan(599_000);
     expect(gate.waitMs('c')).toBeWithin(9_000, 10_001);
   });
@@ -288,7 +298,7 @@ describe('what a failure says', () => {
   ];
 
   test.each(cases)('%s with status %p counts for %s', (code, status, whom) => {
-    expect(countsFor(new ProviderError(code, status))).toBe(whom as 'nobody');
+    expect(countsFor(new ProviderError(code, { upstreamStatus: status }))).toBe(whom as 'nobody');
   });
 
   test('a connection that was never made counts for everyone, whatever it is called', () => {
@@ -298,7 +308,7 @@ describe('what a failure says', () => {
       'provider_unknown_error',
       'provider_error',
     ] as const)
-      expect(countsFor(new ProviderError(code, null, null, false, true))).toBe('everyone');
+      expect(countsFor(new ProviderError(code, { isUnreached: true }))).toBe('everyone');
   });
 
   test('the table in the documentation is the one in the code', () => {

@@ -21,7 +21,7 @@ import { temporaryFolder } from '../support/gateway.ts';
 import { testProvider as provider } from '../support/provider.ts';
 
 /** A refused connection, which counts for everyone. */
-const failed = new ProviderError('provider_unavailable', null, null, false, true);
+const failed = new ProviderError('provider_unavailable', { isUnreached: true });
 const nothingElse = { accountsShut: 0, setback: null };
 
 function permitOf(gate: Gate, account = 'a') {
@@ -76,7 +76,9 @@ test('while a probe is in progress there is nothing to wait for', () => {
 
 test('a pause is reported until it is over', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
-  permitOf(gate).failed(new ProviderError('provider_rate_limit', 429, 30));
+  permitOf(gate).failed(
+    new ProviderError('provider_rate_limit', { upstreamStatus: 429, retryAfterSeconds: 30 }),
+  );
   const paused = gate.status(performance.now());
   expect(paused).toEqual({
     state: 'closed',
@@ -94,7 +96,7 @@ test('of a pause and an open circuit the longer is reported', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 1_000 } }), 'm');
   const [first, second] = [permitOf(gate), permitOf(gate)];
   first.failed(failed);
-  second.failed(new ProviderError('provider_rate_limit', 429, 600));
+  second.failed(new ProviderError('provider_rate_limit', { upstreamStatus: 429, retryAfterSeconds: 600 }));
   const { state, untilMs } = gate.status(performance.now()) ?? {};
   expect(state).toBe('open');
   expect((untilMs ?? 0) - performance.now()).toBeGreaterThan(2_000);
@@ -196,11 +198,11 @@ test.each([
 ] as const)('a setback (%s) by %s %i is told until a call succeeds', (kind, code, upstreamStatus) => {
   const gate = new Gates().at(provider({ circuit: { failures: 5, openMs: 60_000 } }), 'vendor/m');
   const told = () => reportOf(catalogWith(gate, null)).circuits[0]?.setback;
-  permitOf(gate).failed(new ProviderError(code, upstreamStatus));
+  permitOf(gate).failed(new ProviderError(code, { upstreamStatus }));
   const setback = { kind, upstream_status: upstreamStatus, at: expect.stringMatching(/Z$/) };
   expect(told()).toEqual(setback);
   // Other failures do not clear it.
-  permitOf(gate, 'b').failed(new ProviderError('provider_unavailable', 503));
+  permitOf(gate, 'b').failed(new ProviderError('provider_unavailable', { upstreamStatus: 503 }));
   permitOf(gate, 'b').withdrawn();
   expect(told()).toEqual(setback);
   permitOf(gate, 'b').succeeded();
@@ -210,8 +212,8 @@ test.each([
 test('other failures are no setback', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 50, openMs: 60_000 } }), 'vendor/m');
   for (const status of [400, 413, 422, 409])
-    permitOf(gate).failed(new ProviderError('provider_bad_request', status));
-  permitOf(gate).failed(new ProviderError('provider_unavailable', 500));
+    permitOf(gate).failed(new ProviderError('provider_bad_request', { upstreamStatus: status }));
+  permitOf(gate).failed(new ProviderError('provider_unavailable', { upstreamStatus: 500 }));
   expect(gate.status(performance.now())?.setback).toBeNull();
 });
 

@@ -9,16 +9,16 @@ import { testProvider as provider } from '../support/provider.ts';
 
 const openMs = 30_000;
 const settings = { failures: 5, openMs };
-const serverError = new ProviderError('provider_unavailable', 500);
+const serverError = new ProviderError('provider_unavailable', { upstreamStatus: 500 });
 /** What a request can cause by itself. */
 const failures = [
   serverError,
   new ProviderError('provider_timeout'),
-  new ProviderError('provider_stream_error', 200),
-  new ProviderError('provider_bad_request', 400),
-  new ProviderError('provider_bad_request', 402),
-  new ProviderError('provider_bad_request', 404),
-  new ProviderError('provider_authentication_error', 403),
+  new ProviderError('provider_stream_error', { upstreamStatus: 200 }),
+  new ProviderError('provider_bad_request', { upstreamStatus: 400 }),
+  new ProviderError('provider_bad_request', { upstreamStatus: 402 }),
+  new ProviderError('provider_bad_request', { upstreamStatus: 404 }),
+  new ProviderError('provider_authentication_error', { upstreamStatus: 403 }),
 ];
 
 /** A gate with its own clock. */

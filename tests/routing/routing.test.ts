@@ -73,7 +73,7 @@ test('with weights the first place is drawn in proportion, and 1 stands for a we
 });
 
 const failure = (code: ErrorCode, retryAfterSeconds: number | null) =>
-  new ProviderError(code, null, retryAfterSeconds);
+  new ProviderError(code, { retryAfterSeconds });
 
 function permitOf(gate: Gate, account = 'a') {
   const permit = gate.enter(account);
@@ -191,7 +191,7 @@ test('repetition, which a prompt can cause, shuts nobody out', () => {
 
 test('what a client provoked shuts nobody out', () => {
   const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 60_000 } }), 'm');
-  permitOf(gate).failed(new ProviderError('provider_error', 200, null, true));
+  permitOf(gate).failed(new ProviderError('provider_error', { upstreamStatus: 200, isProvoked: true }));
   expect(gate.enter('a')).not.toBeNull();
 });
 

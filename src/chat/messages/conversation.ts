@@ -76,7 +76,7 @@ export class ConversationReader {
 
   #readInstruction(block: WireTextBlock, path: JsonPath): void {
     this.#noteBlock(block, path);
-    if (block.citations != null) this.#findings.count(block.citations);
+    this.#findings.count(block.citations);
     this.messages.push({ role: 'system', content: block.text });
   }
 
@@ -198,7 +198,7 @@ export class ConversationReader {
     switch (block.type) {
       case 'text': {
         const { text, citations } = block as WireTextBlock;
-        if (citations != null) this.#findings.count(citations);
+        this.#findings.count(citations);
         return { type: 'text', text };
       }
       case 'tool_use':

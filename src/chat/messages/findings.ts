@@ -53,8 +53,9 @@ export class Findings {
     this.#untranslatable ??= lackOf(path, problem);
   }
 
-  /** For what a provider of the same format reads. */
+  /** For what a provider of the same format reads. Null means absent. */
   count(value: unknown, tokens = 0): void {
+    if (value == null) return;
     this.#values.push(value);
     this.#tokens += tokens;
   }

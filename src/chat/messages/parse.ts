@@ -200,8 +200,7 @@ function toTool(tool: WireTool, index: number, findings: Findings): readonly Too
   if (tool.name.length > maxName)
     findings.lack([...path, 'name'], `This model takes names of tools of up to ${maxName} characters.`);
   findings.unknownFields(tool, knownToolFields, [...path, 'custom']);
-  const { input_examples: examples } = tool as JsonObject;
-  if (examples != null) findings.count(examples);
+  findings.count((tool as JsonObject).input_examples);
   const { name, description = null, input_schema: parameters = null, strict = null } = tool;
   return [{ name, description, parameters, strict }];
 }

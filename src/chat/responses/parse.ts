@@ -70,7 +70,7 @@ export function parseResponses(signatures: Signatures) {
         signatures: opened,
         seal,
       },
-      furtherInput: { values: reading.further, tokens: 0, unbounded: reading.unbounded },
+      furtherInput: reading.furtherInput,
       attribution: attributionOfResponses(identityIn(wire), headers),
       asked: {
         repeated: repeatedFields(wire),

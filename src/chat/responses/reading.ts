@@ -8,16 +8,14 @@ import { formatPath, type JsonPath } from '../../json/path.ts';
 import { firstProblem, toApiError } from '../../json/problem.ts';
 import type { JsonObject } from '../../providers/chat.ts';
 import type { Unsupported } from '../../providers/upstream.ts';
+import type { FurtherInput } from '../request.ts';
 import type { Kind } from './schema.ts';
 
 export class Reading {
   readonly #body: JsonObject;
-  /** The first thing that no other format can express. */
-  untranslatable: Unsupported | null = null;
-  /** What is not part of the call, but becomes input of a provider that it is passed on to. */
-  readonly further: unknown[] = [];
-  /** The first thing whose bytes say nothing about how many tokens it has. */
-  unbounded: Unsupported | null = null;
+  readonly #values: unknown[] = [];
+  #unbounded: Unsupported | null = null;
+  #untranslatable: Unsupported | null = null;
 
   constructor(body: JsonObject) {
     this.#body = body;
@@ -41,23 +39,32 @@ export class Reading {
 
   /** For what other formats do without, and a provider of the same format may put into its prompt. */
   count(value: unknown): void {
-    if (value != null) this.further.push(value);
+    if (value != null) this.#values.push(value);
   }
 
   /** Null is what SDKs send for what they leave out. */
   keep(value: unknown, path: JsonPath, message = `Providers of this model do not know ${formatPath(path)}.`) {
     if (value === null) return;
-    this.further.push(value);
-    this.untranslatable ??= { param: formatPath(path), message };
+    this.count(value);
+    this.#untranslatable ??= { param: formatPath(path), message };
   }
 
   /** The same for what can have any number of tokens. */
   keepUnbounded(value: unknown, path: JsonPath, message: string): void {
     this.keep(value, path, message);
-    this.unbounded ??= {
+    this.#unbounded ??= {
       param: formatPath(path),
       message: 'This cannot be sent to a model whose context window is not known: its cost has no bound.',
     };
+  }
+
+  /** The first thing that no other format can express. */
+  get untranslatable(): Unsupported | null {
+    return this.#untranslatable;
+  }
+
+  get furtherInput(): FurtherInput {
+    return { values: this.#values, tokens: 0, unbounded: this.#unbounded };
   }
 }
 

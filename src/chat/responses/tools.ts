@@ -55,7 +55,7 @@ export function readTools(reading: Reading, { tools: wire, tool_choice: choice }
     const fate = fateOfTool(tool);
     if (fate === 'refused') throw refusedTool(tool, path);
     if (fate !== 'dropped') kept.push(tool);
-    if (fate === 'passed_on') reading.further.push(tool);
+    if (fate === 'passed_on') reading.count(tool);
     if (fate === 'kept') declared.push(...readTool(reading, tool, path));
   }
   checkNames(declared);
