@@ -15,6 +15,8 @@ import { type Bystanders, measureBystanders } from './trials/honest-clients.ts';
 import { type KillLog, killAgainAndAgain } from './trials/kills.ts';
 import { startLoad } from './trials/load.ts';
 import type { ChaosOptions } from './trials/options.ts';
+import { startRowLocks } from './trials/row-locks.ts';
+import { readHolds } from './world/hold-log.ts';
 import { type Environment, tollgate } from './world/program.ts';
 import { createWorld, type World } from './world/world.ts';
 
@@ -50,6 +52,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       asked: new Map(seen.map((line) => [line.token, line])),
       calls: joinCalls(world.upstream.calls()),
       ledger: await readLedger(sql),
+      holds: await readHolds(sql),
       watched,
       network: world.network.log(),
       kills: kills.gateways,
@@ -105,9 +108,12 @@ async function breakUnderLoad(
   const load = startLoad(world, accounts, options.connections, random.fork(1));
   const network = world.network.play(random.fork(3));
   const spending = keepSpending(accounts, world.environment, () => isOver);
+  const { richAccount, poorAccount } = accounts;
+  const locks = startRowLocks(world.database, [richAccount, richAccount, poorAccount], random.fork(4));
   try {
     const kills = await killAgainAndAgain(world, options, random.fork(2), accounts.keys.rich);
     await network.stop();
+    await locks.stop();
     await Bun.sleep(afterLastKillMs);
     const seen = await load.stop();
     const orphansMs = await whenAtRest(world, kills.lastKillAtMs);
@@ -117,6 +123,7 @@ async function breakUnderLoad(
   } finally {
     isOver = true;
     await network.stop();
+    await locks.stop();
     await load.stop();
     await spending;
     await watcher.stop();
