@@ -52,7 +52,9 @@ async function whenBusy(sql: SQL, node: GatewayNode): Promise<string> {
   for (;;) {
     const nodeId = await idOf(sql, node);
     const open = nodeId === null ? [] : await openOn(sql, nodeId);
-    if (nodeId !== null && (open.length >= enoughOpen || performance.now() > deadline)) return nodeId;
+    const isLate = performance.now() > deadline;
+    if (nodeId !== null && (open.length >= enoughOpen || isLate)) return nodeId;
+    if (isLate) throw new Error(`The database does not know gateway ${node.index}.`);
     await Bun.sleep(pollMs);
   }
 }
