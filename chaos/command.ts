@@ -31,10 +31,11 @@ export async function runCommand(words: readonly string[]): Promise<number> {
     writeFileSync(page, formatPage(text, section, report, commandLine(words), postgresVersion, new Date()));
   };
   const { chaos, hostile, confirmationRounds, admissionRounds, retriedNames, rollingStreamSeconds } = command;
-  const { expectations } = command;
+  const { expectations, earlyCallRounds } = command;
   if (expectations !== null) return await runExpectations(expectations.names, expectations.form);
   if (rollingStreamSeconds !== null) return (await restartAll(rollingStreamSeconds)).exitCode;
   if (admissionRounds !== null) return (await admit(admissionRounds, chaos.seed)).exitCode;
+  if (earlyCallRounds !== null) return (await beginEarly(earlyCallRounds)).exitCode;
   if (retriedNames !== null) return (await printed('retries', ['--names', `${retriedNames}`])).exitCode;
   if (confirmationRounds !== null)
     return (await printed('confirmations', ['--rounds', `${confirmationRounds}`])).exitCode;
@@ -87,6 +88,10 @@ async function sendAndJudge(options: HostileOptions, write: Write): Promise<numb
 
 function admit(rounds: number, seed: number): Promise<CommandResult> {
   return printed('admission', ['--rounds', `${rounds}`, '--seed', `${seed}`]);
+}
+
+function beginEarly(rounds: number): Promise<CommandResult> {
+  return printed('early-calls', ['--rounds', `${rounds}`]);
 }
 
 function restartAll(streamSeconds: number): Promise<CommandResult> {
