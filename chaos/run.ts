@@ -57,6 +57,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       network: world.network.log(),
       kills: kills.gateways,
       databaseKills: kills.databases,
+      freezes: kills.freezes,
     };
     const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
     await sql.close({ timeout: 1 });

@@ -1,6 +1,7 @@
 /** The logs of a run, side by side under the request ID. */
 
 import type { Seen } from '../trials/client-call.ts';
+import type { Freeze } from '../trials/freezes.ts';
 import type { GatewayKill } from '../trials/kills.ts';
 import type { NetworkLog } from '../world/bad-network.ts';
 import type { ProviderCall } from '../world/upstream.ts';
@@ -22,11 +23,13 @@ export type Evidence = Readonly<{
   kills: readonly GatewayKill[];
   /** When the database was killed. */
   databaseKills: readonly number[];
+  /** Which gateway was frozen, and when. */
+  freezes: readonly Pick<Freeze, 'node' | 'atMs'>[];
 }>;
 
 export type Asked = Pick<
   Seen,
-  'kind' | 'node' | 'startedAtMs' | 'bounds' | 'firstByteAtMs' | 'outcome' | 'status' | 'code'
+  'kind' | 'node' | 'startedAtMs' | 'bounds' | 'firstByteAtMs' | 'ms' | 'outcome' | 'status' | 'code'
 >;
 
 export function joinCalls(calls: readonly ProviderCall[]): ReadonlyMap<string, readonly ProviderCall[]> {

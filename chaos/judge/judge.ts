@@ -8,11 +8,12 @@ import type { ProviderCall } from '../world/upstream.ts';
 import { dueFor, isPaid, isSameUsage } from './billing.ts';
 import { judgeCharges } from './charge-truths.ts';
 import { type Evidence, isRefused } from './evidence.ts';
-import { judgeHolds, whyUnheld } from './hold-truths.ts';
+import { judgeHolds } from './hold-truths.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { mayBeLost } from './lost-holds.ts';
 import { judgeMeters } from './meter-truths.ts';
 import { checkEach, describe, summary, type Truth } from './truth.ts';
+import { whyUnheld } from './unheld-calls.ts';
 
 export function judge(evidence: Evidence): Truth[] {
   return [
@@ -127,7 +128,9 @@ function judgeGenerations(evidence: Evidence): Truth[] {
     }),
     checkEach('no provider was called twice for one request', called, (requestId) => {
       const providers = calls.get(requestId)?.map(({ provider }) => provider) ?? [];
-      return new Set(providers).size === providers.length ? null : requestId;
+      // A call that counted on a larger hold was cancelled, and made again.
+      const isRepeated = ledger.cancelledCalls.get(requestId)?.reason === 'smaller_hold';
+      return new Set(providers).size === providers.length - (isRepeated ? 1 : 0) ? null : requestId;
     }),
     checkEach('another provider was called only after one had failed', generations, (generation) => {
       const earlier = generation.attempts.slice(0, -1);

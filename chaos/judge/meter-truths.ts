@@ -2,7 +2,7 @@
 import { formatMoney } from '../../src/lib/money.ts';
 import { readingsOf } from '../world/bounds.ts';
 import { costOf, costsOf, fullInputPrice } from '../world/catalog.ts';
-import type { Usage } from '../world/upstream.ts';
+import type { ProviderCall, Usage } from '../world/upstream.ts';
 import { dueFor, isPaid, standingCharge } from './billing.ts';
 import type { Evidence } from './evidence.ts';
 import type { DaySums, RecordedGeneration, UnchargedCall } from './ledger-log.ts';
@@ -73,11 +73,20 @@ function hasRightRecord(evidence: Evidence, generation: RecordedGeneration): boo
 function isRightlyUncharged(
   { calls }: Evidence,
   generation: RecordedGeneration,
-  { provider, usage, cost }: UnchargedCall,
+  uncharged: UnchargedCall,
 ): boolean {
+  const { provider } = uncharged;
   if (isPaid(generation) && provider === generation.provider) return false;
+  const call = calls.get(generation.requestId)?.find((each) => each.provider === provider);
+  return isOnRecord(uncharged, call ?? { usage: null });
+}
+
+/** Whether a record has what the provider logged, or says that it is unknown. */
+export function isOnRecord(
+  { provider, usage, cost }: UnchargedCall,
+  { usage: logged }: Pick<ProviderCall, 'usage'>,
+): boolean {
   if (usage === null) return cost === null;
-  const logged = calls.get(generation.requestId)?.find((call) => call.provider === provider)?.usage ?? null;
   return logged !== null && isSame(readingsOf(logged)[0], usage) && cost === costOf(provider, usage);
 }
 

@@ -7,10 +7,10 @@ import type { ChaosOptions } from '../trials/options.ts';
 import { networkProviders } from '../world/catalog.ts';
 import { isPaid, reasonOf, unbilled } from './billing.ts';
 import type { Evidence } from './evidence.ts';
-import { earlyCalls } from './hold-truths.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { lostRequests } from './lost-holds.ts';
 import type { Truth } from './truth.ts';
+import { earlyCalls } from './unheld-calls.ts';
 
 export type ChaosResult = Readonly<{
   options: ChaosOptions;
@@ -137,6 +137,7 @@ function formatEarlyCalls(evidence: Evidence): string[] {
     `Requests whose provider was called before their hold was committed: ${begunEarly}, by up to ${longestMs.toFixed(0)} ms.`,
     `Calls that ran without a hold: ${total}. By what became of the hold, and what their usage would have cost`,
     ...formatLosses(unheld),
+    `On record as cancelled: ${evidence.ledger.cancelledCalls.size}.`,
   ];
 }
 

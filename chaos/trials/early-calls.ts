@@ -11,6 +11,7 @@ import { formatMoneyShort, moneyFromDatabase, parseMoney } from '../../src/lib/m
 import { boundsOf } from '../world/bounds.ts';
 import { holdOf, plainModel } from '../world/catalog.ts';
 import { readHolds } from '../world/hold-log.ts';
+import { until } from '../world/until.ts';
 import type { ProviderCall } from '../world/upstream.ts';
 import type { World } from '../world/world.ts';
 import { call, type Seen } from './client-call.ts';
@@ -123,6 +124,15 @@ async function openRequests(origin: string): Promise<number> {
   return Number(count);
 }
 
+/** Every call that nobody pays for is recorded as the operator's. */
+async function whenRecorded(sql: SQL, { id }: Account, unpaid: number): Promise<void> {
+  await until(`${unpaid} cancelled calls are on record`, async () => {
+    const [row] = await sql<{ count: bigint }[]>`
+      select count(*) as count from cancelled_calls where account_id = ${id}`;
+    return Number(row?.count) === unpaid;
+  });
+}
+
 type JudgedRound = Readonly<{ summary: string; wrong: readonly string[] }>;
 
 async function runRound(world: World, sql: SQL, round: number): Promise<JudgedRound> {
@@ -133,6 +143,7 @@ async function runRound(world: World, sql: SQL, round: number): Promise<JudgedRo
   const tokens = new Set(seen.map(({ token }) => token));
   const calls = world.upstream.calls().filter(({ token }) => tokens.has(token ?? ''));
   const early = calls.filter(({ calledAtMs }) => calledAtMs < unlockedAtMs);
+  await whenRecorded(sql, payer, calls.length - covered);
   const delivered = seen.filter(({ outcome }) => outcome === 'success');
   return {
     summary: `${formatMoneyShort(balance)} USD cover ${covered} of ${burst}: ${early.length} begun while nothing could be held, ${calls.length} in all, ${delivered.length} delivered`,

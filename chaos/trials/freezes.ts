@@ -8,6 +8,7 @@ import type { GatewayNode } from '../world/gateway-node.ts';
 
 export type Freeze = Readonly<{
   node: number;
+  atMs: number;
   frozenMs: number;
   /** The request IDs of what was open when it stopped. */
   open: readonly string[];
@@ -26,6 +27,7 @@ export const maxFreezeMs = (leaseMs: number) => 3 * leaseMs + 5_000;
 export async function freeze(sql: SQL, node: GatewayNode, leaseMs: number): Promise<Freeze> {
   const nodeId = await whenBusy(sql, node);
   node.freeze();
+  const atMs = Date.now();
   const startedAt = performance.now();
   const open = await openOn(sql, nodeId);
   let leftOpen = open.length;
@@ -40,6 +42,7 @@ export async function freeze(sql: SQL, node: GatewayNode, leaseMs: number): Prom
   }
   return {
     node: node.index,
+    atMs,
     frozenMs: performance.now() - startedAt,
     open: open.map(requestIdFromUuid),
     leftOpen,

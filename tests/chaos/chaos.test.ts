@@ -1,10 +1,10 @@
 /** The short form of `npm run chaos`, and whether its judge notices what it is there to notice. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Evidence, joinCalls } from '../../chaos/judge/evidence.ts';
-import { earlyCalls } from '../../chaos/judge/hold-truths.ts';
 import { judge } from '../../chaos/judge/judge.ts';
-import type { DaySums, RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
+import type { CancelledCall, DaySums, RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
 import { type ChaosResult, formatReport, isTrue } from '../../chaos/judge/report.ts';
+import { earlyCalls } from '../../chaos/judge/unheld-calls.ts';
 import { runChaos } from '../../chaos/run.ts';
 import type { Seen } from '../../chaos/trials/client-call.ts';
 import { isLarge } from '../../chaos/trials/clock-jumps.ts';
@@ -122,6 +122,8 @@ describe('a request whose first answer was lost on the network, and whose second
     /** When the hold was committed; null if there is none. */
     heldAtMs?: number | null;
     seen?: Partial<Seen> | null;
+    cancelled?: CancelledCall | null;
+    freezes?: Evidence['freezes'];
     deadLetters?: number;
     days?: DaySums;
   }>;
@@ -141,6 +143,8 @@ describe('a request whose first answer was lost on the network, and whose second
     isLost = false,
     heldAtMs = isLost ? null : 1_005,
     seen = null,
+    cancelled = null,
+    freezes = [],
     deadLetters = 0,
     days: added = noDays,
   }: Story): Evidence {
@@ -153,6 +157,7 @@ describe('a request whose first answer was lost on the network, and whose second
       ledger: {
         ...books,
         generations: new Map(isLost ? [] : [['req_1', { ...good, ...generation }]]),
+        cancelledCalls: new Map(cancelled === null ? [] : [['req_1', cancelled]]),
         limitedKeys: 0,
         exceededLimits: 0,
         deadLetters,
@@ -168,6 +173,7 @@ describe('a request whose first answer was lost on the network, and whose second
       },
       kills,
       databaseKills,
+      freezes,
     };
   }
 
@@ -277,6 +283,38 @@ describe('a request whose first answer was lost on the network, and whose second
       ]);
     });
 
+    test('may go uncharged if the client left before the gateway could know, or it was frozen then', () => {
+      const generation = {
+        status: 'cancelled',
+        charges: [],
+        isFallback: false,
+        attempts: [{ provider: 'upstream', status: 'cancelled', errorCode: null }],
+      };
+      const left = { outcome: 'aborted', firstByteAtMs: null, requestId: null, status: null } as const;
+      const story = { generation, calls: [second], heldAtMs: 1_030 };
+      expect(broken({ ...story, seen: { ...left, ms: 10 } })).toEqual([]);
+      expect(broken({ ...story, seen: { ...left, ms: 500 } })).toEqual([lostForNoReason]);
+      const frozen = { ...story, seen: { ...left, ms: 500 } };
+      expect(broken({ ...frozen, freezes: [{ node: 0, atMs: 1_020 }] })).toEqual([]);
+      expect(broken({ ...frozen, freezes: [{ node: 1, atMs: 1_020 }] })).toEqual([lostForNoReason]);
+      expect(broken({ ...frozen, freezes: [{ node: 0, atMs: 1_400 }] })).toEqual([lostForNoReason]);
+      expect(broken({ ...story, seen: { outcome: 'aborted', ms: 10 } })).toEqual([
+        lostForNoReason,
+        unheldByte,
+      ]);
+      expect(broken({ ...story, seen: { ...left, outcome: 'cut', ms: 10 } })).toEqual([lostForNoReason]);
+    });
+
+    test('for less than was expected may have the provider called again', () => {
+      const cancelled = { provider: 'network', reason: 'smaller_hold', usage: null, cost: null };
+      const twice = 'no provider was called twice for one request';
+      expect(broken({ calls: [first, first, second], cancelled })).toEqual([]);
+      expect(broken({ calls: [first, first, second, second], cancelled })).toEqual([twice]);
+      expect(
+        broken({ calls: [first, first, second], cancelled: { ...cancelled, reason: 'denied' } }),
+      ).toEqual([twice]);
+    });
+
     test('must have left a Generation', () => {
       const kills = [{ node: 0, atMs: 1_500 }];
       expect(broken({ isLost: true, heldAtMs: 1_005, kills, databaseKills: [1_400] })).toContain(unheldCall);
@@ -305,6 +343,22 @@ describe('a request whose first answer was lost on the network, and whose second
       expect(broken({ ...unheld, seen: cut, kills: [{ node: 0, atMs: 9_000 }] })).toContain(unheldCall);
       const kills = [{ node: 0, atMs: 1_500 }];
       expect(broken({ ...unheld, seen: { outcome: 'cut' }, kills })).toContain(unheldByte);
+    });
+
+    test('must be on record if its gateway lived on, with what the provider logged or as unknown', () => {
+      const forgotten = 'a call whose hold was denied or failed is on record as ours';
+      const direct = { ...unheld, calls: [second], seen: refused } as const;
+      const record = { provider: 'upstream', reason: 'denied', usage, cost: costOf('upstream', usage) };
+      expect(broken(direct)).toEqual([forgotten]);
+      expect(broken({ ...direct, cancelled: record })).toEqual([]);
+      expect(broken({ ...direct, cancelled: { ...record, usage: null, cost: null } })).toEqual([]);
+      expect(broken({ ...direct, cancelled: { ...record, cost: null } })).toEqual([forgotten]);
+      expect(broken({ ...direct, cancelled: { ...record, usage: lostUsage } })).toEqual([forgotten]);
+      expect(broken({ ...direct, cancelled: { ...record, provider: 'network' } })).toEqual([forgotten]);
+      expect(broken({ ...direct, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
+      expect(broken({ ...direct, kills: [{ node: 0, atMs: 9_000 }] })).toEqual([forgotten]);
+      expect(broken({ ...direct, kills: [{ node: 0, atMs: 9_000 }], databaseKills: [900] })).toEqual([]);
+      expect(broken({ ...direct, databaseKills: [900] })).toEqual([forgotten]);
     });
 
     test('is counted by what became of the hold, with what its usage would have cost', () => {
@@ -562,6 +616,7 @@ describe('gateways and database killed again and again under load, one provider 
     expect([...outcomes]).toEqual(expect.arrayContaining(['success', 'error', 'aborted', 'unreachable']));
     expect([...endings]).toEqual(expect.arrayContaining(['completed', 'failed', 'cancelled']));
     expect(generations.some(({ isEstimated }) => isEstimated)).toBe(true);
+    expect(earlyCalls(result.evidence).begunEarly).toBeGreaterThan(0);
     expect(
       result.truths.filter(({ checked, mayBeUntested = false }) => checked === 0 && !mayBeUntested),
     ).toEqual([]);
@@ -665,6 +720,18 @@ describe('gateways and database killed again and again under load, one provider 
       'usage goes uncharged only for an allowed reason',
       'no client saw success without a committed charge',
     ]);
+  });
+
+  test('the judge notices a hold that was committed after the first byte, and one that never was', () => {
+    const { evidence } = result;
+    const success = evidence.seen.findLast(({ outcome }) => outcome === 'success');
+    const id = success?.requestId ?? '';
+    const unheldByte = 'no client received a byte of a request whose hold was not committed';
+    const late = new Map(evidence.holds).set(id, (success?.firstByteAtMs ?? 0) + 2);
+    expect(brokenTruths({ ...evidence, holds: late })).toEqual([unheldByte]);
+    const missing = new Map(evidence.holds);
+    missing.delete(id);
+    expect(brokenTruths({ ...evidence, holds: missing })).toContain(unheldByte);
   });
 
   test('the judge notices a Generation that is missing', () => {
