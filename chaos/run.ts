@@ -13,6 +13,7 @@ import { type Accounts, createAccounts, keepSpending } from './trials/accounts.t
 import type { Seen } from './trials/client-call.ts';
 import { type Bystanders, measureBystanders } from './trials/honest-clients.ts';
 import { type KillLog, killAgainAndAgain } from './trials/kills.ts';
+import { startLimitChanges } from './trials/limit-changes.ts';
 import { startLoad } from './trials/load.ts';
 import type { ChaosOptions } from './trials/options.ts';
 import { startRowLocks } from './trials/row-locks.ts';
@@ -109,12 +110,14 @@ async function breakUnderLoad(
   const load = startLoad(world, accounts, options.connections, random.fork(1));
   const network = world.network.play(random.fork(3));
   const spending = keepSpending(accounts, world.environment, () => isOver);
-  const { richAccount, poorAccount } = accounts;
+  const { richAccount, poorAccount, changingKeyId } = accounts;
   const locks = startRowLocks(world.database, [richAccount, richAccount, poorAccount], random.fork(4));
+  const limits = startLimitChanges(world.database, changingKeyId, random.fork(5));
   try {
     const kills = await killAgainAndAgain(world, options, random.fork(2), accounts.keys.rich);
     await network.stop();
     await locks.stop();
+    await limits.stop();
     await Bun.sleep(afterLastKillMs);
     const seen = await load.stop();
     const orphansMs = await whenAtRest(world, kills.lastKillAtMs);
@@ -125,6 +128,7 @@ async function breakUnderLoad(
     isOver = true;
     await network.stop();
     await locks.stop();
+    await limits.stop();
     await load.stop();
     await spending;
     await watcher.stop();
