@@ -57,7 +57,7 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       watched,
       network: world.network.log(),
       kills: kills.gateways,
-      databaseKills: kills.databases,
+      outages: kills.outages,
       freezes: kills.freezes,
     };
     const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;

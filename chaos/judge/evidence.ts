@@ -2,7 +2,7 @@
 
 import type { Seen } from '../trials/client-call.ts';
 import type { Freeze } from '../trials/freezes.ts';
-import type { GatewayKill } from '../trials/kills.ts';
+import type { GatewayKill, Outage } from '../trials/kills.ts';
 import type { NetworkLog } from '../world/bad-network.ts';
 import type { ProviderCall } from '../world/upstream.ts';
 import type { LedgerLog } from './ledger-log.ts';
@@ -21,8 +21,8 @@ export type Evidence = Readonly<{
   network: NetworkLog;
   /** Which gateway was killed, and when. */
   kills: readonly GatewayKill[];
-  /** When the database was killed. */
-  databaseKills: readonly number[];
+  /** When the database was killed, and when it was back. */
+  outages: readonly Outage[];
   /** Which gateway was frozen, and when. */
   freezes: readonly Pick<Freeze, 'node' | 'atMs'>[];
 }>;

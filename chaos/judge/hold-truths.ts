@@ -11,9 +11,8 @@ import { isOnRecord } from './meter-truths.ts';
 import { checkEach, type Truth } from './truth.ts';
 import { roundedMs, whyUnheld } from './unheld-calls.ts';
 
-/** A cancelled call is recorded at once. While the database is away, it waits in the gateway's memory. */
-const recordedWithinMs = 2_000;
-const awayWithinMs = 30_000;
+/** A cancelled call waits in the gateway's memory while the database is away, and is tried again every five seconds. */
+const recordedWithinMs = 6_000;
 
 export function judgeHolds(evidence: Evidence): Truth[] {
   const { seen, calls, ledger, holds } = evidence;
@@ -72,10 +71,11 @@ function isForgotten(evidence: Evidence, call: ProviderCall): boolean {
   // What the network did to the answer, or the provider refused, may have told the gateway that it costs nothing.
   if (usage === null || asked === null || networkProviders.has(provider)) return false;
   const { startedAtMs, ms, node } = asked;
-  const isAway = evidence.databaseKills.some(
-    (atMs) => atMs > startedAtMs - awayWithinMs && atMs < startedAtMs + ms + recordedWithinMs,
+  const endedAtMs = startedAtMs + ms;
+  const outage = evidence.outages.find(
+    ({ fromMs, untilMs: backAtMs }) => fromMs < endedAtMs + recordedWithinMs && endedAtMs < backAtMs,
   );
-  const untilMs = startedAtMs + ms + (isAway ? awayWithinMs : recordedWithinMs);
+  const untilMs = (outage?.untilMs ?? endedAtMs) + recordedWithinMs;
   return !evidence.kills.some(
     (kill) => kill.node === node && kill.atMs >= startedAtMs && kill.atMs < untilMs,
   );

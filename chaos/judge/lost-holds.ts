@@ -6,7 +6,7 @@ import { type Asked, askedFor, type Evidence } from './evidence.ts';
 
 /**
  * PostgreSQL flushes a commit that does not wait for the disk within three times its wal_writer_delay, which is 200 ms: no
- * crash after 0.6 s loses it. A call begins with its hold or right after it. The rest is for a slow machine.
+ * crash after 0.6 s loses it. A call begins with its hold, and these runs lock no row for longer than the rest of a second.
  */
 const lostWithinMs = 1_000;
 /** What a killed gateway had open is resolved within this time, or something else is wrong. */
@@ -23,13 +23,15 @@ export function wasKilled({ kills }: Evidence, { node, startedAtMs }: Sent): boo
 
 /** When the database was killed so soon after the first call to a provider that it may have lost the hold; else null. */
 export function crashAfterHold(
-  { calls, databaseKills }: Evidence,
+  { calls, outages }: Evidence,
   requestId: string,
   { startedAtMs }: Sent,
 ): number | null {
-  const calledAtMs = calls.get(requestId)?.map((call) => call.calledAtMs) ?? [startedAtMs];
-  const untilMs = Math.min(...calledAtMs) + lostWithinMs;
-  return databaseKills.find((atMs) => atMs >= startedAtMs && atMs < untilMs) ?? null;
+  const calledAtMs = Math.min(...(calls.get(requestId)?.map((call) => call.calledAtMs) ?? [startedAtMs]));
+  // A call that begins while the database is away has its hold committed when that is back.
+  const outage = outages.find(({ fromMs, untilMs }) => fromMs <= calledAtMs && calledAtMs < untilMs);
+  const untilMs = (outage?.untilMs ?? calledAtMs) + lostWithinMs;
+  return outages.find(({ fromMs }) => fromMs >= startedAtMs && fromMs < untilMs)?.fromMs ?? null;
 }
 
 /** Whether all trace of a request may be lost. */

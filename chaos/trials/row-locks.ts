@@ -8,7 +8,8 @@ import type { ChaosDatabase } from '../world/database.ts';
 const minPauseMs = 1_000;
 const maxPauseMs = 3_000;
 const minLockedMs = 20;
-const maxLockedMs = 600;
+/** With the 0.6 s after which no crash loses a hold, this is the second within which the loss of one is excused. */
+const maxLockedMs = 400;
 
 export function startRowLocks(
   database: ChaosDatabase,

@@ -117,7 +117,9 @@ describe('a request whose first answer was lost on the network, and whose second
     harm?: readonly FaultKind[];
     kind?: string;
     kills?: Evidence['kills'];
-    databaseKills?: Evidence['databaseKills'];
+    /** When the database was killed, if not for a long time. */
+    databaseKills?: readonly number[];
+    outages?: Evidence['outages'];
     isLost?: boolean;
     /** When the hold was committed; null if there is none. */
     heldAtMs?: number | null;
@@ -140,6 +142,7 @@ describe('a request whose first answer was lost on the network, and whose second
     kind = 'plain',
     kills = [],
     databaseKills = [],
+    outages = databaseKills.map((fromMs) => ({ fromMs, untilMs: fromMs + 50 })),
     isLost = false,
     heldAtMs = isLost ? null : 1_005,
     seen = null,
@@ -172,7 +175,7 @@ describe('a request whose first answer was lost on the network, and whose second
         counters: { connections: 1, requestBytes: 0, answerBytes: 0 },
       },
       kills,
-      databaseKills,
+      outages,
       freezes,
     };
   }
@@ -283,6 +286,17 @@ describe('a request whose first answer was lost on the network, and whose second
       ]);
     });
 
+    test('must not be missing after a call in an outage, unless the database was killed again right after it', () => {
+      const story = { heldAtMs: null, seen: delivered };
+      const away = { fromMs: 900, untilMs: 4_000 };
+      expect(broken({ ...story, outages: [away] })).toEqual([unheldByte, unheldCall]);
+      expect(broken({ ...story, outages: [away, { fromMs: 4_999, untilMs: 5_100 }] })).toEqual([]);
+      expect(broken({ ...story, outages: [away, { fromMs: 5_000, untilMs: 5_100 }] })).toEqual([
+        unheldByte,
+        unheldCall,
+      ]);
+    });
+
     test('may go uncharged if the client left before the gateway could know, or it was frozen then', () => {
       const generation = {
         status: 'cancelled',
@@ -356,9 +370,11 @@ describe('a request whose first answer was lost on the network, and whose second
       expect(broken({ ...direct, cancelled: { ...record, usage: lostUsage } })).toEqual([forgotten]);
       expect(broken({ ...direct, cancelled: { ...record, provider: 'network' } })).toEqual([forgotten]);
       expect(broken({ ...direct, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
-      expect(broken({ ...direct, kills: [{ node: 0, atMs: 9_000 }] })).toEqual([forgotten]);
-      expect(broken({ ...direct, kills: [{ node: 0, atMs: 9_000 }], databaseKills: [900] })).toEqual([]);
-      expect(broken({ ...direct, databaseKills: [900] })).toEqual([forgotten]);
+      const kills = [{ node: 0, atMs: 9_000 }];
+      expect(broken({ ...direct, kills })).toEqual([forgotten]);
+      expect(broken({ ...direct, kills, outages: [{ fromMs: 900, untilMs: 4_000 }] })).toEqual([]);
+      expect(broken({ ...direct, kills, outages: [{ fromMs: 900, untilMs: 1_000 }] })).toEqual([forgotten]);
+      expect(broken({ ...direct, outages: [{ fromMs: 900, untilMs: 4_000 }] })).toEqual([forgotten]);
     });
 
     test('is counted by what became of the hold, with what its usage would have cost', () => {
