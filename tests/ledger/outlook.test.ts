@@ -16,7 +16,7 @@ const ranges = fc.tuple(money, money).map(([one, other]) => ({
 
 /** One in ten. */
 const rarely = fc.integer({ min: 0, max: 9 }).map((number) => number === 0);
-const soon = fc.option(fc.integer({ min: -10, max: 10 }), { freq: 1 });
+const soon = fc.option(fc.integer({ min: -10, max: 10 }), { freq: 2 });
 const states = fc
   .record({
     balance: fc.bigInt({ min: 1n, max: 20_000n }),
