@@ -38,10 +38,12 @@ export function judgeMeters(evidence: Evidence): Truth[] {
         'what a cancelled early call used is on record as the provider logged it, or as unknown',
         [...evidence.ledger.cancelledCalls],
         ([requestId, cancelled]) => {
-          const made = evidence.calls
-            .get(requestId)
-            ?.filter(({ provider }) => provider === cancelled.provider);
-          const isRight = (made ?? [{ usage: null }]).some((call) => isOnRecord(cancelled, call));
+          const made = evidence.calls.get(requestId) ?? [];
+          // The network may have lost the call.
+          const isRight =
+            cancelled.usage === null
+              ? cancelled.cost === null
+              : made.some((call) => call.provider === cancelled.provider && isOnRecord(cancelled, call));
           return isRight ? null : `${requestId}, ${cancelled.reason}`;
         },
       ),
