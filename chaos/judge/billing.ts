@@ -6,9 +6,10 @@ import { believed, readingsOf } from '../world/bounds.ts';
 import { networkProviders, priceOf } from '../world/catalog.ts';
 import type { FaultKind } from '../world/fault.ts';
 import type { ProviderCall, Usage } from '../world/upstream.ts';
-import { askedFor, type Evidence } from './evidence.ts';
+import { askedFor, type Evidence, isRefused } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { wasKilled } from './lost-holds.ts';
+import { leftBeforeHold } from './unheld-calls.ts';
 
 /** Faults after which an answer is incomplete. The others only make it late. */
 const breaking: readonly FaultKind[] = ['cut', 'reset', 'black-hole', 'refuse'];
@@ -34,9 +35,13 @@ export function isPaid({ charges, refunds }: RecordedGeneration): boolean {
   return charges.length > refunds.length;
 }
 
-/** The call that a charge must be for: that to the provider with which the Generation ended. */
+/**
+ * The call that a charge must be for: that to the provider with which the Generation ended. If an early call was cancelled
+ * because less was held, the same provider was called again.
+ */
 export function callToCharge({ calls }: Evidence, generation: RecordedGeneration): ProviderCall | null {
-  return calls.get(generation.requestId)?.find(({ provider }) => provider === generation.provider) ?? null;
+  const made = calls.get(generation.requestId) ?? [];
+  return made.findLast(({ provider }) => provider === generation.provider) ?? null;
 }
 
 export type Due = Readonly<{
@@ -112,6 +117,11 @@ function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean 
       return !generation.streaming && (kind === 'overrun' || generation.hold === null);
     case 'failed billing_consistency_error':
       return !generation.streaming;
+    // It was held, but the gateway did not learn of that in time, and cancelled the early call.
+    case 'failed balance_lookup_failed':
+      return asked !== null && (asked.firstByteAtMs === null || isRefused(asked));
+    case 'cancelled':
+      return leftBeforeHold(evidence, generation.requestId);
     default:
       return false;
   }

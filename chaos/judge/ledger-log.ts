@@ -9,6 +9,9 @@ export type RecordedAttempt = Readonly<{ provider: string; status: string; error
 /** A call that a provider may bill although nobody was charged for it. The usage is null if it is unknown. */
 export type UnchargedCall = Readonly<{ provider: string; usage: Usage | null; cost: bigint | null }>;
 
+/** An early call for which nothing was held. */
+export type CancelledCall = UnchargedCall & Readonly<{ reason: string }>;
+
 /** What the usage record of a charge has. */
 export type UsageRecord = Readonly<{
   readTokens: number | null;
@@ -58,6 +61,8 @@ export type RecordedGeneration = Readonly<{
 
 export type LedgerLog = Readonly<{
   generations: ReadonlyMap<string, RecordedGeneration>;
+  /** By request ID. */
+  cancelledCalls: ReadonlyMap<string, CancelledCall>;
   /** Charges whose Generation does not exist. */
   strayCharges: readonly string[];
   accounts: number;
@@ -113,8 +118,9 @@ type UsageRow = {
   provider: string | null;
   provider_cost: string | null;
 };
-type UnchargedRow = {
-  generation_id: string;
+type UnchargedRow = UsedRow & { generation_id: string };
+type CancelledRow = UsedRow & { id: string; reason: string };
+type UsedRow = {
   provider: string;
   input_tokens: bigint | null;
   output_tokens: bigint | null;
@@ -145,6 +151,7 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
   if (!summary) throw new Error('The database does not answer.');
   return {
     ...(await readGenerations(sql)),
+    cancelledCalls: await readCancelled(sql),
     accounts: Number(summary.accounts),
     unequalAccounts: Number(summary.unequal),
     openGenerations: Number(summary.open),
@@ -207,6 +214,14 @@ async function readGenerations(sql: SQL): Promise<Pick<LedgerLog, 'generations' 
   };
 }
 
+async function readCancelled(sql: SQL): Promise<LedgerLog['cancelledCalls']> {
+  const rows = await sql<CancelledRow[]>`
+    select id, reason, provider, input_tokens, output_tokens, cache_read_tokens,
+           cache_write_tokens + cache_write_long_tokens as cache_write_tokens, cost
+    from cancelled_calls`;
+  return new Map(rows.map((row) => [requestIdFromUuid(row.id), { ...unchargedOf(row), reason: row.reason }]));
+}
+
 function attemptOf({ provider, status, error_code: errorCode }: AttemptRow): RecordedAttempt {
   return { provider, status, errorCode };
 }
@@ -262,7 +277,7 @@ function recordOf(row: UsageRow | undefined): UsageRecord | null {
   };
 }
 
-function unchargedOf(row: UnchargedRow): UnchargedCall {
+function unchargedOf(row: UsedRow): UnchargedCall {
   const usage =
     row.input_tokens === null
       ? null

@@ -2,7 +2,7 @@
 import { formatMoney } from '../../src/lib/money.ts';
 import { readingsOf } from '../world/bounds.ts';
 import { costOf, costsOf, fullInputPrice } from '../world/catalog.ts';
-import type { Usage } from '../world/upstream.ts';
+import type { ProviderCall, Usage } from '../world/upstream.ts';
 import { dueFor, isPaid, standingCharge } from './billing.ts';
 import type { Evidence } from './evidence.ts';
 import type { DaySums, RecordedGeneration, UnchargedCall } from './ledger-log.ts';
@@ -30,6 +30,22 @@ export function judgeMeters(evidence: Evidence): Truth[] {
           isRightlyUncharged(evidence, generation, call)
             ? null
             : `${describe(generation)}, over ${call.provider}`,
+      ),
+      mayBeUntested: true,
+    },
+    {
+      ...checkEach(
+        'what a cancelled early call used is on record as the provider logged it, or as unknown',
+        [...evidence.ledger.cancelledCalls],
+        ([requestId, cancelled]) => {
+          const made = evidence.calls.get(requestId) ?? [];
+          // The network may have lost the call.
+          const isRight =
+            cancelled.usage === null
+              ? cancelled.cost === null
+              : made.some((call) => call.provider === cancelled.provider && isOnRecord(cancelled, call));
+          return isRight ? null : `${requestId}, ${cancelled.reason}`;
+        },
       ),
       mayBeUntested: true,
     },
@@ -73,11 +89,20 @@ function hasRightRecord(evidence: Evidence, generation: RecordedGeneration): boo
 function isRightlyUncharged(
   { calls }: Evidence,
   generation: RecordedGeneration,
-  { provider, usage, cost }: UnchargedCall,
+  uncharged: UnchargedCall,
 ): boolean {
+  const { provider } = uncharged;
   if (isPaid(generation) && provider === generation.provider) return false;
+  const call = calls.get(generation.requestId)?.find((each) => each.provider === provider);
+  return isOnRecord(uncharged, call ?? { usage: null });
+}
+
+/** Whether a record has what the provider logged, or says that it is unknown. */
+function isOnRecord(
+  { provider, usage, cost }: UnchargedCall,
+  { usage: logged }: Pick<ProviderCall, 'usage'>,
+): boolean {
   if (usage === null) return cost === null;
-  const logged = calls.get(generation.requestId)?.find((call) => call.provider === provider)?.usage ?? null;
   return logged !== null && isSame(readingsOf(logged)[0], usage) && cost === costOf(provider, usage);
 }
 

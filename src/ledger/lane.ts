@@ -21,6 +21,7 @@ import {
 import { LockedLane } from './locked-lane.ts';
 import { Memory } from './memory.ts';
 import type { Committed, Operation, OperationResult, Outcome } from './operations.ts';
+import type { Outlook } from './outlook.ts';
 import type { Writer } from './writer.ts';
 
 /** Another batch is decided and sent while one is being executed. */
@@ -30,6 +31,7 @@ export class Lane {
   readonly #writer: Writer;
   readonly #log: Log;
   readonly #onCommit: (batchSize: number) => void;
+  readonly #outlook: Outlook;
   readonly #batches = new GroupCommit<Operation, Committed>(
     (batch) => commitInParts(batch, (part) => this.#commitPart(part), this.#log),
     batchesAtOnce,
@@ -43,7 +45,14 @@ export class Lane {
   #exclusive: Promise<unknown> | null = null;
 
   /** `lockedWriter` is for operations on rows that others keep locked. */
-  constructor(writer: Writer, lockedWriter: Writer, log: Log, onCommit: (batchSize: number) => void) {
+  constructor(
+    writer: Writer,
+    lockedWriter: Writer,
+    log: Log,
+    onCommit: (batchSize: number) => void,
+    outlook: Outlook,
+  ) {
+    this.#outlook = outlook;
     this.#writer = writer;
     this.#log = log;
     this.#onCommit = onCommit;
@@ -52,6 +61,7 @@ export class Lane {
       this.#memory,
       log,
       (operation) => !this.#isGivenUp(operation),
+      outlook,
     );
   }
 
@@ -154,6 +164,7 @@ export class Lane {
     const written = effects.write(connection, rows, isDurable);
     memory.remember(effects, rows);
     memory.committed(batch, results, await written);
+    this.#outlook.saw(rows);
     return results;
   }
 
@@ -203,5 +214,6 @@ export class Lane {
     this.#memory.remember(effects, rows);
     this.#memory.committed(wanted, results, rows.nowMs);
     this.#memory.resolve(wanted);
+    this.#outlook.saw(rows);
   }
 }

@@ -9,6 +9,7 @@ import { Durability, DurableLane } from './durability.ts';
 import { Holding, holdPatienceMs } from './holding.ts';
 import { Lane } from './lane.ts';
 import type { Count, CountResult, Hold, HoldResult, Settlement, SettlementResult } from './operations.ts';
+import { Outlook } from './outlook.ts';
 import { Settling } from './settling.ts';
 import type { Spool } from './spool.ts';
 import { flushSettings, laneSettings, lockedLaneSettings, Writer } from './writer.ts';
@@ -16,6 +17,8 @@ import { flushSettings, laneSettings, lockedLaneSettings, Writer } from './write
 export type Ledger = Readonly<{
   /** `waitedMs` is how long the client has waited for the database already. */
   hold: (hold: Hold, waitedMs?: number) => Promise<HoldResult>;
+  /** What this process expects of holds. It is only a hint. */
+  outlook: Pick<Outlook, 'expected' | 'surprised'>;
   /** Tried once, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
@@ -52,14 +55,16 @@ export function openLedger(
   const writer = new Writer(openWriter, laneSettings, silenceMs, log);
   const lockedWriter = new Writer(openWriter, lockedLaneSettings, silenceMs, log);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
-  const lane = new Lane(writer, lockedWriter, log, onCommit);
+  const outlook = new Outlook();
+  const lane = new Lane(writer, lockedWriter, log, onCommit, outlook);
   const durableLane = new DurableLane(lane, new Durability(flusher, writer, lockedWriter));
   /** What this process has held and not settled. */
   const held = new Set<string>();
   const settling = new Settling(durableLane, spool, log, (generationId) => held.delete(generationId));
   const holding = new Holding(lane, settling, held);
   return {
-    hold: (operation, waitedMs) => holding.hold(operation, waitedMs),
+    hold: (operation, waitedMs) => outlook.follow(operation, holding.hold(operation, waitedMs)),
+    outlook,
     count: (count) => within(holdPatienceMs, durableLane.submitWhenFree<CountResult>(count)),
     settle: (settlement, onTimeout, waitedMs) => settling.settle(settlement, onTimeout, waitedMs),
     settleOnce: (settlement) => settling.settleOnce(settlement),

@@ -11,6 +11,7 @@ import { isLocked, RowLockedError } from './database-error.ts';
 import { type CommittedLocked, commitFree, outcomesOf } from './locked-commit.ts';
 import type { Memory } from './memory.ts';
 import type { Committed, Operation, Outcome } from './operations.ts';
+import type { Outlook } from './outlook.ts';
 import type { Writer } from './writer.ts';
 
 /** Whoever has locked a row may soon lock it again: only after this time do its operations share a batch with others. */
@@ -22,11 +23,19 @@ export class LockedLane {
   readonly #memory: Memory;
   readonly #log: Log;
   readonly #isWanted: (operation: Operation) => boolean;
+  readonly #outlook: Outlook;
   readonly #batches = new GroupCommit<Operation, Committed>((batch) => this.#commit(batch));
   /** Accounts and keys that were found locked. The time is infinite until they are found free. */
   readonly #lockedUntilMs = new RecentMap<number>(maxLocked);
 
-  constructor(writer: Writer, memory: Memory, log: Log, isWanted: (operation: Operation) => boolean) {
+  constructor(
+    writer: Writer,
+    memory: Memory,
+    log: Log,
+    isWanted: (operation: Operation) => boolean,
+    outlook: Outlook,
+  ) {
+    this.#outlook = outlook;
     this.#writer = writer;
     this.#memory = memory;
     this.#log = log;
@@ -98,6 +107,7 @@ export class LockedLane {
     this.#memory.forgetRows(wanted);
     this.#memory.committed(wanted, results, rows.nowMs);
     this.#memory.resolve(wanted);
+    this.#outlook.saw(rows);
   }
 
   /** After a lock on any other row, or on a table. If the batch has one account, the row belongs to it. */
