@@ -52,6 +52,11 @@ export function errorsIn(output: string): number {
   return Number(/^ (\d+) errors?$/m.exec(output)?.[1] ?? 0);
 }
 
+/** The same in the output of one file, which has no summary. */
+export function errorsBetweenTests(output: string): number {
+  return output.match(/^# Unhandled error between tests$/gm)?.length ?? 0;
+}
+
 export function sumOf(counts: ReadonlyMap<string, Counts>): Counts {
   let total = 0;
   let failed = 0;

@@ -260,6 +260,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     recorder: new RequestRecorder(log, metrics, traces),
     admission: new Admission(ledger, node.id, rates, lease.clock),
     earlyCalls: new EarlyCalls(config.callsEarly, {
+      hurry: ledger.hurry,
       outlook: ledger.outlook,
       record: (call) => opened.cancelledCalls.record(call),
       onStart: (provider) => metrics?.earlyCallStarted(provider),

@@ -39,8 +39,8 @@ export class Admission {
   }
 
   /**
-   * If the hold is expected to be granted, `early` starts in the turn in which the hold is submitted. Unless the money is
-   * held, that call is cancelled, and the permit that the Generation has for a provider is given back.
+   * If the hold is expected to be granted, `early` starts in the turn in which the hold is submitted, which may then wait for
+   * others to share its batch. Unless the money is held, that call is cancelled, and the permit that the Generation has for a provider is given back.
    */
   async hold(
     generation: OpenGeneration,
@@ -64,9 +64,8 @@ export class Admission {
         attempts: [...attempts],
       };
       const expected = early === null ? null : this.#ledger.outlook.expected(hold);
-      const answer = this.#ledger.hold(hold, waitedMs);
-      if (expected !== null) early?.start(expected);
-      const result = await answer;
+      const isPatient = expected !== null && early?.start(expected) === true;
+      const result = await this.#ledger.hold({ ...hold, isPatient }, waitedMs);
       this.#noteRate(key, result.rate);
       outcome = result.outcome;
       if (result.outcome === 'held') generation.noteHold(hold, result.amount);

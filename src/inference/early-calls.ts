@@ -31,6 +31,8 @@ export type CancelledCall = Readonly<{
 
 type EarlyCallServices = Readonly<{
   outlook: Pick<Outlook, 'surprised'>;
+  /** An answer waits for its hold. */
+  hurry: () => void;
   /** Must not wait for anything. */
   record: (call: CancelledCall) => void;
   onStart?: (provider: string) => void;
@@ -82,7 +84,7 @@ type Begun<Job, Opened> = {
   outcome: Readonly<{ opened: Opened } | { error: unknown }> | null;
 };
 
-/** The first attempt of a request, which may start early. It ends in exactly one of `held`, `cancel` and `abandon`. */
+/** The first attempt of a request, which may start early. It ends in `held` or in `cancel`. */
 export class EarlyCall<Job, Opened> {
   readonly #calls: EarlyCalls;
   readonly #services: EarlyCallServices;
@@ -108,10 +110,18 @@ export class EarlyCall<Job, Opened> {
     this.#accept = accept;
   }
 
-  /** Never throws: what cannot be started now is tried again when the hold is committed, and fails there if it must. */
-  start(amount: Money): void {
+  /** Whether the provider was called, and its hold is not known yet. */
+  get hasBegun(): boolean {
+    return this.#begun !== null;
+  }
+
+  /**
+   * Returns whether it has started. Never throws: what cannot be started now is tried again when the hold is committed, and
+   * fails there if it must.
+   */
+  start(amount: Money): boolean {
     const { accountId } = this.#generation.facts;
-    if (!this.#calls.enter(accountId)) return;
+    if (!this.#calls.enter(accountId)) return false;
     try {
       const job = this.#accept(amount);
       this.#generation.startEarly();
@@ -119,21 +129,23 @@ export class EarlyCall<Job, Opened> {
       this.#begun = { amount, job, opening, outcome: null };
       this.#awaitAnswer(this.#begun);
       this.#services.onStart?.(this.#generation.provider);
+      return true;
     } catch {
       this.#calls.leave(accountId);
       this.#generation.restart();
+      return false;
     }
   }
 
   /** An answer that is there before the hold waits here, and nowhere else. */
   #awaitAnswer(begun: Begun<Job, Opened>): void {
+    const end = (outcome: Begun<Job, Opened>['outcome']) => {
+      begun.outcome = outcome;
+      if (this.#begun === begun) this.#services.hurry();
+    };
     begun.opening.then(
-      (opened) => {
-        begun.outcome = { opened };
-      },
-      (error: unknown) => {
-        begun.outcome = { error };
-      },
+      (opened) => end({ opened }),
+      (error: unknown) => end({ error }),
     );
   }
 
@@ -150,13 +162,13 @@ export class EarlyCall<Job, Opened> {
 
   /** Nothing is held. The attempt ends here, unless no call was made. */
   cancel(reason: 'denied' | 'not_committed'): void {
-    if (!this.abandon()) return;
+    if (!this.#abandon()) return;
     const { uncharged, completedAtMs } = this.#generation.attempts.at(-1) ?? {};
     if (uncharged) this.#record(reason, uncharged, completedAtMs ?? Date.now());
   }
 
-  /** Ends the call and its attempt, of which the settlement tells, if there is one. Returns whether there was a call. */
-  abandon(): boolean {
+  /** Ends the call and its attempt. Returns whether there was a call. */
+  #abandon(): boolean {
     const begun = this.#take();
     if (begun === null) return false;
     this.#end(begun);

@@ -6,8 +6,8 @@
 import type { Money } from '../lib/money.ts';
 import { minuteMs } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import { type AccountJson, accountState, type KeyJson, keyState, type WrittenRows } from './batch-rows.ts';
 import { type AccountState, decideHold, type KeyState } from './decide.ts';
-import { type BatchRows, type KnownAccount, type KnownKey, maxRows } from './known-rows.ts';
 import type { DenialCode, Hold, HoldResult } from './operations.ts';
 
 /** So many times the amount of a hold must be free. */
@@ -17,6 +17,8 @@ const reservedShare = 4;
 /** For so long after a hold that was denied or not committed, none is expected for its account or key. */
 const surpriseMs = 5_000;
 const maxSurprises = 10_000;
+/** About 20 MB. */
+const maxRows = 20_000;
 
 /** Holds that were submitted and have no answer yet, each at its maximum. */
 export type Pending = Readonly<{ count: number; amount: Money }>;
@@ -24,8 +26,9 @@ export type Pending = Readonly<{ count: number; amount: Money }>;
 const nothing: Pending = { count: 0, amount: 0n };
 
 export class Outlook {
-  readonly #accounts = new RecentMap<KnownAccount>(maxRows);
-  readonly #keys = new RecentMap<KnownKey>(maxRows);
+  /** As the database wrote them: most are never asked for. */
+  readonly #accounts = new RecentMap<AccountJson>(maxRows);
+  readonly #keys = new RecentMap<KeyJson>(maxRows);
   readonly #surprisedUntilMs = new RecentMap<number>(maxSurprises);
   /** By account and by key. */
   readonly #pending = new Map<string, Pending>();
@@ -33,10 +36,10 @@ export class Outlook {
   #offsetMs = 0;
 
   /** The rows of a batch that was committed. */
-  saw({ accounts, keys, nowMs }: Pick<BatchRows, 'accounts' | 'keys' | 'nowMs'>): void {
+  saw({ accounts, keys, nowMs }: WrittenRows): void {
     this.#offsetMs = nowMs - performance.now();
-    for (const [id, account] of accounts) this.#accounts.set(id, account);
-    for (const [id, key] of keys) this.#keys.set(id, key);
+    for (const account of accounts ?? []) this.#accounts.set(account.id, account);
+    for (const key of keys ?? []) this.#keys.set(key.keyId, key);
   }
 
   /** The amount that a hold will be granted; null when that is not certain enough. To be asked before it is submitted. */
@@ -50,7 +53,9 @@ export class Outlook {
       ofAccount: this.#pending.get(accountId) ?? nothing,
       ofKey: this.#pending.get(keyId) ?? nothing,
     };
-    return isExpected(account.state, key, pending, max, nowMs + this.#offsetMs) ? max : null;
+    return isExpected(accountState(account), keyState(key), pending, max, nowMs + this.#offsetMs)
+      ? max
+      : null;
   }
 
   #isSurprised(id: string, nowMs: number): boolean {
@@ -92,8 +97,10 @@ export class Outlook {
     else this.#pending.delete(id);
   }
 
-  /** A call was started that should not have been. The next ones wait for their holds. */
+  /** A call was started that should not have been. The next ones wait for their holds, until one is committed again. */
   surprised({ generation: { accountId, keyId } }: Pick<Hold, 'generation'>): void {
+    this.#accounts.delete(accountId);
+    this.#keys.delete(keyId);
     const untilMs = performance.now() + surpriseMs;
     this.#surprisedUntilMs.set(accountId, untilMs);
     this.#surprisedUntilMs.set(keyId, untilMs);
@@ -107,24 +114,17 @@ const concernsKeyOnly: ReadonlySet<DenialCode> = new Set([
   'monthly_spend_limit_exceeded',
 ]);
 
-export type SeenKey = Readonly<{
-  state: KeyState;
-  revokedAtMs: number | null;
-  expiresAtMs: number | null;
-}>;
-
 /**
  * Whether a hold will be granted its maximum, `max`: a hold of several times as much would be, after everything that is
  * pending and with part of the key's limits to spare. What a key spent in a month that is over counts as spent.
  */
 export function isExpected(
   account: AccountState,
-  { state: key, revokedAtMs, expiresAtMs }: SeenKey,
+  key: KeyState,
   { ofAccount, ofKey }: Readonly<{ ofAccount: Pending; ofKey: Pending }>,
   max: Money,
   nowMs: number,
 ): boolean {
-  if (isPast(revokedAtMs, nowMs) || isPast(expiresAtMs, nowMs)) return false;
   const { requestsPerMinute, maxConcurrent } = key;
   const intervalMs = minuteMs / requestsPerMinute;
   const aheadMs = (ofKey.count + requestsPerMinute / reservedShare) * intervalMs;
@@ -142,8 +142,4 @@ export function isExpected(
     nowMs,
   );
   return result.outcome === 'held';
-}
-
-function isPast(timeMs: number | null, nowMs: number): boolean {
-  return timeMs !== null && timeMs <= nowMs;
 }

@@ -4,7 +4,8 @@ import { ReplaceableClient } from '../database/replaceable-client.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { reasonNotConnected } from '../lib/shortage.ts';
-import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
+import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
+import { type LostSessions, lockSession, NotEndedError, type Session } from './lost-sessions.ts';
 
 const deadlines = new Deadlines();
 
@@ -23,28 +24,36 @@ export const laneSettings = `
   set idle_in_transaction_session_timeout = '5s';
   set lock_timeout = '100ms'`;
 /** On that lane nobody else waits, and a row that busy nodes share may take longer when the machine is busy, too. */
-export const lockedLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
+export const lockingLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
 export const flushSettings = `set lock_timeout = '5s'`;
-
-/** `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. */
-export type Session = Readonly<{ connection: SQL; server: string }>;
 
 export class Writer {
   readonly #client: ReplaceableClient;
   readonly #settings: string;
   readonly #silenceMs: number;
   readonly #log: Log;
+  readonly #lost: LostSessions | null;
   #session: Promise<ReservedSession> | null = null;
   /** The same, once it is open. */
   #current: Session | null = null;
   #isClosed = false;
 
-  /** `settings` are those of the session. The database must not be silent for longer than `silenceMs`. */
-  constructor(open: () => SQL, settings: string, silenceMs: number, log: Log) {
+  /**
+   * `settings` are those of the session. The database must not be silent for longer than `silenceMs`. If a lost session could
+   * still change what the next one finds, it is noted in `lost`, and stopped before any session is used.
+   */
+  constructor(
+    open: () => SQL,
+    settings: string,
+    silenceMs: number,
+    log: Log,
+    lost: LostSessions | null = null,
+  ) {
     this.#client = new ReplaceableClient(open);
     this.#settings = settings;
     this.#silenceMs = silenceMs;
     this.#log = log;
+    this.#lost = lost;
   }
 
   /** Null when there is none at the moment. */
@@ -59,10 +68,11 @@ export class Writer {
     const silence = deadlines.start(this.#silenceMs, () => this.#hangUp(reserved));
     try {
       const session = await reserved;
+      if (this.#lost !== null && this.#lost.count > 0) await this.#lost.stop(session);
+      if (this.#session !== reserved) throw new Error('The session with the database was replaced.');
       return await work(session.connection, session);
     } catch (error) {
-      // Only these leave the session as it was. Any other error may have ended it.
-      if (!isIntegrityError(error) && !isConflict(error) && !isLocked(error)) this.#replace(reserved);
+      if (!leavesSession(error)) this.#replace(reserved);
       throw error;
     } finally {
       silence.clear();
@@ -89,7 +99,7 @@ export class Writer {
     await connection.unsafe(this.#settings);
     const [{ server }] = await connection<[{ server: string }]>`
       select concat(pg_postmaster_start_time(), ' ', current_database()) as server`;
-    const session = { connection, server };
+    const session = { connection, server, lock: await lockSession(connection) };
     if (this.#client.isCurrent(client)) this.#current = session;
     return session;
   }
@@ -103,6 +113,7 @@ export class Writer {
   /** The database may be on another host by now. Others that used the same session may have replaced it already. */
   #replace(broken: Promise<ReservedSession> | null): void {
     if (this.#isClosed || this.#session !== broken) return;
+    if (this.#current !== null) this.#lost?.note(this.#current);
     this.#client.replace();
     this.#session = null;
     this.#current = null;
@@ -110,3 +121,10 @@ export class Writer {
 }
 
 type ReservedSession = Session & Readonly<{ connection: ReservedSQL }>;
+
+/** Any other error may have ended it. */
+function leavesSession(error: unknown): boolean {
+  return (
+    isIntegrityError(error) || isLocked(error) || unmetNeeds(error) !== null || error instanceof NotEndedError
+  );
+}

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
   countsIn,
+  errorsBetweenTests,
   errorsIn,
   failedFilesOf,
   hasCounterexample,
@@ -96,4 +97,10 @@ test('a counterexample is recognised in what fast-check reports', () => {
   expect(hasCounterexample(reported)).toBe(true);
   expect(hasCounterexample(`12 |   code\nerror: ${reported}`)).toBe(true);
   expect(hasCounterexample('error: expect(received).toBe(expected)')).toBe(false);
+});
+
+test('errors between the tests of a file are counted by their headings', () => {
+  const output =
+    'one\n# Unhandled error between tests\n-----\nTypeError: x\n# Unhandled error between tests\n';
+  expect([errorsBetweenTests(output), errorsBetweenTests('(fail) a test')]).toEqual([2, 0]);
 });
