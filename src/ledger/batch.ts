@@ -1,6 +1,7 @@
 /** Decides the operations of a batch in order, each on the state that the ones before it left, and collects the changes. */
 import type { Money } from '../lib/money.ts';
 import { rateAt } from '../lib/rate-limit.ts';
+import type { BatchRow, BatchRows } from './batch-rows.ts';
 import {
   type AccountState,
   decideCount,
@@ -12,7 +13,6 @@ import {
   type KeyState,
 } from './decide.ts';
 import { Effects } from './effects.ts';
-import type { BatchRows, KnownAccount, KnownKey } from './known-rows.ts';
 import type {
   Count,
   CountResult,
@@ -75,7 +75,7 @@ function applyCount({ generation }: Count, rows: BatchRows, effects: Effects): C
   const decision = decideCount(account.state, key.state, rows.nowMs);
   if (decision.result.outcome === 'counted') {
     rows.keys.set(generation.keyId, { ...key, state: decision.key });
-    effects.touchKey(generation.keyId);
+    effects.count(generation.keyId);
   }
   return decision.result;
 }
@@ -105,8 +105,6 @@ function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effec
     effects.refund(settlement, rows);
     return 'settled';
   }
-  // Gives the key a new version: the statement of a hold that was given up may still be on its way.
-  if (ended.isLost) effects.touchKey(keyId);
   if (decision === 'interrupted') effects.noteLateLoss(settlement);
   return decision;
 }
@@ -141,6 +139,6 @@ function update(
   { generation: { accountId, keyId } }: Operation,
   { account, key }: Readonly<{ account: AccountState; key: KeyState }>,
 ): void {
-  accounts.set(accountId, { ...(accounts.get(accountId) as KnownAccount), state: account });
-  keys.set(keyId, { ...(keys.get(keyId) as KnownKey), state: key });
+  accounts.set(accountId, { ...(accounts.get(accountId) as BatchRow<AccountState>), state: account });
+  keys.set(keyId, { ...(keys.get(keyId) as BatchRow<KeyState>), state: key });
 }

@@ -10,16 +10,19 @@ export function isIntegrityError(error: unknown): error is SQL.PostgresError {
   return code.startsWith('22') || code.startsWith('23');
 }
 
-const serializationFailure = '40001';
-const deadlock = '40P01';
+const needsNotMet = 'TG001';
 
-/** The statement was rolled back because of what others did at the same time. `detail` may be the ID of a row that changed. */
-export function isConflict(error: unknown): error is SQL.PostgresError {
-  const { code } = summarizeError(error);
-  return code === serializationFailure || code === deadlock;
+/**
+ * The IDs of accounts, keys and Generations that were not as a batch needed them, so that nothing of it was written; null
+ * for any other error.
+ */
+export function unmetNeeds(error: unknown): readonly string[] | null {
+  if (summarizeError(error).code !== needsNotMet) return null;
+  return (error as SQL.PostgresError).detail?.split(',') ?? [];
 }
 
 const lockNotAvailable = '55P03';
+const deadlock = '40P01';
 
 /** Another transaction has an account or a key locked that an operation needs. */
 export class RowLockedError extends Error {
@@ -34,7 +37,8 @@ export class RowLockedError extends Error {
 
 /** Another transaction keeps a row locked. Nothing was changed. */
 export function isLocked(error: unknown): boolean {
-  return error instanceof RowLockedError || summarizeError(error).code === lockNotAvailable;
+  const { code } = summarizeError(error);
+  return error instanceof RowLockedError || code === lockNotAvailable || code === deadlock;
 }
 
 /** Names only: the values that PostgreSQL may quote are a customer's. */

@@ -1,6 +1,5 @@
 /**
- * The decisions of the ledger as pure functions over rows that are remembered or locked. Nothing here waits, reads a
- * clock or writes; its callers do.
+ * The decisions of the ledger as pure functions over rows. Nothing here waits, reads a clock or writes; its callers do.
  */
 import type { Money } from '../lib/money.ts';
 import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';
@@ -39,7 +38,7 @@ type HoldDecision = Readonly<{ account: AccountState; key: KeyState; result: Hol
 /** One of the key's requests may end at any moment. */
 const concurrencyRetryMs = 100;
 /** A request that does not limit its output may hold the spendable amount divided by this. */
-const holdDivisor = 4n;
+export const holdDivisor = 4n;
 
 /** A denial leaves everything as it was: it costs the key neither money nor part of its rate. */
 export function decideHold(

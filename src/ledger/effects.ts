@@ -1,8 +1,9 @@
 /** Collects what a batch changes, and writes it in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
-import type { SettlementDecision } from './decide.ts';
-import type { BatchRows, KnownRows } from './known-rows.ts';
+import type { BatchRow, BatchRows, WrittenRows } from './batch-rows.ts';
+import type { AccountState, KeyState, SettlementDecision } from './decide.ts';
+import type { Needs } from './express.ts';
 import type {
   Attempt,
   Attribution,
@@ -14,18 +15,17 @@ import type {
   Settlement,
 } from './operations.ts';
 import {
-  accountChanges,
+  accountDeltas,
   answerRows,
   attemptRows,
   attributionRows,
   claimRows,
-  keyChanges,
+  keyDeltas,
   meteredRows,
   openedRows,
   type RowOf,
   settledRows,
   unchargedRows,
-  versions,
   writeOffRows,
 } from './rows.ts';
 import { serializeSettlement } from './settlement.ts';
@@ -37,8 +37,8 @@ export class Effects {
   readonly #settled: RowOf<typeof settledRows>[] = [];
   /** How many of them are open. */
   #openCount = 0;
-  /** The version of every row that is written: one that no row ever had. */
-  readonly #version = nextVersion();
+  /** How many requests of each key count towards its rate. */
+  readonly #arrivals = new Map<string, number>();
   readonly #attempts: RowOf<typeof attemptRows>[] = [];
   readonly #writeOffs: RowOf<typeof writeOffRows>[] = [];
   readonly #metered: RowOf<typeof meteredRows>[] = [];
@@ -52,6 +52,7 @@ export class Effects {
   hold({ generation, nodeId, provider, attempts }: Hold, amount: Money): void {
     this.#touch(generation);
     const { id, keyId, idempotencyHash: name } = generation;
+    this.count(keyId);
     if (name !== null) this.#claims.push({ keyId, name, requestId: id });
     this.#opened.push({ ...generation, nodeId, provider, hold: amount, attempts });
     if (generation.attribution) this.#attributions.push(...attributionRowsOf(generation));
@@ -207,8 +208,10 @@ export class Effects {
     );
   }
 
-  touchKey(keyId: string): void {
+  /** A request counts towards the rate of its key. */
+  count(keyId: string): void {
     this.#keyIds.add(keyId);
+    this.#arrivals.set(keyId, (this.#arrivals.get(keyId) ?? 0) + 1);
   }
 
   #touch({ accountId, keyId }: GenerationFacts): void {
@@ -221,77 +224,84 @@ export class Effects {
     for (const write of this.#rareWrites) await write(connection);
   }
 
-  /** One statement, which waits for the disk if `isDurable`. Returns the database's time. */
-  async write(connection: SQL, rows: BatchRows, isDurable = false): Promise<number> {
-    const newVersion = this.#version;
-    const accounts = sorted(this.#accountIds).map((id) => {
-      const { version, state } = found(rows.accounts, id);
-      return { id, version, newVersion, ...state };
-    });
-    const keys = sorted(this.#keyIds).map((keyId) => {
-      const { version, state } = found(rows.keys, keyId);
-      return { keyId, version, newVersion, ...state };
-    });
-    // Most batches have none, and do without the function that writes them.
-    const attributed =
-      this.#attributions.length === 0
-        ? connection``
-        : connection`, ${attributionRows.literal(this.#attributions)}::text::ledger_attribution_row[]`;
-    const query = connection<[{ at: number }]>`
-      select ledger_commit(
-        ${rows.nowMs}::float8,
-        ${rows.month}::text::date,
-        ${accountChanges.literal(accounts)}::text::ledger_account_change[],
-        ${keyChanges.literal(keys)}::text::ledger_meter_change[],
-        ${versions.literal(unchanged(rows.accounts, this.#accountIds))}::text::ledger_version[],
-        ${versions.literal(unchanged(rows.keys, this.#keyIds))}::text::ledger_version[],
+  /** One statement, sent at once. What it writes is added to the rows, so they need not be as they were when it was decided. */
+  async write(connection: SQL, rows: BatchRows, how: Writing): Promise<WrittenRows> {
+    const [{ written }] = await connection<[{ written: WrittenRows }]>`
+      select ledger_write_batch(
+        ${how.atMs}::float8,
+        ${accountDeltas.literal(this.#accountDeltas(rows, how.needs))}::text::ledger_account_delta[],
+        ${keyDeltas.literal(this.#keyDeltas(rows, how.needs))}::text::ledger_key_delta[],
         ${claimRows.literal(this.#claims)}::text::ledger_claim_row[],
         ${openedRows.literal(this.#opened)}::text::ledger_opened_row[],
-        ${settledRows.literal(this.#settled)}::text::ledger_settled_row[],
+        ${settledRows.literal(this.#settled.map((row) => afterLast(row, rows)))}::text::ledger_settled_row[],
         ${this.#openCount}::integer,
         ${attemptRows.literal(this.#attempts)}::text::ledger_attempt_row[],
         ${writeOffRows.literal(this.#writeOffs)}::text::ledger_write_off_row[],
         ${answerRows.literal(this.#answers)}::text::ledger_answer_row[],
-        ${isDurable}::boolean,
         ${meteredRows.literal(this.#metered)}::text::ledger_metered_row[],
-        ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[]
-        ${attributed}) as at`;
-    // Sent at once, so that batches are sent in the order in which they are decided.
-    const [{ at }] = await query.execute();
-    return at;
+        ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[],
+        ${attributionRows.literal(this.#attributions)}::text::ledger_attribution_row[],
+        ${how.isDurable}::boolean) as written`.execute();
+    return written;
   }
 
-  /** Remembers the rows as they are once they are written. */
-  remember(known: KnownRows, { accounts, keys }: BatchRows): void {
-    const version = this.#version;
-    for (const id of this.#accountIds) known.accounts.set(id, { ...found(accounts, id), version });
-    for (const id of this.#keyIds) known.keys.set(id, { ...found(keys, id), version });
+  #accountDeltas({ accounts }: BatchRows, needs: Needs | null): RowOf<typeof accountDeltas>[] {
+    return sorted(needs?.accounts ?? this.#accountIds).map((id) => {
+      const { before, state } = found(accounts, id);
+      return {
+        id,
+        balance: state.balance - before.balance,
+        held: state.held - before.held,
+        entryCount: state.entryCount - before.entryCount,
+        ...(needs?.accounts.get(id) ?? noNeeds),
+      };
+    });
+  }
+
+  #keyDeltas({ keys }: BatchRows, needs: Needs | null): RowOf<typeof keyDeltas>[] {
+    return sorted(needs?.keys ?? this.#keyIds).map((keyId) => {
+      const { before, state } = found(keys, keyId);
+      return {
+        keyId,
+        held: state.held - before.held,
+        monthSpent: state.monthSpent - before.monthSpent,
+        openCount: state.openCount - before.openCount,
+        arrivals: this.#arrivals.get(keyId) ?? 0,
+        ...(needs?.keys.get(keyId) ?? noNeeds),
+      };
+    });
   }
 }
 
-/** Starts anywhere in half of the positive numbers that the database can store. */
-let [lastVersion = 0n] = crypto.getRandomValues(new BigUint64Array(1)).map((bits) => bits >> 2n);
+/**
+ * `atMs` is the time of the decisions, and null if they do not depend on it. `needs` are null if the rows are locked.
+ * With `isDurable` the commit waits for the disk.
+ */
+export type Writing = Readonly<{ atMs: number | null; needs: Needs | null; isDurable: boolean }>;
 
-function nextVersion(): bigint {
-  lastVersion += 1n;
-  return lastVersion;
+const noNeeds = { isAdmitting: false, free: null, left: null, open: 0 };
+
+type SettledRow = RowOf<typeof settledRows>;
+
+/** Its entry and its balance, counted from the last ones that the batch leaves: only the database knows these. */
+function afterLast(row: SettledRow, { accounts }: BatchRows): SettledRow {
+  const { entryCount, balance } = found(accounts, row.accountId).state;
+  return {
+    ...row,
+    entryNumber: (row.entryNumber ?? 0n) - entryCount,
+    balanceAfter: (row.balanceAfter ?? 0n) - balance,
+  };
 }
 
 /** Rows are locked in the order of their IDs, so that two nodes never wait for each other. */
-function sorted(ids: ReadonlySet<string>): string[] {
-  return ids.size === 1 ? [...ids] : [...ids].sort();
+function sorted(ids: ReadonlySet<string> | ReadonlyMap<string, unknown>): string[] {
+  return ids.size === 1 ? [...ids.keys()] : [...ids.keys()].sort();
 }
 
-/** Rows that the decisions relied on without changing them. */
-function unchanged(
-  rows: ReadonlyMap<string, { version: bigint }>,
-  changedIds: ReadonlySet<string>,
-): RowOf<typeof versions>[] {
-  if (rows.size === changedIds.size) return [];
-  return [...rows].flatMap(([id, { version }]) => (changedIds.has(id) ? [] : [{ id, version }]));
-}
-
-function found<Row>(rows: ReadonlyMap<string, Row>, id: string): Row {
+function found<State extends AccountState | KeyState>(
+  rows: ReadonlyMap<string, BatchRow<State>>,
+  id: string,
+): BatchRow<State> {
   const row = rows.get(id);
   if (row === undefined) throw new Error('A row changed that was not read.');
   return row;

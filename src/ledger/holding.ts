@@ -1,9 +1,11 @@
 /** Holds, within a deadline. */
+import type { Money } from '../lib/money.ts';
 import { startWallDeadline } from '../lib/wall-deadline.ts';
 import { LateError } from '../lib/within.ts';
-import { isIntegrityError, isLocked } from './database-error.ts';
+import { isIntegrityError } from './database-error.ts';
 import type { Lane } from './lane.ts';
 import type { Hold, HoldResult } from './operations.ts';
+import type { PendingHolds } from './pending-holds.ts';
 import { pauseBeforeRetry } from './retry.ts';
 import { failure, settlementOf } from './settlement.ts';
 import { minPatienceMs, type Settling } from './settling.ts';
@@ -11,19 +13,27 @@ import { minPatienceMs, type Settling } from './settling.ts';
 /** A client gets its response within five seconds, whatever else it had to wait for. */
 export const holdPatienceMs = 4_000;
 
-/** Whether a hold has been answered, whether it may be in the database, and why the last attempt failed. */
-type Effort = { isOver: boolean; isSent: boolean; failure: unknown };
+/** `isOver` once it has been answered. `failure` is why the last attempt failed. */
+type Effort = { isOver: boolean; failure: unknown };
 
 export class Holding {
   readonly #lane: Lane;
   readonly #settling: Settling;
-  readonly #held: Set<string>;
+  readonly #pending: PendingHolds;
+  readonly #holds: Map<string, Money>;
+  #unknownCount = 0;
 
-  /** `held` gets the Generations that hold something. */
-  constructor(lane: Lane, settling: Settling, held: Set<string>) {
+  /** `holds` gets what Generations hold. */
+  constructor(lane: Lane, settling: Settling, pending: PendingHolds, holds: Map<string, Money>) {
     this.#lane = lane;
     this.#settling = settling;
-    this.#held = held;
+    this.#pending = pending;
+    this.#holds = holds;
+  }
+
+  /** How many may hold something, but are not known to. */
+  get unknownCount(): number {
+    return this.#unknownCount;
   }
 
   /**
@@ -32,54 +42,55 @@ export class Holding {
    */
   hold(operation: Hold, waitedMs = 0): Promise<HoldResult> {
     const holdMs = Math.max(holdPatienceMs - waitedMs, minPatienceMs);
+    this.#pending.begin(operation);
+    this.#unknownCount += 1;
     return new Promise((resolve, reject) => {
-      const effort: Effort = { isOver: false, isSent: false, failure: null };
-      const end = () => {
+      const effort: Effort = { isOver: false, failure: null };
+      const deadline = startWallDeadline(holdMs, () => {
         effort.isOver = true;
-        deadline.clear();
-      };
-      const giveUp = (error: unknown) => {
-        if (effort.isOver) return;
-        end();
-        if (effort.isSent && !isIntegrityError(error)) this.#release(operation);
-        reject(error);
-      };
-      const deadline = startWallDeadline(holdMs, () =>
-        giveUp(effort.failure ?? new LateError('The database did not answer in time.')),
+        this.#pending.giveUp(operation);
+        reject(effort.failure ?? new LateError('The database did not answer in time.'));
+      });
+      this.#tryToHold(operation, effort, performance.now() + holdMs).then(
+        (result) => {
+          this.#unknownCount -= 1;
+          if (effort.isOver) return;
+          deadline.clear();
+          if (result.outcome === 'held') this.#holds.set(operation.generation.id, result.amount);
+          resolve(result);
+        },
+        (error: unknown) => {
+          this.#unknownCount -= 1;
+          deadline.clear();
+          reject(error);
+        },
       );
-      this.#tryToHold(operation, effort, holdMs).then((result) => {
-        // The client has its response already, and the release follows in a later batch.
-        if (effort.isOver) return;
-        end();
-        if (result.outcome === 'held') this.#held.add(operation.generation.id);
-        resolve(result);
-      }, giveUp);
     });
   }
 
-  async #tryToHold(operation: Hold, effort: Effort, holdMs: number): Promise<HoldResult> {
-    const deadlineMs = performance.now() + holdMs;
-    const isWanted = () => {
-      effort.isSent ||= !effort.isOver;
-      return !effort.isOver;
-    };
+  /** Goes on until the outcome is known, even when the client no longer waits for it: what was held then is released. */
+  async #tryToHold(operation: Hold, effort: Effort, deadlineMs: number): Promise<HoldResult> {
+    let isDoubtful = false;
     for (let attempt = 0; ; attempt++) {
-      const { isSent } = effort;
       try {
-        const { result } = await this.#lane.submit<HoldResult>(operation, isWanted);
+        const { result } = await this.#lane.submit<HoldResult>(operation, isDoubtful);
+        if (effort.isOver && result.outcome === 'held') this.#release(operation);
         return result;
       } catch (error) {
-        if (effort.isOver || isIntegrityError(error)) throw error;
-        if (isLocked(error)) effort.isSent = isSent;
+        if (isIntegrityError(error)) throw error;
+        isDoubtful ||= this.#pending.isSent(operation);
         effort.failure = error;
-        await pauseBeforeRetry(attempt);
+        if (!effort.isOver) await pauseBeforeRetry(attempt);
         // If this process was suspended meanwhile, other nodes may have closed its Generations.
-        if (performance.now() > deadlineMs) throw error;
+        if (effort.isOver || performance.now() > deadlineMs) {
+          if (isDoubtful) this.#release(operation);
+          throw error;
+        }
       }
     }
   }
 
-  /** For a hold whose outcome is unknown: what it may have held is released as soon as the database is back. */
+  /** It is not in any statement that is still on its way: those of a lost session are stopped before the next one is used. */
   #release(operation: Hold): void {
     const settlement = settlementOf({ ...operation, isHeld: false }, failure('balance_lookup_failed'));
     this.#settling.settle(settlement).catch(() => undefined);

@@ -4,18 +4,23 @@
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import type { Money } from '../lib/money.ts';
 import { within } from '../lib/within.ts';
 import { Durability, DurableLane } from './durability.ts';
 import { Holding, holdPatienceMs } from './holding.ts';
 import { Lane } from './lane.ts';
+import { LostSessions } from './lost-sessions.ts';
 import type { Count, CountResult, Hold, HoldResult, Settlement, SettlementResult } from './operations.ts';
+import { PendingHolds } from './pending-holds.ts';
 import { Settling } from './settling.ts';
 import type { Spool } from './spool.ts';
-import { flushSettings, laneSettings, lockedLaneSettings, Writer } from './writer.ts';
+import { flushSettings, laneSettings, lockingLaneSettings, Writer } from './writer.ts';
 
 export type Ledger = Readonly<{
   /** `waitedMs` is how long the client has waited for the database already. */
   hold: (hold: Hold, waitedMs?: number) => Promise<HoldResult>;
+  /** Somebody waits for a hold that was patient when it was submitted. */
+  hurry: () => void;
   /** Tried once, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
@@ -49,25 +54,28 @@ export function openLedger(
   silenceMs: number = defaultSilenceMs,
   onCommit: (batchSize: number) => void = () => undefined,
 ): Ledger {
-  const writer = new Writer(openWriter, laneSettings, silenceMs, log);
-  const lockedWriter = new Writer(openWriter, lockedLaneSettings, silenceMs, log);
+  const lostSessions = new LostSessions();
+  const writer = new Writer(openWriter, laneSettings, silenceMs, log, lostSessions);
+  const lockingWriter = new Writer(openWriter, lockingLaneSettings, silenceMs, log, lostSessions);
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
-  const lane = new Lane(writer, lockedWriter, log, onCommit);
-  const durableLane = new DurableLane(lane, new Durability(flusher, writer, lockedWriter));
-  /** What this process has held and not settled. */
-  const held = new Set<string>();
-  const settling = new Settling(durableLane, spool, log, (generationId) => held.delete(generationId));
-  const holding = new Holding(lane, settling, held);
+  /** What this process has held and not settled, by Generation. */
+  const holds = new Map<string, Money>();
+  const pending = new PendingHolds();
+  const lane = new Lane({ writer, lockingWriter, holds, pending, log, onCommit, onWritten: () => undefined });
+  const durableLane = new DurableLane(lane, new Durability(flusher, writer, lockingWriter));
+  const settling = new Settling(durableLane, spool, log, (generationId) => holds.delete(generationId));
+  const holding = new Holding(lane, settling, pending, holds);
   return {
     hold: (operation, waitedMs) => holding.hold(operation, waitedMs),
+    hurry: () => lane.hurry(),
     count: (count) => within(holdPatienceMs, durableLane.submitWhenFree<CountResult>(count)),
     settle: (settlement, onTimeout, waitedMs) => settling.settle(settlement, onTimeout, waitedMs),
     settleOnce: (settlement) => settling.settleOnce(settlement),
-    isBusy: () => held.size + settling.unsettledCount > 0,
+    isBusy: () => holds.size + holding.unknownCount + settling.unsettledCount > 0,
     counts: () => ({ waiting: lane.waitingCount, unsettled: settling.unsettledCount }),
     close: async () => {
       settling.close();
-      await Promise.all([writer.close(), lockedWriter.close(), flusher.close()]);
+      await Promise.all([writer.close(), lockingWriter.close(), flusher.close()]);
     },
   };
 }

@@ -61,6 +61,8 @@ export type Hold = Readonly<{
   min: Money;
   max: Money;
   attempts: readonly Attempt[];
+  /** Its call is under way already, so nobody waits for it yet. */
+  isPatient?: boolean;
 }>;
 
 /** Counts a request towards the rate of its key, without a hold. */

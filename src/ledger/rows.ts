@@ -1,6 +1,6 @@
 /**
  * The rows that the ledger passes to its functions in PostgreSQL, as literals of the composite types that
- * `migrations/0010_typed_ledger.sql` and `0016_one_statement_ledger.sql` declare. A column is named once here and once there,
+ * the migrations declare. A column is named once here and once there,
  * in the same order, and a test compares the two. Arrays of composites cost PostgreSQL half as much as JSON.
  */
 import { type Money, moneyScaleDigits } from '../lib/money.ts';
@@ -73,26 +73,27 @@ export class RowType<Named extends Columns> {
 export type RowOf<Type> =
   Type extends RowType<infer Named> ? { readonly [Name in keyof Named]: Parameters<Named[Name]>[0] } : never;
 
-export const accountChanges = new RowType('ledger_account_change', {
+/** What is added to a row of accounts, and what it must have for that. */
+export const accountDeltas = new RowType('ledger_account_delta', {
   id: word,
-  version: bigint,
-  newVersion: bigint,
   balance: money,
   held: money,
   entryCount: bigint,
+  isAdmitting: boolean,
+  free: optional(money),
 });
 
-export const keyChanges = new RowType('ledger_meter_change', {
+/** The same for a row of api_key_meters. */
+export const keyDeltas = new RowType('ledger_key_delta', {
   keyId: word,
-  version: bigint,
-  newVersion: bigint,
   held: money,
   monthSpent: money,
-  theoreticalArrivalMs: number,
   openCount: number,
+  arrivals: number,
+  isAdmitting: boolean,
+  left: optional(money),
+  open: number,
 });
-
-export const versions = new RowType('ledger_version', { id: word, version: bigint });
 
 export const openedRows = new RowType('ledger_opened_row', {
   id: word,

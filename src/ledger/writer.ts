@@ -4,7 +4,8 @@ import { ReplaceableClient } from '../database/replaceable-client.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { reasonNotConnected } from '../lib/shortage.ts';
-import { isConflict, isIntegrityError, isLocked } from './database-error.ts';
+import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
+import { type LostSessions, lockSession } from './lost-sessions.ts';
 
 const deadlines = new Deadlines();
 
@@ -23,28 +24,42 @@ export const laneSettings = `
   set idle_in_transaction_session_timeout = '5s';
   set lock_timeout = '100ms'`;
 /** On that lane nobody else waits, and a row that busy nodes share may take longer when the machine is busy, too. */
-export const lockedLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
+export const lockingLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
 export const flushSettings = `set lock_timeout = '5s'`;
 
-/** `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. */
-export type Session = Readonly<{ connection: SQL; server: string }>;
+/**
+ * `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. `lock` is the
+ * number of a lock that the session keeps for as long as it lives.
+ */
+export type Session = Readonly<{ connection: SQL; server: string; lock: number }>;
 
 export class Writer {
   readonly #client: ReplaceableClient;
   readonly #settings: string;
   readonly #silenceMs: number;
   readonly #log: Log;
+  readonly #lost: LostSessions | null;
   #session: Promise<ReservedSession> | null = null;
   /** The same, once it is open. */
   #current: Session | null = null;
   #isClosed = false;
 
-  /** `settings` are those of the session. The database must not be silent for longer than `silenceMs`. */
-  constructor(open: () => SQL, settings: string, silenceMs: number, log: Log) {
+  /**
+   * `settings` are those of the session. The database must not be silent for longer than `silenceMs`. If a lost session could
+   * still change what the next one finds, it is noted in `lost`, and stopped before any session is used.
+   */
+  constructor(
+    open: () => SQL,
+    settings: string,
+    silenceMs: number,
+    log: Log,
+    lost: LostSessions | null = null,
+  ) {
     this.#client = new ReplaceableClient(open);
     this.#settings = settings;
     this.#silenceMs = silenceMs;
     this.#log = log;
+    this.#lost = lost;
   }
 
   /** Null when there is none at the moment. */
@@ -59,10 +74,11 @@ export class Writer {
     const silence = deadlines.start(this.#silenceMs, () => this.#hangUp(reserved));
     try {
       const session = await reserved;
+      if (this.#lost !== null && this.#lost.count > 0) await this.#lost.stop(session);
       return await work(session.connection, session);
     } catch (error) {
       // Only these leave the session as it was. Any other error may have ended it.
-      if (!isIntegrityError(error) && !isConflict(error) && !isLocked(error)) this.#replace(reserved);
+      if (!isIntegrityError(error) && !isLocked(error) && unmetNeeds(error) === null) this.#replace(reserved);
       throw error;
     } finally {
       silence.clear();
@@ -89,7 +105,7 @@ export class Writer {
     await connection.unsafe(this.#settings);
     const [{ server }] = await connection<[{ server: string }]>`
       select concat(pg_postmaster_start_time(), ' ', current_database()) as server`;
-    const session = { connection, server };
+    const session = { connection, server, lock: await lockSession(connection) };
     if (this.#client.isCurrent(client)) this.#current = session;
     return session;
   }
@@ -103,6 +119,7 @@ export class Writer {
   /** The database may be on another host by now. Others that used the same session may have replaced it already. */
   #replace(broken: Promise<ReservedSession> | null): void {
     if (this.#isClosed || this.#session !== broken) return;
+    if (this.#current !== null) this.#lost?.note(this.#current);
     this.#client.replace();
     this.#session = null;
     this.#current = null;

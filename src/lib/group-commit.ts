@@ -1,32 +1,43 @@
 /**
- * Gathers what arrives while commits are in progress and commits it together. There is no timer: a single
- * operation waits only for the current turn of the event loop, and under load the batches grow by themselves.
+ * Gathers what arrives while commits are in progress and commits it together. Only operations that nobody waits for yet,
+ * which are patient, wait for company: any other waits only for the current turn of the event loop, and under load the
+ * batches grow by themselves.
  */
 export class GroupCommit<Operation, Result> {
   readonly #commit: Commit<Operation, Result>;
-  readonly #maxPerBatch: number;
+  readonly #options: Options<Operation>;
   #waiting: Waiting<Operation, Result>[] = [];
-  readonly #maxAtOnce: number;
   #committing = 0;
+  /** While all that wait are patient. */
+  #patience: ReturnType<typeof setTimeout> | null = null;
 
-  constructor(commit: Commit<Operation, Result>, maxAtOnce = 1, maxPerBatch = 256) {
+  constructor(commit: Commit<Operation, Result>, options: Partial<Options<Operation>> = {}) {
     this.#commit = commit;
-    this.#maxAtOnce = maxAtOnce;
-    this.#maxPerBatch = maxPerBatch;
+    this.#options = { ...defaults, ...options };
   }
 
   get waitingCount(): number {
     return this.#waiting.length;
   }
 
-  /** `isWanted` is asked once, when the operation is about to be committed: one that nobody waits for is left out. */
-  submit(operation: Operation, isWanted: () => boolean = always): Promise<Result> {
+  submit(operation: Operation): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ operation, isWanted, resolve, reject });
-      if (this.#committing >= this.#maxAtOnce) return;
-      this.#committing += 1;
-      this.#runSoon();
+      const isFirst = this.#waiting.length === 0;
+      this.#waiting.push({ operation, resolve, reject });
+      const isWaitingPatiently = isFirst || this.#patience !== null;
+      if (this.#options.isPatient(operation) && isWaitingPatiently)
+        this.#patience ??= setTimeout(() => this.hurry(), this.#options.patienceMs);
+      else this.hurry();
     });
+  }
+
+  /** Nobody is patient any more. */
+  hurry(): void {
+    if (this.#patience !== null) clearTimeout(this.#patience);
+    this.#patience = null;
+    if (this.#waiting.length === 0 || this.#committing >= this.#options.maxAtOnce) return;
+    this.#committing += 1;
+    this.#runSoon();
   }
 
   /** Whatever else is submitted in this turn of the event loop joins the same batch: fewer and larger ones cost less. */
@@ -35,48 +46,43 @@ export class GroupCommit<Operation, Result> {
   }
 
   #run(): void {
-    const batch = this.#next();
-    if (batch.length === 0) {
+    // What came after the last batch was sent, and is patient, still waits for its time.
+    if (this.#waiting.length === 0 || this.#patience !== null) {
       this.#committing -= 1;
       return;
     }
+    const batch = this.#waiting.splice(0, this.#options.maxPerBatch);
     this.#commit(batch.map(({ operation }) => operation)).then(
       (results) => {
-        batch.forEach(({ resolve, reject }, place) => {
+        this.#runSoon();
+        for (const [place, { resolve, reject }] of batch.entries()) {
           const result = results[place] as Result | Error;
           if (result instanceof Error) reject(result);
           else resolve(result);
-        });
-        this.#runSoon();
+        }
       },
       (error: unknown) => {
-        for (const { reject } of batch) reject(error);
         this.#runSoon();
+        for (const { reject } of batch) reject(error);
       },
     );
   }
-
-  #next(): Waiting<Operation, Result>[] {
-    while (this.#waiting.length > 0) {
-      const batch = this.#waiting.splice(0, this.#maxPerBatch).filter((entry) => {
-        if (entry.isWanted()) return true;
-        entry.reject(new Error('Nobody waits for this operation any more.'));
-        return false;
-      });
-      if (batch.length > 0) return batch;
-    }
-    return [];
-  }
 }
 
-const always = () => true;
+type Options<Operation> = Readonly<{
+  maxAtOnce: number;
+  maxPerBatch: number;
+  isPatient: (operation: Operation) => boolean;
+  patienceMs: number;
+}>;
+
+const defaults = { maxAtOnce: 1, maxPerBatch: 256, isPatient: () => false, patienceMs: 0 };
 
 /** Returns one result per operation; an error fails its operation alone. */
 type Commit<Operation, Result> = (batch: readonly Operation[]) => Promise<readonly (Result | Error)[]>;
 
 type Waiting<Operation, Result> = Readonly<{
   operation: Operation;
-  isWanted: () => boolean;
   resolve: (result: Result) => void;
   reject: (error: unknown) => void;
 }>;

@@ -44,7 +44,7 @@ async function freeze(): Promise<(isDue?: (session: Session) => boolean) => void
   let sessions = await freezeSessions(
     sql,
     () => sql<Session[]>`
-      select pid, query like '%ledger_commit%' as "isCommitting" from pg_stat_activity
+      select pid, query like '%ledger_write_batch%' as "isCommitting" from pg_stat_activity
       where datname = current_database() and application_name like 'tollgate%'`,
   );
   expect(new Set(sessions.map(({ isCommitting }) => isCommitting))).toEqual(new Set([true, false]));

@@ -75,6 +75,7 @@ export function serveStream<Asked>({
   };
   const ledger = {
     hold: () => Promise.reject(new Error('not asked')),
+    hurry: () => undefined,
     count: () => Promise.reject(new Error('not asked')),
     settle: (settlement: Settlement, _onTimeout?: () => Settlement, waited = 0) => {
       settled.push(settlement);

@@ -1,0 +1,89 @@
+/** The rows that a batch is decided on, and how the database writes them. */
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import type { AccountState, Ended, KeyState } from './decide.ts';
+import type { SettlementResult } from './operations.ts';
+
+/** `state` is updated as the operations of the batch are applied. */
+export type BatchRow<State> = Readonly<{ before: State; state: State }>;
+
+export type BatchRows = Readonly<{
+  accounts: Map<string, BatchRow<AccountState>>;
+  keys: Map<string, BatchRow<KeyState>>;
+  /** The holds of open Generations. */
+  openHolds: Map<string, Money>;
+  /** How Generations ended that this batch is to settle, but that are no longer open. */
+  ended: Map<string, Ended>;
+  /** What this batch has settled so far. */
+  settled: Map<string, SettlementResult>;
+  nowMs: number;
+}>;
+
+export function emptyRows(nowMs: number): BatchRows {
+  return {
+    accounts: new Map(),
+    keys: new Map(),
+    openHolds: new Map(),
+    ended: new Map(),
+    settled: new Map(),
+    nowMs,
+  };
+}
+
+export function unchanged<State>(state: State): BatchRow<State> {
+  return { before: state, state };
+}
+
+type AsJson<State> = {
+  [Name in keyof State]: State[Name] extends bigint
+    ? string
+    : bigint extends State[Name]
+      ? string | null
+      : State[Name];
+};
+
+/** Amounts and big integers are strings. */
+export type AccountJson = AsJson<AccountState> & Readonly<{ id: string }>;
+export type KeyJson = AsJson<KeyState> & Readonly<{ keyId: string }>;
+
+/** What `ledger_lock_rows` returns. `locked` are the IDs of rows that others have locked. */
+export type LockedRows = Readonly<{
+  accounts: readonly AccountJson[] | null;
+  keys: readonly KeyJson[] | null;
+  open: readonly Readonly<{ id: string; hold: string }>[] | null;
+  locked: readonly string[] | null;
+  nowMs: number;
+}>;
+
+/** What `ledger_write_batch` returns: the rows as they were written, for operations that were admitted. */
+export type WrittenRows = Pick<LockedRows, 'accounts' | 'keys' | 'nowMs'>;
+
+export function rowsFrom({ accounts, keys, open, nowMs }: LockedRows): BatchRows {
+  const rows = emptyRows(nowMs);
+  for (const row of accounts ?? []) rows.accounts.set(row.id, unchanged(accountState(row)));
+  for (const row of keys ?? []) rows.keys.set(row.keyId, unchanged(keyState(row)));
+  for (const { id, hold } of open ?? []) rows.openHolds.set(id, moneyFromDatabase(hold));
+  return rows;
+}
+
+export function accountState({ balance, held, entryCount, isSuspended }: AccountJson): AccountState {
+  return {
+    balance: moneyFromDatabase(balance),
+    held: moneyFromDatabase(held),
+    entryCount: BigInt(entryCount),
+    isSuspended,
+  };
+}
+
+export function keyState(row: KeyJson): KeyState {
+  return {
+    held: moneyFromDatabase(row.held),
+    monthSpent: moneyFromDatabase(row.monthSpent),
+    monthlyLimit: row.monthlyLimit === null ? null : moneyFromDatabase(row.monthlyLimit),
+    requestsPerMinute: row.requestsPerMinute,
+    maxConcurrent: row.maxConcurrent,
+    openCount: row.openCount,
+    theoreticalArrivalMs: row.theoreticalArrivalMs,
+    isRevoked: row.isRevoked,
+    isExpired: row.isExpired,
+  };
+}

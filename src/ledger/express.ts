@@ -1,0 +1,154 @@
+/**
+ * Decides a batch as if there were plenty of everything, and says what has to be there for that to be right. The database
+ * writes the batch only if it is there, so most batches need no row to be read first.
+ */
+import type { Money } from '../lib/money.ts';
+import { minuteMs, rateAt } from '../lib/rate-limit.ts';
+import { decideBatch } from './batch.ts';
+import { type BatchRows, emptyRows, unchanged, type WrittenRows } from './batch-rows.ts';
+import { type AccountState, holdDivisor, type KeyState } from './decide.ts';
+import type { Effects } from './effects.ts';
+import type { Hold, Operation, OperationResult } from './operations.ts';
+
+/** `isAdmitting`: a hold or a count is among the operations, so the account and the key must be in force. */
+type Admission = Readonly<{ isAdmitting: boolean }>;
+/** What must be free of the balance before the batch; null if that does not matter. */
+export type AccountNeeds = Admission & Readonly<{ free: Money | null }>;
+/** What must be left of the month, and how many more Generations may have to be open at once. */
+export type KeyNeeds = Admission & Readonly<{ left: Money | null; open: number }>;
+export type Needs = Readonly<{
+  accounts: ReadonlyMap<string, AccountNeeds>;
+  keys: ReadonlyMap<string, KeyNeeds>;
+}>;
+
+/** The results are right if the needs are met. Those of holds and counts lack their rates: see `withRates`. */
+export type Expected = Readonly<{
+  results: OperationResult[];
+  effects: Effects;
+  rows: BatchRows;
+  needs: Needs;
+}>;
+
+/** More than any balance. */
+const plenty = 1n << 256n;
+const plentifulAccount: AccountState = { balance: plenty, held: 0n, entryCount: 0n, isSuspended: false };
+const plentifulKey: KeyState = {
+  held: 0n,
+  monthSpent: 0n,
+  monthlyLimit: null,
+  requestsPerMinute: Number.POSITIVE_INFINITY,
+  maxConcurrent: Number.POSITIVE_INFINITY,
+  openCount: 1_000_000,
+  theoreticalArrivalMs: 0,
+  isRevoked: false,
+  isExpired: false,
+};
+
+/**
+ * Whether an operation can be decided without its rows. `holds` are those that this process has made; a settlement of
+ * another one's Generation depends on how that ended.
+ */
+export function isForeseeable(operation: Operation, holds: ReadonlyMap<string, Money>): boolean {
+  return operation.kind === 'settle' ? holds.has(operation.generation.id) : operation.kind !== 'set_aside';
+}
+
+export function decideWithPlenty(
+  batch: readonly Operation[],
+  holds: ReadonlyMap<string, Money>,
+  nowMs: number,
+): Expected {
+  const rows = emptyRows(nowMs);
+  for (const { kind, generation } of batch) {
+    const { id, accountId, keyId } = generation;
+    rows.accounts.set(accountId, unchanged(plentifulAccount));
+    rows.keys.set(keyId, unchanged(plentifulKey));
+    const hold = kind === 'settle' ? holds.get(id) : undefined;
+    if (hold !== undefined) rows.openHolds.set(id, hold);
+  }
+  return { ...decideBatch(batch, rows), rows, needs: needsOf(batch, holds) };
+}
+
+/** `freed` is what the operations so far have freed, or less than nothing if they took more than they freed. */
+type Tally = { isAdmitting: boolean; needed: Money | null; freed: Money; opened: number; open: number };
+
+function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>): Needs {
+  const accounts = new Map<string, Tally>();
+  const keys = new Map<string, Tally>();
+  const closed = new Set<string>();
+  for (const operation of batch) {
+    const { id, accountId, keyId } = operation.generation;
+    const account = tallyOf(accounts, accountId);
+    const key = tallyOf(keys, keyId);
+    if (operation.kind === 'hold') {
+      admit(account, operation);
+      admit(key, operation);
+    } else if (operation.kind === 'settle') {
+      if (closed.has(id)) continue;
+      closed.add(id);
+      const hold = holds.get(id) ?? 0n;
+      const cost = operation.cost?.total ?? 0n;
+      // What was delivered counts towards a month, whatever is left of it.
+      if (cost > hold) need(account, cost - hold);
+      close(account, hold - cost);
+      close(key, hold - cost);
+    } else {
+      account.isAdmitting = true;
+      key.isAdmitting = true;
+    }
+  }
+  return {
+    accounts: mapValues(accounts, ({ isAdmitting, needed }) => ({ isAdmitting, free: needed })),
+    keys: mapValues(keys, ({ isAdmitting, needed, open }) => ({ isAdmitting, left: needed, open })),
+  };
+}
+
+function tallyOf(tallies: Map<string, Tally>, id: string): Tally {
+  const known = tallies.get(id);
+  if (known !== undefined) return known;
+  const tally = { isAdmitting: false, needed: null, freed: 0n, opened: 0, open: 0 };
+  tallies.set(id, tally);
+  return tally;
+}
+
+/** A hold between two amounts is the larger one if that is a small enough part of what can be spent. */
+function admit(tally: Tally, { min, max }: Hold): void {
+  tally.isAdmitting = true;
+  if (max > 0n) need(tally, min === max ? max : max * holdDivisor);
+  tally.freed -= max;
+  tally.opened += 1;
+  tally.open = Math.max(tally.open, tally.opened);
+}
+
+function need(tally: Tally, amount: Money): void {
+  const needed = amount - tally.freed;
+  if (tally.needed === null || tally.needed < needed) tally.needed = needed;
+}
+
+function close(tally: Tally, freed: Money): void {
+  tally.freed += freed;
+  tally.opened -= 1;
+}
+
+function mapValues<From, To>(map: ReadonlyMap<string, From>, change: (from: From) => To): Map<string, To> {
+  return new Map(Array.from(map, ([id, value]) => [id, change(value)]));
+}
+
+/** The results with the rates that the keys had after each of the operations. */
+export function withRates(
+  batch: readonly Operation[],
+  results: readonly OperationResult[],
+  { keys, nowMs }: WrittenRows,
+): OperationResult[] {
+  const rateOf = new Map((keys ?? []).map((key) => [key.keyId, { ...key }]));
+  const rated = [...results];
+  // From the last to the first: what was written is how the last one left it.
+  for (let place = batch.length - 1; place >= 0; place -= 1) {
+    const result = rated[place];
+    const key = rateOf.get((batch[place] as Operation).generation.keyId);
+    if (typeof result !== 'object' || result.outcome === 'denied' || key === undefined) continue;
+    const { requestsPerMinute } = key;
+    rated[place] = { ...result, rate: rateAt(requestsPerMinute, key.theoreticalArrivalMs, nowMs) };
+    key.theoreticalArrivalMs -= minuteMs / requestsPerMinute;
+  }
+  return rated;
+}

@@ -1,0 +1,51 @@
+/**
+ * Sessions with the database that were lost. What was sent on one may still be executed long after: nothing that depends on
+ * whether it was may be sent on another session before the lost one has ended. Each session keeps an advisory lock of its
+ * own, by which it is found.
+ */
+import type { SQL } from 'bun';
+import type { Session } from './writer.ts';
+
+/** Tells these locks from others, such as those of migrations. */
+const lockClass = 0x70_6c_67;
+const maxLock = 0x7fff_ffff;
+const stopMs = 1_000;
+
+export class LostSessions {
+  readonly #lost = new Set<Session>();
+
+  get count(): number {
+    return this.#lost.size;
+  }
+
+  note(session: Session): void {
+    this.#lost.add(session);
+  }
+
+  /** Throws unless all of them have ended. Those with another server have ended with it, or can no longer be reached. */
+  async stop({ connection, server }: Session): Promise<void> {
+    for (const lost of this.#lost) {
+      if (lost.server === server && !(await hasStopped(connection, lost.lock)))
+        throw new Error('A lost session with the database has not ended yet.');
+      this.#lost.delete(lost);
+    }
+  }
+}
+
+/** Returns the number of the lock. */
+export async function lockSession(connection: SQL): Promise<number> {
+  for (;;) {
+    const lock = Math.floor(Math.random() * maxLock);
+    const [{ isOurs }] = await connection<[{ isOurs: boolean }]>`
+      select pg_try_advisory_lock(${lockClass}::integer, ${lock}::integer) as "isOurs"`;
+    if (isOurs) return lock;
+  }
+}
+
+async function hasStopped(connection: SQL, lock: number): Promise<boolean> {
+  const stopped = await connection<{ hasEnded: boolean }[]>`
+    select pg_terminate_backend(pid, ${stopMs}) as "hasEnded" from pg_locks
+    where locktype = 'advisory' and classid = ${lockClass}::integer::oid and objid = ${lock}::integer::oid
+      and database = (select oid from pg_database where datname = current_database())`;
+  return stopped.every(({ hasEnded }) => hasEnded);
+}
