@@ -31,13 +31,13 @@ export async function startDelayingRelay(databaseUrl: string) {
       isKeeping = false;
       for (const { client } of links) client.destroy();
     },
-    /** Returns when the database has answered. */
+    /** Returns when the database has answered, or when it has ended the connection before. */
     deliver: async () => {
       for (const link of links) {
         if (link.kept.length === 0) continue;
         const before = link.answeredBytes;
         for (const bytes of link.kept.splice(0)) link.upstream.write(bytes);
-        while (link.answeredBytes === before) await Bun.sleep(5);
+        while (link.answeredBytes === before && !link.upstream.destroyed) await Bun.sleep(5);
       }
     },
     close: () => {
