@@ -120,6 +120,33 @@ CREATE TABLE bill_versions (
     'cost_report'::text, 'file'::text]))
 );
 
+-- Early calls that were cancelled, which a provider may bill although no customer was charged for them. Apart from
+-- uncharged_attempts, because a request without a hold has no Generation. cost is null when the provider reported no
+-- usage, or when the catalogue does not say what it asks.
+CREATE TABLE cancelled_calls (
+  -- That of the request, and of its Generation if there is one.
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  model text NOT NULL,
+  provider text NOT NULL,
+  -- The hold was denied, was not committed in time, or is smaller than was expected; then the provider was called
+  -- again.
+  reason text NOT NULL,
+  ended_at timestamp with time zone NOT NULL,
+  input_tokens bigint,
+  cache_read_tokens bigint,
+  cache_write_tokens bigint,
+  cache_write_long_tokens bigint,
+  output_tokens bigint,
+  cost numeric(38,12),
+  price_list_id integer NOT NULL,
+  CONSTRAINT cancelled_calls_pkey PRIMARY KEY (id),
+  CONSTRAINT cancelled_calls_cost_check CHECK (cost >= 0::numeric),
+  CONSTRAINT cancelled_calls_reason_check CHECK (reason = ANY (ARRAY['denied'::text, 'not_committed'::text,
+    'smaller_hold'::text]))
+);
+CREATE INDEX cancelled_calls_by_time ON cancelled_calls USING btree (ended_at);
+
 -- The references of credits, so that a credit that is sent twice is booked once: a unique index of ledger_entries would
 -- not span months. Never archived.
 CREATE TABLE credit_references (
@@ -981,7 +1008,15 @@ UNION ALL
     decision_calls.ended_at,
     decision_calls.input_tokens,
     decision_calls.cost
-   FROM decision_calls;
+   FROM decision_calls
+UNION ALL
+ SELECT cancelled_calls.account_id,
+    cancelled_calls.model,
+    cancelled_calls.provider,
+    cancelled_calls.ended_at,
+    cancelled_calls.input_tokens,
+    cancelled_calls.cost
+   FROM cancelled_calls;
 
 -- Open Generations, with the columns of finished_generations.
 CREATE VIEW unfinished_generations AS

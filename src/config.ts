@@ -87,6 +87,8 @@ export type Config = ProcessSettings &
     generationRetentionDays: number | null;
     /** What chat completions take beyond the contract. */
     chatExtensions: ReadonlySet<ChatExtension>;
+    /** Whether a provider may be called while the hold of its request is still being committed. */
+    callsEarly: boolean;
     /** How many bytes of request bodies may be in memory at a time; a quarter of it per account. */
     bodyBudgetBytes: number;
     /** The source of decisions. Null means not set. */
@@ -138,6 +140,7 @@ export function readConfig(environment: Environment = process.env): Config {
     trustedProxies: readNetworks(environment, 'TRUSTED_PROXIES'),
     generationRetentionDays: readRetention(environment),
     chatExtensions: new Set(readList(environment, 'CHAT_EXTENSIONS', chatExtensions)),
+    callsEarly: readChoice(environment, 'EARLY_CALLS', 'on', ['on', 'off']) === 'on',
     bodyBudgetBytes: readInteger(environment, 'BODY_BUDGET_MB', 256, 80, 65_536) * 1024 * 1024,
     decisions: readDecisions(environment),
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),

@@ -16,6 +16,8 @@ import { Idempotency } from './idempotency/once.ts';
 import { Admission } from './inference/admission.ts';
 import { recordAttempts } from './inference/attempts.ts';
 import { identifyWith } from './inference/attribution.ts';
+import { CancelledCalls } from './inference/cancelled-calls.ts';
+import { EarlyCalls } from './inference/early-calls.ts';
 import type { OpenGeneration } from './inference/generation.ts';
 import { ReadOnStreams } from './inference/read-on-streams.ts';
 import { authenticateWith } from './keys/authenticate.ts';
@@ -170,6 +172,8 @@ async function openAll(given: Start) {
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
   const readOn = new ReadOnStreams();
+  const cancelledCalls = new CancelledCalls(database.sql, log);
+  closers.add('cancelled calls', () => cancelledCalls.close());
   return {
     database,
     deriveKey,
@@ -186,6 +190,7 @@ async function openAll(given: Start) {
     people,
     audits,
     readOn,
+    cancelledCalls,
   };
 }
 
@@ -254,6 +259,13 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     rates,
     recorder: new RequestRecorder(log, metrics, traces),
     admission: new Admission(ledger, node.id, rates, lease.clock),
+    earlyCalls: new EarlyCalls(config.callsEarly, {
+      hurry: ledger.hurry,
+      outlook: ledger.outlook,
+      record: (call) => opened.cancelledCalls.record(call),
+      onStart: (provider) => metrics?.earlyCallStarted(provider),
+      onCancel: (provider) => metrics?.earlyCallCancelled(provider),
+    }),
     recordAttempts: (generation: OpenGeneration) => recordAttempts(database.sql, generation),
     ledger,
     readOn: opened.readOn,

@@ -34,9 +34,13 @@ export function isPaid({ charges, refunds }: RecordedGeneration): boolean {
   return charges.length > refunds.length;
 }
 
-/** The call that a charge must be for: that to the provider with which the Generation ended. */
+/**
+ * The call that a charge must be for: that to the provider with which the Generation ended. If an early call was cancelled
+ * because less was held, the same provider was called again.
+ */
 export function callToCharge({ calls }: Evidence, generation: RecordedGeneration): ProviderCall | null {
-  return calls.get(generation.requestId)?.find(({ provider }) => provider === generation.provider) ?? null;
+  const made = calls.get(generation.requestId) ?? [];
+  return made.findLast(({ provider }) => provider === generation.provider) ?? null;
 }
 
 export type Due = Readonly<{
@@ -102,7 +106,16 @@ export function excuseOf(evidence: Evidence, used: UsedCall): string | null {
 function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean {
   const asked = askedFor(evidence, generation.requestId);
   const kind = asked?.kind;
+  // The hold was there, but not confirmed in time, and the early call was cancelled.
+  if (evidence.ledger.cancelledCalls.get(generation.requestId)?.reason === 'not_committed') return true;
   switch (reasonOf(generation)) {
+    case 'failed balance_lookup_failed':
+      return asked !== null && wasKilled(evidence, asked);
+    // The client left before its hold was committed.
+    case 'cancelled':
+      return generation.attempts.every(
+        ({ status, errorCode }) => status === 'cancelled' && errorCode === null,
+      );
     // A gateway that was only frozen charges for what it had open as soon as it resumes.
     case 'failed gateway_interrupted':
       return asked !== null && wasKilled(evidence, asked);

@@ -9,7 +9,7 @@ import { dueFor, isPaid, isSameUsage } from './billing.ts';
 import { judgeCharges } from './charge-truths.ts';
 import { askedFor, type Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
-import { mayBeLost } from './lost-holds.ts';
+import { mayBeLost, ranWithoutHold } from './lost-holds.ts';
 import { judgeMeters } from './meter-truths.ts';
 import { checkEach, describe, summary, type Truth } from './truth.ts';
 
@@ -77,6 +77,11 @@ function judgeClients(evidence: Evidence): Truth[] {
         return isGood ? null : describeSeen(line, generation);
       },
     ),
+    checkEach(
+      'no client received a byte of a request whose hold was not committed',
+      seen.filter(({ status }) => status === 200),
+      (line) => (recorded(line) || mayBeLost(evidence, line) ? null : describeSeen(line, undefined)),
+    ),
     checkEach('the usage reported to a client is the usage that was billed', told, (line) => {
       const generation = recorded(line);
       const isSame = line.usage !== null && generation !== undefined && isSameUsage(line.usage, generation);
@@ -126,6 +131,7 @@ function judgeGenerations(evidence: Evidence): Truth[] {
   const made = [...calls.values()].flat();
   const generations = [...ledger.generations.values()];
   const isLost = (requestId: string) => {
+    if (ranWithoutHold(evidence, requestId)) return true;
     const asked = askedFor(evidence, requestId);
     return !ledger.generations.has(requestId) && asked !== null && mayBeLost(evidence, asked);
   };
@@ -137,7 +143,7 @@ function judgeGenerations(evidence: Evidence): Truth[] {
       return isRight ? null : describeSeen(line, undefined);
     }),
     checkEach(
-      'no provider was called without a Generation, unless a crash lost its hold',
+      'no provider was called without a Generation, unless the call was early or a crash lost its hold',
       called,
       (requestId) => (ledger.generations.has(requestId) || isLost(requestId) ? null : requestId),
     ),
@@ -148,7 +154,8 @@ function judgeGenerations(evidence: Evidence): Truth[] {
     }),
     checkEach('no provider was called twice for one request', called, (requestId) => {
       const providers = calls.get(requestId)?.map(({ provider }) => provider) ?? [];
-      return new Set(providers).size === providers.length ? null : requestId;
+      const isAgain = ledger.cancelledCalls.get(requestId)?.reason === 'smaller_hold';
+      return new Set(providers).size === providers.length - (isAgain ? 1 : 0) ? null : requestId;
     }),
     checkEach('another provider was called only after one had failed', generations, (generation) => {
       const earlier = generation.attempts.slice(0, -1);

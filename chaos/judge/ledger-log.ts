@@ -56,8 +56,13 @@ export type RecordedGeneration = Readonly<{
   writeOff: Readonly<{ reason: string; amount: bigint | null }> | null;
 }>;
 
+/** A call that started before its hold was committed, and was cancelled because nothing was held, or too little. */
+export type CancelledCall = UnchargedCall & Readonly<{ requestId: string; reason: string }>;
+
 export type LedgerLog = Readonly<{
   generations: ReadonlyMap<string, RecordedGeneration>;
+  /** By request ID. */
+  cancelledCalls: ReadonlyMap<string, CancelledCall>;
   /** Charges whose Generation does not exist. */
   strayCharges: readonly string[];
   accounts: number;
@@ -145,6 +150,7 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
   if (!summary) throw new Error('The database does not answer.');
   return {
     ...(await readGenerations(sql)),
+    cancelledCalls: await readCancelledCalls(sql),
     accounts: Number(summary.accounts),
     unequalAccounts: Number(summary.unequal),
     openGenerations: Number(summary.open),
@@ -207,6 +213,19 @@ async function readGenerations(sql: SQL): Promise<Pick<LedgerLog, 'generations' 
   };
 }
 
+async function readCancelledCalls(sql: SQL): Promise<LedgerLog['cancelledCalls']> {
+  const rows = await sql<(Omit<UnchargedRow, 'generation_id'> & { id: string; reason: string })[]>`
+    select id, provider, reason, input_tokens, output_tokens, cache_read_tokens,
+           cache_write_tokens + cache_write_long_tokens as cache_write_tokens, cost
+    from cancelled_calls`;
+  return new Map(
+    rows.map(({ id, reason, ...row }) => {
+      const requestId = requestIdFromUuid(id);
+      return [requestId, { ...unchargedOf(row), requestId, reason }];
+    }),
+  );
+}
+
 function attemptOf({ provider, status, error_code: errorCode }: AttemptRow): RecordedAttempt {
   return { provider, status, errorCode };
 }
@@ -262,7 +281,7 @@ function recordOf(row: UsageRow | undefined): UsageRecord | null {
   };
 }
 
-function unchargedOf(row: UnchargedRow): UnchargedCall {
+function unchargedOf(row: Omit<UnchargedRow, 'generation_id'>): UnchargedCall {
   const usage =
     row.input_tokens === null
       ? null

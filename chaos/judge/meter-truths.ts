@@ -34,6 +34,14 @@ export function judgeMeters(evidence: Evidence): Truth[] {
       mayBeUntested: true,
     },
     {
+      ...checkEach(
+        'what a cancelled early call used is on record as the provider logged it',
+        [...evidence.ledger.cancelledCalls.values()],
+        (call) => (isAsLogged(evidence, call.requestId, call) ? null : `${call.requestId}, ${call.reason}`),
+      ),
+      mayBeUntested: true,
+    },
+    {
       says: 'usage and margins by day add up to the usage records',
       checked: paid.length,
       wrong: differences(evidence.ledger.days, sumsOf(paid)),
@@ -71,13 +79,21 @@ function hasRightRecord(evidence: Evidence, generation: RecordedGeneration): boo
 }
 
 function isRightlyUncharged(
-  { calls }: Evidence,
+  evidence: Evidence,
   generation: RecordedGeneration,
+  call: UnchargedCall,
+): boolean {
+  if (isPaid(generation) && call.provider === generation.provider) return false;
+  return isAsLogged(evidence, generation.requestId, call);
+}
+
+function isAsLogged(
+  { calls }: Evidence,
+  requestId: string,
   { provider, usage, cost }: UnchargedCall,
 ): boolean {
-  if (isPaid(generation) && provider === generation.provider) return false;
   if (usage === null) return cost === null;
-  const logged = calls.get(generation.requestId)?.find((call) => call.provider === provider)?.usage ?? null;
+  const logged = calls.get(requestId)?.find((call) => call.provider === provider)?.usage ?? null;
   return logged !== null && isSame(readingsOf(logged)[0], usage) && cost === costOf(provider, usage);
 }
 

@@ -8,7 +8,7 @@ import { networkProviders } from '../world/catalog.ts';
 import { isPaid, reasonOf, unbilled } from './billing.ts';
 import type { Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
-import { lostRequests } from './lost-holds.ts';
+import { callsWithoutHold, lostRequests } from './lost-holds.ts';
 import type { Truth } from './truth.ts';
 
 export type ChaosResult = Readonly<{
@@ -71,6 +71,9 @@ export function formatReport(result: ChaosResult): string {
     '',
     'Usage without a charge, and what it would have cost',
     ...formatUnbilled(evidence),
+    '',
+    'Calls that ran without a hold: they were early, and nothing was held, or the gateway was killed before it was',
+    ...listed(callsWithoutHold(evidence)),
     '',
     'Requests that left no trace: a crash of the database lost the hold, and the gateway was killed',
     ...listed(lostRequests(evidence)),

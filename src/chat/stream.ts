@@ -5,10 +5,10 @@
  */
 import { ApiError, type ErrorCode, errorTable } from '../errors.ts';
 import { type ClientStream, streamResponse } from '../http/client-stream.ts';
-import { attemptInTurn, failedAttempts } from '../inference/attempts.ts';
-import { settleAfterDelivery } from '../inference/generation.ts';
+import { failedAttempts } from '../inference/attempts.ts';
+import { type OpenGeneration, settleAfterDelivery } from '../inference/generation.ts';
 import type { ReadOn, ReadOnStreams } from '../inference/read-on-streams.ts';
-import type { Run, StreamServices } from '../inference/workload.ts';
+import type { Exchange, Run, StreamServices } from '../inference/workload.ts';
 import type { Ending } from '../ledger/settlement.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { ChatEvent, ReportedUsage } from '../providers/chat.ts';
@@ -36,16 +36,22 @@ export type ChatJob<Asked> = Readonly<{
 type ChatRun<Asked> = Run<ChatJob<Asked>>;
 
 /** `first` is what has arrived up to the first event that the client sees. */
-type OpenedStream = Readonly<{ stream: ChatEventStream; first: readonly ChatEvent[]; isPassedOn: boolean }>;
+export type OpenedStream = Readonly<{
+  stream: ChatEventStream;
+  first: readonly ChatEvent[];
+  isPassedOn: boolean;
+}>;
 
-export async function streamChatResponse<Asked>(
+export function chatStream<Asked>(): Exchange<ChatJob<Asked>, OpenedStream> {
+  return { open, discard, respond: streamChatResponse };
+}
+
+async function streamChatResponse<Asked>(
   run: ChatRun<Asked>,
+  opening: Promise<OpenedStream>,
   services: StreamServices,
 ): Promise<Response> {
-  const { generation, candidates, claim, client: signal } = run;
-  const opening = attemptInTurn(generation, candidates, signal, services.recordAttempts, (candidate) =>
-    open(run, candidate),
-  );
+  const { claim, client: signal } = run;
   try {
     const opened = await unlessSilent(opening);
     // From here on the stream itself ends the claim.
@@ -68,7 +74,7 @@ function failedStream(writer: ChatWriter, error: ApiError): string {
 }
 
 /** What is still needed of a run once its stream is open. The conversation is not, and may be many megabytes. */
-type Delivery = Omit<Run<unknown>, 'job' | 'candidates'> &
+type Delivery = Omit<Run<unknown>, 'job'> &
   Readonly<{ bill: ChatBill; openWriter: (isPassedOn: boolean) => ChatWriter }>;
 
 function deliveryOf<Asked>({ requestId, job, generation, claim, client }: ChatRun<Asked>): Delivery {
@@ -157,7 +163,21 @@ const eventStreamHeaders = {
   'cache-control': 'no-cache',
 };
 
-async function open<Asked>({ job, generation }: ChatRun<Asked>, candidate: Candidate): Promise<OpenedStream> {
+function discard<Asked>(
+  { bill }: ChatJob<Asked>,
+  { stream, first }: OpenedStream,
+  candidate: Candidate,
+  generation: OpenGeneration,
+): void {
+  noteUnusable(first, bill, candidate, generation);
+  stream.close();
+}
+
+async function open<Asked>(
+  job: ChatJob<Asked>,
+  candidate: Candidate,
+  generation: OpenGeneration,
+): Promise<OpenedStream> {
   const upstream = upstreamOf(
     candidate,
     generation,
@@ -215,7 +235,7 @@ function noteUnusable(
   events: readonly ChatEvent[],
   bill: ChatBill,
   { cost }: Candidate,
-  generation: Run<unknown>['generation'],
+  generation: OpenGeneration,
 ): void {
   const usage = usageIn(events, null);
   if (usage !== null) generation.noteUsed(unchargedUsage(bill, usage, cost, new Date()));

@@ -16,13 +16,13 @@ import type { ChatDialect } from './dialect.ts';
 import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound, remedyFor } from './hold.ts';
 import { inOwnNames, type OwnNames, withOwnNames } from './own-names.ts';
 import type { ChatRequest } from './request.ts';
-import { type ChatJob, streamChatResponse } from './stream.ts';
+import { type ChatJob, chatStream, type OpenedStream } from './stream.ts';
 
 type ChatPlan<Asked> = Plan & Readonly<{ chat: ChatRequest<Asked>; price: TokenPrice; terms: ChatTerms }>;
 
 export function chatWorkload<Asked>(
   dialect: ChatDialect<Asked>,
-): Workload<ChatRequest<Asked>, ChatPlan<Asked>, ChatJob<Asked>, ChatAnswer> {
+): Workload<ChatRequest<Asked>, ChatPlan<Asked>, ChatJob<Asked>, ChatAnswer, OpenedStream> {
   const { names = noNames } = dialect;
   return {
     name: 'chat',
@@ -60,7 +60,7 @@ export function chatWorkload<Asked>(
       usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText: hasText(items) }, providerPrice),
     present: ({ chat: { model, asked } }, answer, charge, requestId, createdSeconds) =>
       dialect.present({ requestId, createdSeconds, model, asked }, answer, charge),
-    stream: streamChatResponse,
+    stream: chatStream(),
   };
 }
 

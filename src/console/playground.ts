@@ -45,8 +45,8 @@ export function playgroundPage(services: PlaygroundServices): Routes<AccountHand
     return { key: await lookUp('api_keys_lookup_failed', () => findKey(caller, keyId)), inner };
   }
 
-  function serve<Wanted, Planned extends Plan, Job, Answer>(
-    workload: Workload<Wanted, Planned, Job, Answer>,
+  function serve<Wanted, Planned extends Plan, Job, Answer, Opened>(
+    workload: Workload<Wanted, Planned, Job, Answer, Opened>,
   ): AccountHandler {
     const inference = new Inference(workload, services);
     return async (request, context) => {

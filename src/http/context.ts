@@ -33,6 +33,8 @@ export type GenerationSummary = Readonly<{
   /** The provider's counts contradict each other. */
   isContradictory: boolean;
   firstTokenMs: number | null;
+  /** The first provider was called before the hold was committed. */
+  isEarly: boolean;
   attempts: readonly Readonly<{
     index: number;
     provider: string;

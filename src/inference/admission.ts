@@ -8,6 +8,7 @@ import type { Ledger } from '../ledger/ledger.ts';
 import type { Denial, DenialCode, Hold, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
+import type { EarlyCall } from './early-calls.ts';
 import type { OpenGeneration } from './generation.ts';
 import type { Plan } from './workload.ts';
 
@@ -37,15 +38,19 @@ export class Admission {
     if (leftMs > 0) throw rateLimited(leftMs, waiting.concurrencyLimit);
   }
 
-  /** Unless the money is held, the permit that the Generation has for a provider is given back. */
+  /**
+   * If the hold is expected to be granted, `early` starts in the turn in which the hold is submitted, which may then wait for
+   * others to share its batch. Unless the money is held, that call is cancelled, and the permit that the Generation has for a provider is given back.
+   */
   async hold(
     generation: OpenGeneration,
     key: ApiKey,
     range: Plan['hold'],
     waitedMs: number,
+    early: Pick<EarlyCall<unknown, unknown>, 'start' | 'cancel'> | null = null,
   ): Promise<HoldResult> {
     const { facts, provider, attempts } = generation;
-    let isHeld = false;
+    let outcome: HoldResult['outcome'] | null = null;
     try {
       this.checkWait(key);
       if (this.#clock.isOff()) throw clockIsWrong();
@@ -58,9 +63,11 @@ export class Admission {
         max: range.max,
         attempts: [...attempts],
       };
-      const result = await this.#ledger.hold(hold, waitedMs);
+      const expected = early === null ? null : this.#ledger.outlook.expected(hold);
+      const isPatient = expected !== null && early?.start(expected) === true;
+      const result = await this.#ledger.hold({ ...hold, isPatient }, waitedMs);
       this.#noteRate(key, result.rate);
-      isHeld = result.outcome === 'held';
+      outcome = result.outcome;
       if (result.outcome === 'held') generation.noteHold(hold, result.amount);
       return result;
     } catch (cause) {
@@ -68,7 +75,10 @@ export class Admission {
       const code = isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed';
       throw lookupFailed(code, cause);
     } finally {
-      if (!isHeld) generation.withdraw();
+      if (outcome !== 'held') {
+        early?.cancel(outcome ?? 'not_committed');
+        generation.withdraw();
+      }
     }
   }
 

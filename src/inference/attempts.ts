@@ -41,7 +41,7 @@ async function storeAttempts(
 
 /**
  * Returns what the first successful attempt returned; the caller ends that attempt. When none succeeds, the Generation is
- * settled as failed and the last failure is thrown.
+ * settled as failed and the last failure is thrown. `begun` is the first attempt, if it started early.
  */
 export async function attemptInTurn<Result>(
   generation: OpenGeneration,
@@ -49,13 +49,16 @@ export async function attemptInTurn<Result>(
   client: AbortSignal,
   recordAttempts: RecordAttempts,
   attempt: (candidate: Candidate) => Promise<Result>,
+  begun: Promise<Result> | null = null,
 ): Promise<Result> {
   let current = candidates.current;
+  let early = begun;
   if (current === null) throw await settleUntried(generation, candidates);
   for (;;) {
     try {
-      return await attempt(current.candidate);
+      return await (early ?? attempt(current.candidate));
     } catch (thrown) {
+      early = null;
       const problem = await asProviderError(generation, thrown);
       if (problem instanceof EndedByShutdown) throw await settleShutdown(generation, problem);
       generation.attemptFailed(problem);

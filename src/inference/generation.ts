@@ -16,6 +16,7 @@ import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import type { Price } from '../pricing/price.ts';
+import { Cancellation } from '../providers/cancellation.ts';
 import type { ProviderError } from '../providers/upstream.ts';
 import type { PermittedCandidate } from '../routing/candidates.ts';
 import type { IdentifyUpstream } from './attribution.ts';
@@ -33,6 +34,8 @@ export class OpenGeneration {
   /** What its provider reported, for the case that no customer is charged for it. */
   #used: ProviderUsage = unknownUsage;
   #hold: Hold | null = null;
+  /** Ends the first call, if that started before its hold was committed. */
+  #cancellation: Cancellation | null = null;
   #firstTokenAtMs: number | null = null;
   /** When the last attempt ended, on the clock of the process. From then on, the client waits for the database alone. */
   #attemptEndedAtMs: number | null = null;
@@ -93,6 +96,23 @@ export class OpenGeneration {
     return this.#identify?.(this.facts) ?? null;
   }
 
+  get cancellation(): Cancellation | null {
+    return this.#cancellation;
+  }
+
+  /** The first call starts before its hold is committed, and may have to be cancelled. */
+  startEarly(): void {
+    this.#cancellation = new Cancellation();
+  }
+
+  /** The call in progress was cancelled, and the attempt begins again. Returns what that call used. */
+  restart(): ProviderUsage {
+    const used = this.#used;
+    this.#used = unknownUsage;
+    this.#cancellation = null;
+    return used;
+  }
+
   /** The hold as it was granted. */
   noteHold(hold: Hold, amount: Money): void {
     this.#hold = { ...hold, min: amount, max: amount };
@@ -138,7 +158,7 @@ export class OpenGeneration {
   }
 
   /** For a call that ended through no fault of the provider. */
-  attemptCancelled(upstreamStatus: number | null, code: ErrorCode): void {
+  attemptCancelled(upstreamStatus: number | null, code: ErrorCode | null): void {
     this.#endAttempt('cancelled', upstreamStatus, code, true)?.permit.withdrawn();
   }
 
@@ -190,6 +210,7 @@ export class OpenGeneration {
       lossReason: this.#result === 'short' ? 'insufficient_balance' : (settlement?.loss?.reason ?? null),
       isContradictory: (settlement?.loss?.counts ?? null) !== null,
       firstTokenMs: this.#firstTokenAtMs === null ? null : this.#firstTokenAtMs - createdAtMs,
+      isEarly: this.#cancellation !== null,
       attempts: this.#attempts,
     };
   }

@@ -1,6 +1,7 @@
 /**
  * The life of an inference request, the same for every workload: authenticate → read → parse → claim the idempotency key
- * → plan (model, cost, candidates) → hold → attempt → settle → respond.
+ * → plan (model, cost, candidates) → hold → attempt → settle → respond. The first attempt may start while the hold is being
+ * committed (early-calls.ts).
  */
 import { ApiError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
@@ -15,15 +16,16 @@ import type { Authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { completed, failure } from '../ledger/settlement.ts';
-import { formatMoneyShort } from '../lib/money.ts';
+import { formatMoneyShort, type Money } from '../lib/money.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { CandidatesInTurn, inOrder } from '../routing/candidates.ts';
 import type { Conversations } from '../routing/conversations.ts';
 import type { Admission } from './admission.ts';
-import { attemptInTurn } from './attempts.ts';
+import { attemptInTurn, type RecordAttempts } from './attempts.ts';
 import { type IdentifyUpstream, readAttribution } from './attribution.ts';
+import type { EarlyCalls } from './early-calls.ts';
 import { OpenGeneration, settleBeforeDelivery } from './generation.ts';
-import type { Plan, Run, StreamServices, Workload } from './workload.ts';
+import type { Exchange, Plan, Run, StreamServices, Workload } from './workload.ts';
 
 export type InferenceServices = StreamServices &
   Readonly<{
@@ -35,18 +37,42 @@ export type InferenceServices = StreamServices &
     /** What providers are told about whom a request is for. */
     identify: IdentifyUpstream;
     admission: Admission;
+    earlyCalls: EarlyCalls;
+    recordAttempts: RecordAttempts;
     idempotency: Idempotency;
     ledger: Ledger;
   }>;
 
-/** Serves the requests of one workload. */
-export class Inference<Wanted, Planned extends Plan, Job, Answer> {
-  readonly #workload: Workload<Wanted, Planned, Job, Answer>;
-  readonly #services: InferenceServices;
+/** A request that can be served if its cost can be held. */
+type Planning<Planned> = Readonly<{
+  key: ApiKey;
+  plan: Planned;
+  generation: OpenGeneration;
+  candidates: CandidatesInTurn;
+  claim: Claim | null;
+  client: AbortSignal;
+  context: RequestContext;
+}>;
 
-  constructor(workload: Workload<Wanted, Planned, Job, Answer>, services: InferenceServices) {
+type Whole<Answer> = Readonly<{ status: number; answer: Answer }>;
+
+/** Serves the requests of one workload. */
+export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
+  readonly #workload: Workload<Wanted, Planned, Job, Answer, Opened>;
+  readonly #services: InferenceServices;
+  readonly #whole: Exchange<Job, Whole<Answer>>;
+
+  constructor(workload: Workload<Wanted, Planned, Job, Answer, Opened>, services: InferenceServices) {
     this.#workload = workload;
     this.#services = services;
+    this.#whole = {
+      open: workload.call,
+      discard: (job, { answer }, { cost }, generation) => {
+        const charge = workload.bill(job, answer, new Date(), cost);
+        if (charge !== null) generation.noteUsed(charge.reported);
+      },
+      respond: (run, opening) => this.#respond(run, opening),
+    };
   }
 
   /** For holders of API keys. */
@@ -67,7 +93,6 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
   async serve(key: ApiKey, body: unknown, request: Request, context: RequestContext): Promise<Response> {
     const workload = this.#workload;
     const { admission, catalog, conversations, identify, ledger, log } = this.#services;
-    const client = request.signal;
     context.caller = key;
     const wanted = workload.parse(body, { headers: request.headers, accountId: key.accountId });
     const attribution = readAttribution(request.headers, workload.attributionOf?.(wanted) ?? null);
@@ -96,22 +121,48 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
       const first = candidates.current;
       const generation = new OpenGeneration(facts, preferred, first, context.trace, ledger, log, identify);
       context.generation = generation;
-      const hold = await admission.hold(generation, key, plan.hold, context.lookupMs);
-      context.rate = hold.rate;
-      if (hold.outcome === 'denied')
-        throw admission.denial(key, plan.hold, hold, (available) =>
-          workload.advice(plan, available, hold.code),
-        );
-      if (client.aborted) {
-        await generation.abandon();
-        return new Response();
-      }
-      const job = workload.accept(plan, hold.amount);
-      const run = { requestId: context.requestId, job, generation, candidates, claim, client };
+      const planning = { key, plan, generation, candidates, claim, client: request.signal, context };
       return facts.streaming && workload.stream !== null
-        ? await workload.stream(run, this.#services)
-        : await this.#respond(run);
+        ? await this.#admit(planning, workload.stream)
+        : await this.#admit(planning, this.#whole);
     });
+  }
+
+  /** Whenever a provider is called, nothing is sent to the client before the hold is committed. */
+  async #admit<Result>(
+    { key, plan, generation, candidates, claim, client, context }: Planning<Planned>,
+    exchange: Exchange<Job, Result>,
+  ): Promise<Response> {
+    const workload = this.#workload;
+    const { admission, earlyCalls, recordAttempts } = this.#services;
+    const accept = (amount: Money) => workload.accept(plan, amount);
+    const first = candidates.current;
+    // Whether an idempotent request still has its claim is known only with its hold.
+    const early =
+      claim !== null || first === null ? null : earlyCalls.to(first.candidate, generation, exchange, accept);
+    const hold = await admission.hold(generation, key, plan.hold, context.lookupMs, early);
+    context.rate = hold.rate;
+    if (hold.outcome === 'denied')
+      throw admission.denial(key, plan.hold, hold, (available) =>
+        workload.advice(plan, available, hold.code),
+      );
+    if (client.aborted) {
+      early?.abandon();
+      await generation.abandon();
+      return new Response();
+    }
+    const begun = early?.held(hold.amount) ?? null;
+    const job = begun?.job ?? accept(hold.amount);
+    const opening = attemptInTurn(
+      generation,
+      candidates,
+      client,
+      recordAttempts,
+      (candidate) => exchange.open(job, candidate, generation),
+      begun?.opening,
+    );
+    const run = { requestId: context.requestId, job, generation, claim, client };
+    return await exchange.respond(run, opening, this.#services);
   }
 
   /** With an idempotency key the request runs only if it gets the claim. Otherwise it gets the stored response. */
@@ -138,16 +189,12 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer> {
   }
 
   /** A non-streamed response. It is sent, and stored for retries, only with its charge. */
-  async #respond({ requestId, job, generation, candidates, claim, client }: Run<Job>): Promise<Response> {
+  async #respond(
+    { requestId, job, generation, claim, client }: Run<Job>,
+    opening: Promise<Whole<Answer>>,
+  ): Promise<Response> {
     const workload = this.#workload;
-    const { recordAttempts } = this.#services;
-    const { status, answer } = await attemptInTurn(
-      generation,
-      candidates,
-      client,
-      recordAttempts,
-      (candidate) => workload.call(job, candidate, generation),
-    );
+    const { status, answer } = await opening;
     const finishedAt = new Date();
     const charge = workload.bill(job, answer, finishedAt, generation.providerPrice);
     if (charge !== null) generation.noteUsed(charge.reported);

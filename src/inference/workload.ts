@@ -8,8 +8,7 @@ import type { Workload as WorkloadName } from '../models/model.ts';
 import type { Price } from '../pricing/price.ts';
 import type { CallOrigin } from '../providers/upstream.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import type { Candidate, CandidatesInTurn } from '../routing/candidates.ts';
-import type { RecordAttempts } from './attempts.ts';
+import type { Candidate } from '../routing/candidates.ts';
 import type { OpenGeneration } from './generation.ts';
 import type { ReadOnStreams } from './read-on-streams.ts';
 
@@ -31,21 +30,26 @@ export type Run<Job> = Readonly<{
   requestId: string;
   job: Job;
   generation: OpenGeneration;
-  candidates: CandidatesInTurn;
   /** The right to store the response, when the request has an idempotency key. */
   claim: Claim | null;
   /** Aborted when the client disconnects. */
   client: AbortSignal;
 }>;
 
-/** What streaming needs beyond the run itself. */
-export type StreamServices = Readonly<{
-  log: Log;
-  readOn: ReadOnStreams;
-  recordAttempts: RecordAttempts;
+/** How an answer is obtained and delivered: streamed, or in one piece. */
+export type Exchange<Job, Opened> = Readonly<{
+  /** One attempt: calls a provider, and waits until there is something to deliver. */
+  open: (job: Job, candidate: Candidate, generation: OpenGeneration) => Promise<Opened>;
+  /** Ends what was opened and is not delivered, and notes what it used. */
+  discard: (job: Job, opened: Opened, candidate: Candidate, generation: OpenGeneration) => void;
+  /** `opening` is what the first successful attempt opens. */
+  respond: (run: Run<Job>, opening: Promise<Opened>, services: StreamServices) => Promise<Response>;
 }>;
 
-export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
+/** What streaming needs beyond the run itself. */
+export type StreamServices = Readonly<{ log: Log; readOn: ReadOnStreams }>;
+
+export type Workload<Wanted, Planned extends Plan, Job, Answer, Opened = never> = Readonly<{
   name: WorkloadName;
   /** The scope of an idempotency key: the same key on another route is another request. */
   route: string;
@@ -72,5 +76,5 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer> = Readonly<{
   /** Null when the provider reported no usage. `providerPrice` is what it asks of the operator. */
   bill: (job: Job, answer: Answer, finishedAt: Date, providerPrice: Price | null) => Charge | null;
   present: (job: Job, answer: Answer, charge: Charge, requestId: string, createdSeconds: number) => object;
-  stream: ((run: Run<Job>, services: StreamServices) => Promise<Response>) | null;
+  stream: Exchange<Job, Opened> | null;
 }>;

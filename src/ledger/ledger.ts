@@ -11,6 +11,7 @@ import { Holding, holdPatienceMs } from './holding.ts';
 import { Lane } from './lane.ts';
 import { LostSessions } from './lost-sessions.ts';
 import type { Count, CountResult, Hold, HoldResult, Settlement, SettlementResult } from './operations.ts';
+import { Outlook } from './outlook.ts';
 import { PendingHolds } from './pending-holds.ts';
 import { Settling } from './settling.ts';
 import type { Spool } from './spool.ts';
@@ -19,6 +20,8 @@ import { flushSettings, laneSettings, lockingLaneSettings, Writer } from './writ
 export type Ledger = Readonly<{
   /** `waitedMs` is how long the client has waited for the database already. */
   hold: (hold: Hold, waitedMs?: number) => Promise<HoldResult>;
+  /** What this process expects of holds. It is only a hint. */
+  outlook: Pick<Outlook, 'expected' | 'surprised'>;
   /** Somebody waits for a hold that was patient when it was submitted. */
   hurry: () => void;
   /** Tried once, because the client can retry. */
@@ -61,12 +64,22 @@ export function openLedger(
   /** What this process has held and not settled, by Generation. */
   const holds = new Map<string, Money>();
   const pending = new PendingHolds();
-  const lane = new Lane({ writer, lockingWriter, holds, pending, log, onCommit, onWritten: () => undefined });
+  const outlook = new Outlook();
+  const lane = new Lane({
+    writer,
+    lockingWriter,
+    holds,
+    pending,
+    log,
+    onCommit,
+    onWritten: (rows) => outlook.saw(rows),
+  });
   const durableLane = new DurableLane(lane, new Durability(flusher, writer, lockingWriter));
   const settling = new Settling(durableLane, spool, log, (generationId) => holds.delete(generationId));
   const holding = new Holding(lane, settling, pending, holds);
   return {
-    hold: (operation, waitedMs) => holding.hold(operation, waitedMs),
+    hold: (operation, waitedMs) => outlook.follow(operation, holding.hold(operation, waitedMs)),
+    outlook,
     hurry: () => lane.hurry(),
     count: (count) => within(holdPatienceMs, durableLane.submitWhenFree<CountResult>(count)),
     settle: (settlement, onTimeout, waitedMs) => settling.settle(settlement, onTimeout, waitedMs),

@@ -26,6 +26,8 @@ const textFields = [
   'folder',
   'priceVersion',
   'outcome',
+  // Whether a provider was called before the hold was committed.
+  'early',
 ] as const;
 const numberFields = [
   'status',

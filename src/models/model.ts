@@ -85,6 +85,8 @@ export type Provider = Readonly<{
   endUserField: EndUserField | null;
   /** How many calls to it may be in flight at once. */
   maxConcurrency: number;
+  /** Whether a call waits until its hold is committed, because the provider bills calls that are cancelled. */
+  holdsFirst: boolean;
   costReport: CostReport;
 }>;
 

@@ -13,6 +13,7 @@ import {
   oneOf,
   plainText,
   report,
+  trueOrFalse,
   wholeNumber,
   withoutRepeats,
 } from './fields.ts';
@@ -105,6 +106,7 @@ const providerFields = fields({
   prompt_cache: oneOf('auto', 'off').optional(),
   end_user_id: oneOf('none', ...endUserFields).optional(),
   max_concurrency: wholeNumber(1, 100_000).optional(),
+  hold_first: trueOrFalse.optional(),
 });
 
 /** Which filters the report of a vendor has. */
@@ -214,6 +216,7 @@ export function providerSchema(id: string) {
       promptCache: wire.prompt_cache ?? 'off',
       endUserField: readEndUserField(wire, context),
       maxConcurrency: wire.max_concurrency ?? 10_000,
+      holdsFirst: wire.hold_first ?? false,
       costReport: readCostReport(wire, context),
     };
   });

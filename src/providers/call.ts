@@ -1,5 +1,6 @@
 /** The clocks of a call to a provider, and the set of calls in flight. */
 import { type Deadline, Deadlines } from '../lib/deadlines.ts';
+import type { Cancellation } from './cancellation.ts';
 import type { ConnectWatchdog } from './connect-watchdog.ts';
 import { EndedByGateway, EndedByShutdown, ProviderError } from './upstream.ts';
 
@@ -14,9 +15,10 @@ export type Link = Readonly<{ calls: Calls; watchdog: ConnectWatchdog; timeouts:
 
 /**
  * Why a call was ended before its response was complete. With `silence` the provider failed, and with `unconnected`
- * there was not even a connection; with `total` and `shutdown` the gateway itself stopped waiting.
+ * there was not even a connection; with `total` and `shutdown` the gateway itself stopped waiting, and with `cancelled` nobody
+ * needs the answer.
  */
-export type EarlyEnd = 'silence' | 'unconnected' | 'total' | 'shutdown';
+export type EarlyEnd = 'silence' | 'unconnected' | 'total' | 'shutdown' | 'cancelled';
 
 /** The calls that this process has in flight. They share one timer, and all of them end when the process stops. */
 export class Calls {
@@ -53,7 +55,7 @@ export class Call {
   #isLast: boolean;
   readonly #stopWatching: () => void;
 
-  constructor(link: Link) {
+  constructor(link: Link, cancellation: Cancellation | null = null) {
     const { connectMs, firstByteMs, totalMs } = link.timeouts;
     this.#link = link;
     this.#leftMs = totalMs;
@@ -64,6 +66,7 @@ export class Call {
     );
     this.#stopWatching = link.watchdog.watch(connectMs, () => this.endEarly('unconnected'));
     link.calls.add(this);
+    cancellation?.add(this);
   }
 
   /** The provider has responded, with whatever status. */
@@ -102,6 +105,8 @@ export class Call {
         return new EndedByShutdown(isStream, status);
       case 'total':
         return new EndedByGateway('provider_timeout', status);
+      case 'cancelled':
+        return new EndedByGateway('streaming_error', status);
       default:
         return new ProviderError('provider_timeout', {
           upstreamStatus: status,
@@ -114,6 +119,11 @@ export class Call {
     this.#stopWatching();
     this.#deadline.clear();
     this.#link.calls.delete(this);
+  }
+
+  cancel(): void {
+    this.endedBy ??= 'cancelled';
+    this.end();
   }
 
   /** Closes the connection too. */

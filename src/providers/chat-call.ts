@@ -22,6 +22,7 @@ import { LearnedTemplate } from './text-template.ts';
 import { postForAnswer, postForJson, postForStream } from './transport.ts';
 import {
   beyondLimit,
+  cancellable,
   ProviderError,
   RefusedOriginal,
   type Upstream,
@@ -57,9 +58,11 @@ function requestTo(
   stream: boolean,
 ): UpstreamRequest {
   const passed = passedOn(order, adapter);
-  return passed === null
-    ? adapter.chatRequest(order.call, upstream, stream)
-    : passed.passOn.request(passed.original, upstream, stream);
+  const request =
+    passed === null
+      ? adapter.chatRequest(order.call, upstream, stream)
+      : passed.passOn.request(passed.original, upstream, stream);
+  return cancellable(request, upstream);
 }
 
 type OpenReader = () => ChatEventReader;

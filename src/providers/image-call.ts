@@ -4,7 +4,7 @@ import { googleImages } from './google-images.ts';
 import type { ImageAdapter, ImageAnswer, ImageCall } from './images.ts';
 import { openaiImages } from './openai-images.ts';
 import { postForAnswer } from './transport.ts';
-import type { Upstream } from './upstream.ts';
+import { cancellable, type Upstream } from './upstream.ts';
 
 /** One entry per wire format, by its name in the catalogue. Null for a format without images. */
 export const imageAdapters = {
@@ -20,5 +20,5 @@ export function makeImages(
   call: ImageCall,
   upstream: Upstream,
 ): Promise<{ status: number; answer: ImageAnswer }> {
-  return postForAnswer(adapter.imageRequest(call, upstream), link, adapter.readImages);
+  return postForAnswer(cancellable(adapter.imageRequest(call, upstream), upstream), link, adapter.readImages);
 }

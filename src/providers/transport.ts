@@ -21,7 +21,7 @@ export async function postForJson(
   request: UpstreamRequest,
   link: Link,
 ): Promise<{ status: number; body: unknown }> {
-  const call = new Call(link);
+  const call = new Call(link, request.cancellation);
   let status: number | null = null;
   try {
     const response = await send(request, call);
@@ -56,7 +56,7 @@ export async function postForStream<Event>(
   link: Link,
   reader: EventReader<Event>,
 ): Promise<EventStream<Event>> {
-  const call = new Call(link);
+  const call = new Call(link, request.cancellation);
   try {
     const response = await send(request, call);
     if (!isEventStream(response) || isEncoded(response) || response.body === null) {

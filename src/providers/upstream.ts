@@ -1,5 +1,6 @@
 /** What every kind of call to a provider has in common: where it goes, what is unsupported, and how it fails. */
 import type { ErrorCode } from '../errors.ts';
+import type { Cancellation } from './cancellation.ts';
 import type { ReasoningSupport } from './effort.ts';
 import type { EndUser } from './end-user.ts';
 
@@ -28,6 +29,8 @@ export type Upstream = Readonly<{
   requestId: string;
   /** Left out unless traces are exported. */
   traceparent?: string | null;
+  /** Left out for a call that nobody cancels. */
+  cancellation?: Cancellation | null;
 }>;
 
 /**
@@ -40,6 +43,8 @@ export type CallOrigin = Readonly<{
   cacheKey: string | null;
   /** Stands for whom the call is for. Left out: the provider is not told. */
   endUserId?: string | null;
+  /** Left out for a call that nobody cancels. */
+  cancellation?: Cancellation | null;
 }>;
 
 /** The headers of every call. `credentials` carry the key, as the format wants it. */
@@ -75,7 +80,13 @@ export type UpstreamRequest = Readonly<{
   body: string;
   /** For a format whose statuses are ambiguous. Returns null when the status is enough. */
   readError?: (status: number, body: unknown) => ErrorDetails | null;
+  cancellation?: Cancellation;
 }>;
+
+/** The same request, which can be cancelled if its call can be. */
+export function cancellable(request: UpstreamRequest, { cancellation }: Upstream): UpstreamRequest {
+  return cancellation ? { ...request, cancellation } : request;
+}
 
 /** A parameter that a provider cannot honour, and a sentence for the client. */
 export type Unsupported = Readonly<{ param: string; message: string }>;

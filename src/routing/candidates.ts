@@ -52,6 +52,7 @@ export function upstreamOf(
     endUser: endUserOf(provider, origin),
     requestId,
     traceparent,
+    cancellation: origin.cancellation ?? null,
   };
 }
 

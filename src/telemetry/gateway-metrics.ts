@@ -67,6 +67,16 @@ export class GatewayMetrics {
     'Calls that a provider may bill although no customer was charged for them.',
     ['provider'],
   );
+  readonly #earlyCalls = new Counter(
+    'tollgate_early_calls_total',
+    'Calls that started before the holds of their requests were committed.',
+    ['provider'],
+  );
+  readonly #cancelledCalls = new Counter(
+    'tollgate_early_calls_cancelled_total',
+    'Early calls that were cancelled, because nothing was held for them or the client had left.',
+    ['provider'],
+  );
   readonly #reloads = new Counter('tollgate_catalog_reloads_total', 'Reloads of the catalogue.', ['outcome']);
   readonly #holdSeconds = new Histogram('tollgate_hold_duration_seconds', 'Time to hold.', commitSeconds);
   readonly #settleSeconds = new Histogram(
@@ -187,6 +197,15 @@ export class GatewayMetrics {
     this.#batchSize.observe(batchSize);
   }
 
+  earlyCallStarted(provider: string): void {
+    this.#earlyCalls.add(1, provider);
+    this.#cancelledCalls.add(0, provider);
+  }
+
+  earlyCallCancelled(provider: string): void {
+    this.#cancelledCalls.add(1, provider);
+  }
+
   catalogReloaded(outcome: 'loaded' | 'rejected'): void {
     this.#reloads.add(1, outcome);
   }
@@ -206,6 +225,8 @@ export class GatewayMetrics {
       this.#batchSize,
       this.#writeOffs,
       this.#uncharged,
+      this.#earlyCalls,
+      this.#cancelledCalls,
       this.#reloads,
       ...this.#gauges,
     ]);

@@ -73,6 +73,7 @@ export class RequestRecorder {
             inputTokens: summary.inputTokens,
             outputTokens: summary.outputTokens,
             ...(summary.costUsd === null ? undefined : { costUsd: summary.costUsd }),
+            ...(summary.isEarly ? { early: 'yes' } : undefined),
             ...(summary.firstTokenMs === null ? undefined : { firstTokenMs: summary.firstTokenMs }),
           }),
     });

@@ -51,6 +51,7 @@ export function spansOf(request: EndedRequest, trace: TraceContext): Span[] {
       'error.type': request.code,
       'tollgate.request_id': request.requestId,
       'tollgate.cost_usd': summary?.costUsd ?? null,
+      'tollgate.early_call': summary?.isEarly ? 'yes' : null,
       ...genAi(summary),
     }),
     status: request.status >= 500 || (request.status < 400 && request.code !== null) ? { code: 2 } : {},

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { type Evidence, joinCalls } from '../../chaos/judge/evidence.ts';
 import { judge } from '../../chaos/judge/judge.ts';
-import type { DaySums, RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
+import type { CancelledCall, DaySums, RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
 import { type ChaosResult, formatReport, isTrue } from '../../chaos/judge/report.ts';
 import { runChaos } from '../../chaos/run.ts';
 import type { Seen } from '../../chaos/trials/client-call.ts';
@@ -119,6 +119,7 @@ describe('a request whose first answer was lost on the network, and whose second
     seen?: Partial<Seen> | null;
     deadLetters?: number;
     days?: DaySums;
+    cancelled?: readonly CancelledCall[];
   }>;
 
   /** What the judge finds wrong when the story differs from the good one in this. */
@@ -137,6 +138,7 @@ describe('a request whose first answer was lost on the network, and whose second
     seen = null,
     deadLetters = 0,
     days: added = noDays,
+    cancelled = [],
   }: Story): Evidence {
     const books = { accounts: 1, unequalAccounts: 0, openGenerations: 0, holders: 0, strayCharges: [] };
     const moments = { uncoveredHolds: 0, unmatchedHolds: 0, unmatchedBalances: 0, exceededLimits: 0 };
@@ -147,6 +149,7 @@ describe('a request whose first answer was lost on the network, and whose second
       ledger: {
         ...books,
         generations: new Map(isLost ? [] : [['req_1', { ...good, ...generation }]]),
+        cancelledCalls: new Map(cancelled.map((call) => [call.requestId, call])),
         limitedKeys: 0,
         exceededLimits: 0,
         deadLetters,
@@ -217,8 +220,9 @@ describe('a request whose first answer was lost on the network, and whose second
 
   test('may leave nothing behind only if a crash lost its hold and its gateway was killed too', () => {
     const gone = [
+      'no client received a byte of a request whose hold was not committed',
       'every request that was admitted has a final Generation',
-      'no provider was called without a Generation, unless a crash lost its hold',
+      'no provider was called without a Generation, unless the call was early or a crash lost its hold',
       'no provider was called without an attempt on record',
     ];
     const lost = { isLost: true, seen: { outcome: 'cut' } } as const;
@@ -228,7 +232,47 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ ...lost, kills, databaseKills: [60_000] })).toEqual(gone);
     expect(broken({ ...lost, kills: [{ node: 1, atMs: 3_000 }], databaseKills: [2_000] })).toEqual(gone);
     const success = { isLost: true, kills, databaseKills: [2_000], seen: { outcome: 'success' } } as const;
-    expect(broken(success)).toEqual(['no client saw success without a committed charge', gone[0] ?? '']);
+    expect(broken(success)).toEqual(['no client saw success without a committed charge', gone[1] ?? '']);
+  });
+
+  test('may have called one provider without a hold: the call was cancelled, or its gateway killed at once', () => {
+    const gone = [
+      'no provider was called without a Generation, unless the call was early or a crash lost its hold',
+      'no provider was called without an attempt on record',
+    ];
+    const early = { isLost: true, calls: [first] };
+    const call = { requestId: 'req_1', provider: first.provider, reason: 'denied', usage: null, cost: null };
+    expect(broken(early)).toEqual(gone);
+    expect(broken({ ...early, cancelled: [call] })).toEqual([]);
+    expect(broken({ ...early, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
+    expect(broken({ ...early, kills: [{ node: 0, atMs: 9_000 }] })).toEqual(gone);
+    expect(broken({ ...early, kills: [{ node: 0, atMs: 9_000 }], databaseKills: [900] })).toEqual([]);
+    expect(broken({ ...early, kills: [{ node: 1, atMs: 2_000 }] })).toEqual(gone);
+    // Another provider is called only once the hold is committed.
+    expect(broken({ isLost: true, cancelled: [call] })).toEqual(gone);
+    expect(broken({ ...early, cancelled: [call], seen: { outcome: 'cut', status: 200 } })).toEqual([
+      'no client received a byte of a request whose hold was not committed',
+      'every request that was admitted has a final Generation',
+    ]);
+    const wrongUsage = { ...call, usage, cost: costOf(call.provider, usage) };
+    expect(allBroken(evidenceOf({ ...early, cancelled: [wrongUsage] }))).toContain(
+      'what a cancelled early call used is on record as the provider logged it',
+    );
+  });
+
+  test('may be free for a client that left before its hold was committed', () => {
+    const attempts = [{ ...failed, status: 'cancelled', errorCode: null }];
+    const left = {
+      status: 'cancelled',
+      errorCode: null,
+      provider: 'network',
+      isFallback: false,
+      charges: [],
+    };
+    expect(broken({ calls: [first], harm: [], generation: { ...left, attempts } })).toEqual([]);
+    expect(broken({ calls: [first], harm: [], generation: { ...left, attempts: [failed] } })).toEqual([
+      lostForNoReason,
+    ]);
   });
 
   test('is charged no more than was held for, and the rest is written off', () => {
@@ -419,7 +463,7 @@ describe('a request whose first answer was lost on the network, and whose second
       'no provider was called twice for one request',
     ]);
     expect(broken({ calls: [first, second, { ...second, requestId: 'req_2', usage: null }] })).toEqual([
-      'no provider was called without a Generation, unless a crash lost its hold',
+      'no provider was called without a Generation, unless the call was early or a crash lost its hold',
       'no provider was called without an attempt on record',
       'no client’s request was executed twice',
     ]);

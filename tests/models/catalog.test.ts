@@ -423,7 +423,7 @@ describe('a fault is named with its line, its place and what was expected', () =
       'an unknown adapter and field of a provider',
       withProvider('{ adapter: azure, base_url: https://a.example, key: x }'),
       '3: providers.p.adapter: expected one of openai, anthropic, google, sandbox, got "azure"',
-      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, admin_key_env, cost_report, timeouts, circuit, dialect, unsupported_parameters, prompt_cache, end_user_id, max_concurrency',
+      '3: providers.p.key: unknown field, expected one of name, adapter, base_url, api_key_env, admin_key_env, cost_report, timeouts, circuit, dialect, unsupported_parameters, prompt_cache, end_user_id, max_concurrency, hold_first',
     ],
     [
       'a provider without an address',
@@ -650,6 +650,7 @@ describe('a good catalogue', () => {
       promptCache: 'off',
       endUserField: null,
       maxConcurrency: 10_000,
+      holdsFirst: false,
       costReport: noCostReport,
     });
     const image = modelOf(catalog, 'some-image-model');
@@ -701,6 +702,7 @@ providers:
     circuit: { failures: 3, open_ms: 1000 }
     unsupported_parameters: [seed, tool_choice]
     max_concurrency: 100000
+    hold_first: true
 models:
   a: { workload: chat, maker: Example Labs, created: 2024-07-18T02:00:00+02:00, unsupported_parameters: [temperature], providers: [{ provider: one, upstream_model: a@1, weight: 3 }] }
   b: { workload: image, sizes: ["512x512"], max_images: 1, capabilities: [] }
@@ -711,6 +713,7 @@ models:
       circuit: { failures: 3, openMs: 1000 },
       unsupportedParameters: new Set(['seed', 'tool_choice']),
       maxConcurrency: 100_000,
+      holdsFirst: true,
     });
     expect(modelOf(catalog, 'a')).toMatchObject({
       createdSeconds: Date.UTC(2024, 6, 18) / 1000,

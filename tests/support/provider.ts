@@ -44,6 +44,7 @@ export function testProvider(changes: Partial<Provider> = {}): Provider {
     unsupportedParameters: new Set(),
     promptCache: 'off',
     endUserField: null,
+    holdsFirst: false,
     maxConcurrency: 10,
     costReport: noCostReport,
     ...changes,

@@ -14,17 +14,22 @@ export type Exchange = Readonly<{
   end: () => void;
   /** Answers with one JSON body instead. */
   reply: (body: object) => void;
+  /** Whether the gateway has hung up. */
+  isCancelled: () => boolean;
 }>;
 
 export type ScriptedProvider = Readonly<{
   url: string;
   /** The next request with this text in it. Each is returned once. */
   received: (text: string) => Promise<Exchange>;
+  /** How many requests with this text in them there were. */
+  count: (text: string) => number;
   stop: () => Promise<void>;
 }>;
 
 export function startScriptedProvider(): ScriptedProvider {
   const waiting: Exchange[] = [];
+  const bodies: string[] = [];
   const server = Bun.serve({
     port: 0,
     hostname: '127.0.0.1',
@@ -32,7 +37,8 @@ export function startScriptedProvider(): ScriptedProvider {
     async fetch(request) {
       const body = await request.text();
       const { promise, resolve } = Promise.withResolvers<Response>();
-      waiting.push(exchangeOver(body, resolve));
+      bodies.push(body);
+      waiting.push(exchangeOver(body, request.signal, resolve));
       return await promise;
     },
   });
@@ -43,11 +49,12 @@ export function startScriptedProvider(): ScriptedProvider {
         const index = waiting.findIndex(({ body }) => body.includes(text));
         return index < 0 ? null : waiting.splice(index, 1)[0];
       }),
+    count: (text) => bodies.filter((body) => body.includes(text)).length,
     stop: () => server.stop(true),
   };
 }
 
-function exchangeOver(body: string, respond: (response: Response) => void): Exchange {
+function exchangeOver(body: string, signal: AbortSignal, respond: (response: Response) => void): Exchange {
   let controller: ReadableStreamDefaultController<Uint8Array> | null = null;
   let isGone = false;
   const open = (status = 200) => {
@@ -75,6 +82,7 @@ function exchangeOver(body: string, respond: (response: Response) => void): Exch
       if (!isGone) controller?.close();
     },
     reply: (answer) => respond(Response.json(answer)),
+    isCancelled: () => isGone || signal.aborted,
   };
 }
 

@@ -4,8 +4,9 @@
  */
 import type { ChatDialect } from '../../src/chat/dialect.ts';
 import type { ChatRequest } from '../../src/chat/request.ts';
-import { streamChatResponse } from '../../src/chat/stream.ts';
+import { chatStream } from '../../src/chat/stream.ts';
 import type { Claim } from '../../src/idempotency/claim.ts';
+import { attemptInTurn } from '../../src/inference/attempts.ts';
 import { OpenGeneration } from '../../src/inference/generation.ts';
 import { ReadOnStreams } from '../../src/inference/read-on-streams.ts';
 import type { Settlement, SettlementResult } from '../../src/ledger/operations.ts';
@@ -83,6 +84,7 @@ export function serveStream<Asked>({
       return settle();
     },
     settleOnce: () => Promise.reject(new Error('not asked')),
+    outlook: { expected: () => null, surprised: () => undefined },
     isBusy: () => false,
     counts: () => ({ waiting: 0, unsettled: 0 }),
     close: () => Promise.resolve(),
@@ -95,16 +97,19 @@ export function serveStream<Asked>({
   const server = Bun.serve({
     port: 0,
     fetch: async (request) => {
-      const run = {
-        requestId: requestIdFromUuid(facts.id),
-        job: { chat, bill, dialect },
-        generation: new OpenGeneration(facts, 'p0', first, null, ledger, log),
+      const generation = new OpenGeneration(facts, 'p0', first, null, ledger, log);
+      const job = { chat, bill, dialect };
+      const client = request.signal;
+      const run = { requestId: requestIdFromUuid(facts.id), job, generation, claim, client };
+      const { open, respond } = chatStream<typeof job.chat.asked>();
+      const opening = attemptInTurn(
+        generation,
         candidates,
-        claim,
-        client: request.signal,
-      };
-      const services = { readOn, log, recordAttempts: () => Promise.resolve() };
-      const response = await streamChatResponse(run, services);
+        client,
+        () => Promise.resolve(),
+        (candidate) => open(job, candidate, generation),
+      );
+      const response = await respond(run, opening, { readOn, log });
       response.headers.set('x-service-request-id', run.requestId);
       return response;
     },

@@ -1,0 +1,143 @@
+/**
+ * What this process expects to become of a hold, so that a provider can be called while the hold is still being committed.
+ * It is a hint and decides nothing: accounts and keys as they were after the last batch that touched them, minus what was
+ * submitted since and has no answer yet. Others may have changed them, so a hold is expected only where much is left.
+ */
+import type { Money } from '../lib/money.ts';
+import { minuteMs } from '../lib/rate-limit.ts';
+import { RecentMap } from '../lib/recent-map.ts';
+import { type AccountJson, accountState, type KeyJson, keyState, type WrittenRows } from './batch-rows.ts';
+import { type AccountState, decideHold, type KeyState } from './decide.ts';
+import type { DenialCode, Hold, HoldResult } from './operations.ts';
+
+/** So many times the amount of a hold must be free. */
+export const timesFree = 8n;
+/** This part of a key's rate, and of its concurrent requests, must be left beyond the request itself. */
+const reservedShare = 4;
+/** For so long after a hold that was denied or not committed, none is expected for its account or key. */
+const surpriseMs = 5_000;
+const maxSurprises = 10_000;
+/** About 20 MB. */
+const maxRows = 20_000;
+
+/** Holds that were submitted and have no answer yet, each at its maximum. */
+export type Pending = Readonly<{ count: number; amount: Money }>;
+
+const nothing: Pending = { count: 0, amount: 0n };
+
+export class Outlook {
+  /** As the database wrote them: most are never asked for. */
+  readonly #accounts = new RecentMap<AccountJson>(maxRows);
+  readonly #keys = new RecentMap<KeyJson>(maxRows);
+  readonly #surprisedUntilMs = new RecentMap<number>(maxSurprises);
+  /** By account and by key. */
+  readonly #pending = new Map<string, Pending>();
+  /** The database's time minus this process's. */
+  #offsetMs = 0;
+
+  /** The rows of a batch that was committed. */
+  saw({ accounts, keys, nowMs }: WrittenRows): void {
+    this.#offsetMs = nowMs - performance.now();
+    for (const account of accounts ?? []) this.#accounts.set(account.id, account);
+    for (const key of keys ?? []) this.#keys.set(key.keyId, key);
+  }
+
+  /** The amount that a hold will be granted; null when that is not certain enough. To be asked before it is submitted. */
+  expected({ generation: { accountId, keyId }, max }: Pick<Hold, 'generation' | 'max'>): Money | null {
+    const account = this.#accounts.get(accountId);
+    const key = this.#keys.get(keyId);
+    if (account === undefined || key === undefined) return null;
+    const nowMs = performance.now();
+    if (this.#isSurprised(accountId, nowMs) || this.#isSurprised(keyId, nowMs)) return null;
+    const pending = {
+      ofAccount: this.#pending.get(accountId) ?? nothing,
+      ofKey: this.#pending.get(keyId) ?? nothing,
+    };
+    return isExpected(accountState(account), keyState(key), pending, max, nowMs + this.#offsetMs)
+      ? max
+      : null;
+  }
+
+  #isSurprised(id: string, nowMs: number): boolean {
+    const untilMs = this.#surprisedUntilMs.get(id);
+    if (untilMs === undefined) return false;
+    if (nowMs < untilMs) return true;
+    this.#surprisedUntilMs.delete(id);
+    return false;
+  }
+
+  /** Counts a hold that is submitted, until it has its answer. */
+  follow(hold: Hold, answer: Promise<HoldResult>): Promise<HoldResult> {
+    const { accountId, keyId } = hold.generation;
+    this.#count(accountId, 1, hold.max);
+    this.#count(keyId, 1, hold.max);
+    const end = () => {
+      this.#count(accountId, -1, -hold.max);
+      this.#count(keyId, -1, -hold.max);
+    };
+    answer.then(
+      (result) => {
+        end();
+        if (result.outcome !== 'denied') return;
+        this.#surprisedUntilMs.set(keyId, performance.now() + surpriseMs);
+        if (!concernsKeyOnly.has(result.code)) this.surprised(hold);
+      },
+      () => {
+        end();
+        this.surprised(hold);
+      },
+    );
+    return answer;
+  }
+
+  #count(id: string, count: number, amount: Money): void {
+    const before = this.#pending.get(id) ?? nothing;
+    const after = { count: before.count + count, amount: before.amount + amount };
+    if (after.count > 0) this.#pending.set(id, after);
+    else this.#pending.delete(id);
+  }
+
+  /** A call was started that should not have been. The next ones wait for their holds. */
+  surprised({ generation: { accountId, keyId } }: Pick<Hold, 'generation'>): void {
+    const untilMs = performance.now() + surpriseMs;
+    this.#surprisedUntilMs.set(accountId, untilMs);
+    this.#surprisedUntilMs.set(keyId, untilMs);
+  }
+}
+
+/** Other keys of the account may still be served. */
+const concernsKeyOnly: ReadonlySet<DenialCode> = new Set([
+  'expired_api_key',
+  'rate_limit_exceeded',
+  'monthly_spend_limit_exceeded',
+]);
+
+/**
+ * Whether a hold will be granted its maximum, `max`: a hold of several times as much would be, after everything that is
+ * pending and with part of the key's limits to spare. What a key spent in a month that is over counts as spent.
+ */
+export function isExpected(
+  account: AccountState,
+  key: KeyState,
+  { ofAccount, ofKey }: Readonly<{ ofAccount: Pending; ofKey: Pending }>,
+  max: Money,
+  nowMs: number,
+): boolean {
+  const { requestsPerMinute, maxConcurrent } = key;
+  const intervalMs = minuteMs / requestsPerMinute;
+  const aheadMs = (ofKey.count + requestsPerMinute / reservedShare) * intervalMs;
+  const later: KeyState = {
+    ...key,
+    held: key.held + ofKey.amount,
+    openCount: key.openCount + ofKey.count + Math.floor(maxConcurrent / reservedShare),
+    theoreticalArrivalMs: Math.max(key.theoreticalArrivalMs, nowMs) + aheadMs,
+  };
+  const much = max * timesFree;
+  const { result } = decideHold(
+    { ...account, held: account.held + ofAccount.amount },
+    later,
+    { min: much, max: much },
+    nowMs,
+  );
+  return result.outcome === 'held';
+}
