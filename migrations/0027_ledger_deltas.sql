@@ -1,3 +1,5 @@
+-- compatible-with: 0015
+--
 -- Batches are written as what they add to rows, so a gateway need not know a row to change it. Gateways of 0.2 go on
 -- calling ledger_read and ledger_commit, which rely on versions: whatever is written here gives its rows new ones.
 

@@ -1,13 +1,13 @@
 /** Whom a Generation was for: stored next to the ledger, on every way into the database. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { SQL } from 'bun';
+import type { SQL } from 'bun';
 import { retryDeadLetters } from '../../src/ledger/dead-letters.ts';
-import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Attribution, Hold } from '../../src/ledger/operations.ts';
 import { openSpool } from '../../src/ledger/spool.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { findOrphans } from '../../src/nodes/dead-nodes.ts';
-import { LedgerFixture, silentLog } from '../support/ledger-fixture.ts';
+import { LedgerFixture } from '../support/ledger-fixture.ts';
 import { newAttempt } from '../support/ledger-operations.ts';
 
 let fixture: LedgerFixture;
@@ -116,30 +116,4 @@ test('a dead letter does not contain it: that would outlive the Generation', asy
   await sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
   expect(await retryDeadLetters(sql, ledger)).toEqual({ settled: 1, refused: 0 });
   expect(await labelsOf(held)).toEqual(stored);
-});
-
-test('a gateway of the version before, which knows nothing of it, goes on next to this one', async () => {
-  const held = await open();
-  // Its ledger_commit has one argument less, and any other would fail in this session.
-  await sql`create schema before`;
-  const [{ arguments: known }] = await sql<[{ arguments: string }]>`
-    select pg_get_function_arguments(oid) as arguments from pg_proc where proname = 'ledger_commit' and pronargs = 17`;
-  await sql.unsafe(`
-    create function before.ledger_commit(${known}) returns double precision language plpgsql as $$
-    begin raise exception 'it has no such function'; end $$`);
-  const connection = { search_path: 'before, public' };
-  const openWriter = () => new SQL(fixture.database.url, { max: 1, bigint: true, connection });
-  const before = openLedger(openWriter, openSpool(fixture.folder, process.pid, newId()), silentLog);
-  const withoutIt = (hold: Hold): Hold => ({
-    ...hold,
-    generation: { ...hold.generation, attribution: null },
-  });
-  const theirs = withoutIt(await newHold());
-  expect(await before.hold(theirs)).toMatchObject({ outcome: 'held' });
-  expect(await before.settle(fixture.settlement(theirs, 30n))).toBe('settled');
-  expect(await labelsOf(theirs)).toEqual([]);
-  // It may also settle what this version has held, as when it closes what a dead node left open.
-  expect(await before.settle(fixture.settlement(withoutIt(held), 30n))).toBe('settled');
-  expect(await labelsOf(held)).toEqual(stored);
-  await before.close();
 });

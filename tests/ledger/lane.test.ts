@@ -236,6 +236,64 @@ test('a settlement is confirmed only when it is durable, and counts once even if
   await expectSound();
 }, 60_000);
 
+/** Such a gateway remembers rows with their versions, and writes them as it has decided. */
+describe('beside a gateway of the version before', () => {
+  async function versionOf({ accountId }: Customer): Promise<string> {
+    const [{ rows }] = await database.sql<[{ rows: { accounts: { version: string }[] } }]>`
+      select ledger_read(array[${accountId}]::uuid[], '{}', null, false) as rows`;
+    return rows.accounts[0]?.version ?? '';
+  }
+
+  /** As it takes everything that an account has. */
+  const take = async ({ accountId }: Customer, version: string) =>
+    await database.sql`
+      select ledger_commit(extract(epoch from now())::float8 * 1000, date_trunc('month', now() at time zone 'UTC')::date,
+        array[(${accountId}, ${version}, ${version}::bigint + 1, 0, 0, 1)::ledger_account_change], null, null, null, null,
+        null, null, 0, null, null, null, false, null, null)`;
+
+  test('nothing is written that it has decided on rows that have changed since', async () => {
+    const owner = await customer(100n);
+    const remembered = await versionOf(owner);
+    const held = hold(owner, 10n);
+    await ledger.hold(held);
+    await expect(take(owner, remembered)).rejects.toMatchObject({ errno: '40001' });
+    const openVersion = await versionOf(owner);
+    await ledger.settle(settlement(held, 10n));
+    await expect(take(owner, openVersion)).rejects.toMatchObject({ errno: '40001' });
+    expect(await money(owner)).toEqual({ balance: '90', held: '0' });
+  });
+
+  test('what it has written is changed further', async () => {
+    const owner = await customer(100n);
+    await pay(ledger, owner, 10n);
+    await take(owner, await versionOf(owner));
+    expect(await ledger.hold(hold(owner, 1n))).toMatchObject({ code: 'insufficient_balance' });
+  });
+});
+
+test('a new month begins with nothing spent, whichever way a batch takes', async () => {
+  const spentBy = async ({ keyId }: Customer) => {
+    const [row] = await database.sql<[{ spent: string }]>`
+      select (month_spent * 1e12)::bigint::text as spent from api_key_meters where key_id = ${keyId}`;
+    return row.spent;
+  };
+  const beginMonth = async ({ keyId }: Customer) =>
+    await database.sql`update api_key_meters set month = month - interval '1 month' where key_id = ${keyId}`;
+  // Little enough is left of one of the limits for its rows to be locked.
+  for (const monthlyLimit of [1_000n, 21n]) {
+    const owner = await customer(1_000n, { monthlyLimit });
+    await pay(ledger, owner, 10n);
+    expect(await spentBy(owner)).toBe('10');
+    await beginMonth(owner);
+    const held = { ...hold(owner, 20n), min: 1n };
+    expect(await ledger.hold(held)).toMatchObject({ outcome: 'held' });
+    expect(await spentBy(owner)).toBe('0');
+    await beginMonth(owner);
+    expect(await ledger.settle(settlement(held, 4n))).toBe('settled');
+    expect(await spentBy(owner)).toBe('4');
+  }
+});
+
 describe('a row that stays locked', () => {
   test('is not one of the ledger when a key is renamed', async () => {
     const owner = await customer(1_000n);

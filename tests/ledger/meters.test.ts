@@ -2,15 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { appendFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { SQL } from 'bun';
+import type { SQL } from 'bun';
 import { retryDeadLetters } from '../../src/ledger/dead-letters.ts';
-import { type Ledger, openLedger } from '../../src/ledger/ledger.ts';
+import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Hold, Settlement } from '../../src/ledger/operations.ts';
 import { serializeSettlement } from '../../src/ledger/settlement.ts';
 import { openSpool } from '../../src/ledger/spool.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
-import { type Customer, LedgerFixture, silentLog } from '../support/ledger-fixture.ts';
+import { type Customer, LedgerFixture } from '../support/ledger-fixture.ts';
 import { newAttempt, succeeded } from '../support/ledger-operations.ts';
 
 let fixture: LedgerFixture;
@@ -235,53 +235,4 @@ test('dead letters are settled in full, also those of the version before', async
   expect(await retryDeadLetters(sql, ledger)).toEqual({ settled: 2, refused: 0 });
   await expectStored(held);
   expect(await generationOf(before)).toMatchObject({ ...noTokens, ...noCosts, input: 30 });
-});
-
-describe('the two forms of ledger_commit', () => {
-  const bodiesOf = async () =>
-    await sql<{ count: number; source: string }[]>`
-      select pronargs as count, prosrc as source from pg_proc where proname = 'ledger_commit' order by pronargs`;
-
-  test('store the same rows for what both can store', async () => {
-    const [short, long] = await bodiesOf();
-    expect([short?.count, long?.count]).toEqual([14, 16]);
-    const owner = await fixture.customer(1_000n);
-    const read = async ({ generation }: Hold) =>
-      await sql`
-        select generations.*, used.*, entry.amount, entry.balance_after, entry.is_estimated, attempts.status, write_offs.reason
-        from generations join usage_records as used using (id)
-        join ledger_entries as entry on entry.generation_id = id join attempts on attempts.generation_id = id
-        join write_offs on write_offs.generation_id = id where id = ${generation.id}`;
-    const settle = async (withLedger: Ledger) => {
-      const held = await holdFor(owner);
-      const loss = { reason: 'usage_missing', amount: 1n, reported: null, counts: null } as const;
-      const settlement = fixture.settlement(held, 0n, { loss, completedAtMs: 1, isEstimated: true });
-      expect(await withLedger.settle(settlement)).toBe('settled');
-      const [row] = await read(held);
-      const { id, created_at, billed_at, ...rest } = row;
-      return rest;
-    };
-    const other = await openBefore();
-    const [now, then] = [await settle(ledger), await settle(other)];
-    expect(then).toEqual(now);
-    expect(now).toMatchObject({ provider: 'P', cache_read_tokens: null, is_estimated: true });
-    await other.close();
-  });
-
-  /** A session in which the function with 16 arguments calls the one with 14, as a gateway of the version before does. */
-  async function openBefore(): Promise<Ledger> {
-    const [{ arguments: long }] = await sql<[{ arguments: string }]>`
-      select pg_get_function_arguments(oid) as arguments from pg_proc where proname = 'ledger_commit' and pronargs = 16`;
-    await sql`create schema if not exists before`;
-    await sql.unsafe(`
-      create or replace function before.ledger_commit(${long}) returns double precision language plpgsql set search_path = public as $$
-      begin
-        if metered_rows is not null or uncharged_rows is not null then raise exception 'it has no such rows'; end if;
-        return public.ledger_commit(at_ms, this_month, account_rows, meter_rows, relied_accounts, relied_meters, claim_rows,
-          opened_rows, settled_rows, open_count, attempt_rows, write_off_rows, answer_rows, is_durable);
-      end $$`);
-    const connection = { search_path: 'before, public' };
-    const openWriter = () => new SQL(fixture.database.url, { max: 1, bigint: true, connection });
-    return openLedger(openWriter, openSpool(fixture.folder, process.pid, newId()), silentLog);
-  }
 });
