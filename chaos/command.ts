@@ -7,6 +7,7 @@ import { type HostileOptions, runHostile } from './hostile/run.ts';
 import { formatPage, formatReport, isInTime, isTrue, type Section, timingsOf } from './judge/report.ts';
 import { type Command, readOptions, usage } from './options.ts';
 import { runChaos } from './run.ts';
+import { maxRunMs } from './time-limit.ts';
 import type { ChaosOptions } from './trials/options.ts';
 import { type CommandResult, type ProgramName, runWithManyConnections } from './world/program.ts';
 
@@ -30,10 +31,11 @@ export async function runCommand(words: readonly string[]): Promise<number> {
     writeFileSync(page, formatPage(text, section, report, commandLine(words), postgresVersion, new Date()));
   };
   const { chaos, hostile, confirmationRounds, admissionRounds, retriedNames, rollingStreamSeconds } = command;
-  const { expectations } = command;
+  const { expectations, earlyCallRounds } = command;
   if (expectations !== null) return await runExpectations(expectations.names, expectations.form);
   if (rollingStreamSeconds !== null) return (await restartAll(rollingStreamSeconds)).exitCode;
   if (admissionRounds !== null) return (await admit(admissionRounds, chaos.seed)).exitCode;
+  if (earlyCallRounds !== null) return (await beginEarly(earlyCallRounds)).exitCode;
   if (retriedNames !== null) return (await printed('retries', ['--names', `${retriedNames}`])).exitCode;
   if (confirmationRounds !== null)
     return (await printed('confirmations', ['--rounds', `${confirmationRounds}`])).exitCode;
@@ -45,7 +47,7 @@ export async function runCommand(words: readonly string[]): Promise<number> {
 type Write = (section: Section, report: string, postgresVersion: string) => void;
 
 async function killAndJudge(options: ChaosOptions, isWritten: boolean, write: Write): Promise<number> {
-  const result = await runChaos(options);
+  const result = await withinTime(maxRunMs(options), runChaos(options));
   const report = formatReport(result);
   console.log(report);
   const isGood = result.truths.every(isTrue) && timingsOf(result).every(isInTime);
@@ -56,6 +58,21 @@ async function killAndJudge(options: ChaosOptions, isWritten: boolean, write: Wr
   const rolling = await restartAll(writtenStreamSeconds);
   write('Last run', `${report}\n\n${burst.stdout}\n${rolling.stdout}`, result.postgresVersion);
   return isGood ? burst.exitCode || rolling.exitCode : 1;
+}
+
+/** The signal that a person would send ends every process of the run, and then this one. */
+async function withinTime<Result>(ms: number, run: Promise<Result>): Promise<Result> {
+  const timer = setTimeout(() => {
+    console.error(
+      `The run is ended: it has taken ${Math.round(ms / 1000)} s, more than its numbers explain.`,
+    );
+    process.kill(process.pid, 'SIGTERM');
+  }, ms);
+  try {
+    return await run;
+  } finally {
+    clearTimeout(timer);
+  }
 }
 
 async function sendAndJudge(options: HostileOptions, write: Write): Promise<number> {
@@ -71,6 +88,10 @@ async function sendAndJudge(options: HostileOptions, write: Write): Promise<numb
 
 function admit(rounds: number, seed: number): Promise<CommandResult> {
   return printed('admission', ['--rounds', `${rounds}`, '--seed', `${seed}`]);
+}
+
+function beginEarly(rounds: number): Promise<CommandResult> {
+  return printed('early-calls', ['--rounds', `${rounds}`]);
 }
 
 function restartAll(streamSeconds: number): Promise<CommandResult> {

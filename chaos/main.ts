@@ -11,6 +11,7 @@ const programs: Readonly<Record<ProgramName, () => Promise<Program>>> = {
   gateway: async () => (await import('./world/gateway.ts')).runGateway,
   'deaf-port': async () => (await import('./world/deaf-port.ts')).listenAndIgnore,
   admission: async () => (await import('./trials/admission.ts')).runAdmission,
+  'early-calls': async () => (await import('./trials/early-calls.ts')).runEarlyCalls,
   confirmations: async () => (await import('./trials/confirmations.ts')).runConfirmations,
   retries: async () => (await import('./trials/retries.ts')).runRetries,
   rolling: async () => (await import('./trials/rolling.ts')).runRolling,

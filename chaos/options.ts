@@ -10,6 +10,7 @@ export const usage = `npm run chaos -- [--seconds N | --gateway-kills N --databa
 npm run chaos -- --hostile [--requests N] [--connections N] [--seed N] [--write]
 npm run chaos -- --confirmations ROUNDS
 npm run chaos -- --admission ROUNDS [--seed N]
+npm run chaos -- --early-calls ROUNDS
 npm run chaos -- --retries NAMES
 npm run chaos -- --rolling SECONDS
 npm run chaos -- --expect all|NAME,… [--seconds N] [--rounds N] [--rate N]
@@ -23,6 +24,8 @@ export type Command = Readonly<{
   confirmationRounds: number | null;
   /** Rounds of the admission burst, run instead of the kills. */
   admissionRounds: number | null;
+  /** Rounds of the burst of early calls, run instead of the kills. */
+  earlyCallRounds: number | null;
   /** Names for the retries, run instead of the kills. */
   retriedNames: number | null;
   /** Gateways are restarted one by one under streams of this length, run instead of the kills. */
@@ -53,6 +56,7 @@ const known = {
   requests: { type: 'string' },
   confirmations: { type: 'string' },
   admission: { type: 'string' },
+  'early-calls': { type: 'string' },
   retries: { type: 'string' },
   rolling: { type: 'string' },
   expect: { type: 'string' },
@@ -92,6 +96,7 @@ export function readOptions(words: readonly string[]): Command {
     confirmationRounds:
       values.confirmations === undefined ? null : count('confirmations', values.confirmations),
     admissionRounds: values.admission === undefined ? null : count('admission', values.admission),
+    earlyCallRounds: values['early-calls'] === undefined ? null : count('early-calls', values['early-calls']),
     retriedNames: values.retries === undefined ? null : count('retries', values.retries),
     rollingStreamSeconds: values.rolling === undefined ? null : count('rolling', values.rolling),
     expectations:

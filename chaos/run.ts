@@ -13,8 +13,11 @@ import { type Accounts, createAccounts, keepSpending } from './trials/accounts.t
 import type { Seen } from './trials/client-call.ts';
 import { type Bystanders, measureBystanders } from './trials/honest-clients.ts';
 import { type KillLog, killAgainAndAgain } from './trials/kills.ts';
+import { startLimitChanges } from './trials/limit-changes.ts';
 import { startLoad } from './trials/load.ts';
 import type { ChaosOptions } from './trials/options.ts';
+import { startRowLocks } from './trials/row-locks.ts';
+import { readHolds } from './world/hold-log.ts';
 import { type Environment, tollgate } from './world/program.ts';
 import { createWorld, type World } from './world/world.ts';
 
@@ -50,10 +53,12 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
       asked: new Map(seen.map((line) => [line.token, line])),
       calls: joinCalls(world.upstream.calls()),
       ledger: await readLedger(sql),
+      holds: await readHolds(sql),
       watched,
       network: world.network.log(),
       kills: kills.gateways,
-      databaseKills: kills.databases,
+      outages: kills.outages,
+      freezes: kills.freezes,
     };
     const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
     await sql.close({ timeout: 1 });
@@ -105,9 +110,14 @@ async function breakUnderLoad(
   const load = startLoad(world, accounts, options.connections, random.fork(1));
   const network = world.network.play(random.fork(3));
   const spending = keepSpending(accounts, world.environment, () => isOver);
+  const { richAccount, poorAccount, changingKeyId } = accounts;
+  const locks = startRowLocks(world.database, [richAccount, richAccount, poorAccount], random.fork(4));
+  const limits = startLimitChanges(world.database, changingKeyId, random.fork(5));
   try {
     const kills = await killAgainAndAgain(world, options, random.fork(2), accounts.keys.rich);
     await network.stop();
+    await locks.stop();
+    await limits.stop();
     await Bun.sleep(afterLastKillMs);
     const seen = await load.stop();
     const orphansMs = await whenAtRest(world, kills.lastKillAtMs);
@@ -117,6 +127,8 @@ async function breakUnderLoad(
   } finally {
     isOver = true;
     await network.stop();
+    await locks.stop();
+    await limits.stop();
     await load.stop();
     await spending;
     await watcher.stop();

@@ -6,6 +6,8 @@ import type { ReportedUsage } from './usage.ts';
 export type Ended = 'complete' | 'ended_early' | 'cut' | 'client_gone';
 
 export type LogEntry = {
+  /** When the request arrived, and when this line was written. */
+  readonly received_at: string;
   readonly at: string;
   readonly path: string;
   /** The IDs that the caller sent; null if it sent none. */
@@ -60,6 +62,7 @@ export class RequestRecord {
   model: string | null = null;
   stream = false;
   directives: readonly string[] = [];
+  readonly #receivedAt = new Date();
   #isFinished = false;
 
   constructor(
@@ -72,6 +75,7 @@ export class RequestRecord {
     this.#isFinished = true;
     const { headers } = this.request;
     const entry: LogEntry = {
+      received_at: this.#receivedAt.toISOString(),
       at: new Date().toISOString(),
       path: new URL(this.request.url).pathname,
       request_id: headers.get('x-request-id') ?? headers.get('x-service-request-id'),

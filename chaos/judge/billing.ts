@@ -9,6 +9,7 @@ import type { ProviderCall, Usage } from '../world/upstream.ts';
 import { askedFor, type Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { wasKilled } from './lost-holds.ts';
+import { leftBeforeHold } from './unheld-calls.ts';
 
 /** Faults after which an answer is incomplete. The others only make it late. */
 const breaking: readonly FaultKind[] = ['cut', 'reset', 'black-hole', 'refuse'];
@@ -125,6 +126,8 @@ function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean 
       return !generation.streaming && (kind === 'overrun' || generation.hold === null);
     case 'failed billing_consistency_error':
       return !generation.streaming;
+    case 'cancelled':
+      return leftBeforeHold(evidence, generation.requestId);
     default:
       return false;
   }

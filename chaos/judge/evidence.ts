@@ -1,7 +1,8 @@
-/** The three logs of a run, side by side under the request ID. */
+/** The logs of a run, side by side under the request ID. */
 
 import type { Seen } from '../trials/client-call.ts';
-import type { GatewayKill } from '../trials/kills.ts';
+import type { Freeze } from '../trials/freezes.ts';
+import type { GatewayKill, Outage } from '../trials/kills.ts';
 import type { NetworkLog } from '../world/bad-network.ts';
 import type { ProviderCall } from '../world/upstream.ts';
 import type { LedgerLog } from './ledger-log.ts';
@@ -14,15 +15,22 @@ export type Evidence = Readonly<{
   /** By request ID. A request has a call for each provider that was tried and received it. */
   calls: ReadonlyMap<string, readonly ProviderCall[]>;
   ledger: LedgerLog;
+  /** When PostgreSQL committed each hold, by request ID. What it lost in a crash is not here. */
+  holds: ReadonlyMap<string, number>;
   watched: Watched;
   network: NetworkLog;
   /** Which gateway was killed, and when. */
   kills: readonly GatewayKill[];
-  /** When the database was killed. */
-  databaseKills: readonly number[];
+  /** When the database was killed, and when it was back. */
+  outages: readonly Outage[];
+  /** Which gateway was frozen, and when. */
+  freezes: readonly Pick<Freeze, 'node' | 'atMs'>[];
 }>;
 
-export type Asked = Pick<Seen, 'kind' | 'node' | 'startedAtMs' | 'bounds'>;
+export type Asked = Pick<
+  Seen,
+  'kind' | 'node' | 'startedAtMs' | 'bounds' | 'firstByteAtMs' | 'ms' | 'outcome' | 'status' | 'code'
+>;
 
 export function joinCalls(calls: readonly ProviderCall[]): ReadonlyMap<string, readonly ProviderCall[]> {
   return Map.groupBy(calls, (call) => call.requestId);
@@ -31,4 +39,22 @@ export function joinCalls(calls: readonly ProviderCall[]): ReadonlyMap<string, r
 /** Also for a request whose client never saw a request ID: the token reached the provider. */
 export function askedFor({ calls, asked }: Evidence, requestId: string): Asked | null {
   return asked.get(calls.get(requestId)?.[0]?.token ?? '') ?? null;
+}
+
+/** Refused before there was a Generation, or when it is unknown whether there is one. */
+const notAdmitted = new Set([
+  'rate_limit_exceeded',
+  'monthly_spend_limit_exceeded',
+  'insufficient_balance',
+  // A gateway that has just started has no keys in its cache, and the database may be away at that moment.
+  'api_keys_lookup_failed',
+  'balance_lookup_failed',
+  'internal_error',
+  // The gateway's clock is off.
+  'server_not_configured',
+]);
+
+/** Whether the client was told that its request was not admitted. A failure inside a stream comes after that. */
+export function isRefused({ outcome, status, code }: Pick<Seen, 'outcome' | 'status' | 'code'>): boolean {
+  return outcome === 'error' && status !== 200 && notAdmitted.has(code ?? '');
 }

@@ -7,24 +7,13 @@ import type { Seen } from '../trials/client-call.ts';
 import type { ProviderCall } from '../world/upstream.ts';
 import { dueFor, isPaid, isSameUsage } from './billing.ts';
 import { judgeCharges } from './charge-truths.ts';
-import { askedFor, type Evidence } from './evidence.ts';
+import { type Evidence, isRefused } from './evidence.ts';
+import { judgeHolds } from './hold-truths.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
-import { mayBeLost, ranWithoutHold } from './lost-holds.ts';
+import { mayBeLost } from './lost-holds.ts';
 import { judgeMeters } from './meter-truths.ts';
 import { checkEach, describe, summary, type Truth } from './truth.ts';
-
-/** Refused before there was a Generation, or when it is unknown whether there is one. */
-const notAdmitted = new Set([
-  'rate_limit_exceeded',
-  'monthly_spend_limit_exceeded',
-  'insufficient_balance',
-  // A gateway that has just started has no keys in its cache, and the database may be away at that moment.
-  'api_keys_lookup_failed',
-  'balance_lookup_failed',
-  'internal_error',
-  // The gateway's clock is off.
-  'server_not_configured',
-]);
+import { whyUnheld } from './unheld-calls.ts';
 
 export function judge(evidence: Evidence): Truth[] {
   return [
@@ -33,6 +22,7 @@ export function judge(evidence: Evidence): Truth[] {
     ...judgeCharges(evidence),
     ...judgeMeters(evidence),
     ...judgeClients(evidence),
+    ...judgeHolds(evidence),
     ...judgeGenerations(evidence),
   ];
 }
@@ -77,11 +67,6 @@ function judgeClients(evidence: Evidence): Truth[] {
         return isGood ? null : describeSeen(line, generation);
       },
     ),
-    checkEach(
-      'no client received a byte of a request whose hold was not committed',
-      seen.filter(({ status }) => status === 200),
-      (line) => (recorded(line) || mayBeLost(evidence, line) ? null : describeSeen(line, undefined)),
-    ),
     checkEach('the usage reported to a client is the usage that was billed', told, (line) => {
       const generation = recorded(line);
       const isSame = line.usage !== null && generation !== undefined && isSameUsage(line.usage, generation);
@@ -123,39 +108,29 @@ function isChargedRightly(evidence: Evidence, line: Seen, generation: RecordedGe
 
 function judgeGenerations(evidence: Evidence): Truth[] {
   const { seen, calls, ledger } = evidence;
-  const admitted = seen.filter(
-    ({ requestId, outcome, code }) =>
-      requestId !== null && !(outcome === 'error' && notAdmitted.has(code ?? '')),
-  );
+  const admitted = seen.filter((line) => line.requestId !== null && !isRefused(line));
   const called = [...calls.keys()];
   const made = [...calls.values()].flat();
   const generations = [...ledger.generations.values()];
-  const isLost = (requestId: string) => {
-    if (ranWithoutHold(evidence, requestId)) return true;
-    const asked = askedFor(evidence, requestId);
-    return !ledger.generations.has(requestId) && asked !== null && mayBeLost(evidence, asked);
-  };
+  const isUnheld = (requestId: string) =>
+    !ledger.generations.has(requestId) && whyUnheld(evidence, requestId) !== null;
   return [
     checkEach('every request that was admitted has a final Generation', admitted, (line) => {
       const isRight =
         ledger.generations.has(line.requestId ?? '') ||
-        (line.outcome !== 'success' && mayBeLost(evidence, line));
+        (line.outcome !== 'success' && mayBeLost(evidence, line.requestId ?? '', line));
       return isRight ? null : describeSeen(line, undefined);
     }),
-    checkEach(
-      'no provider was called without a Generation, unless the call was early or a crash lost its hold',
-      called,
-      (requestId) => (ledger.generations.has(requestId) || isLost(requestId) ? null : requestId),
-    ),
     checkEach('no provider was called without an attempt on record', made, ({ requestId, provider }) => {
-      if (isLost(requestId)) return null;
+      if (isUnheld(requestId)) return null;
       const attempts = ledger.generations.get(requestId)?.attempts ?? [];
       return attempts.some((attempt) => attempt.provider === provider) ? null : `${requestId} ${provider}`;
     }),
     checkEach('no provider was called twice for one request', called, (requestId) => {
       const providers = calls.get(requestId)?.map(({ provider }) => provider) ?? [];
-      const isAgain = ledger.cancelledCalls.get(requestId)?.reason === 'smaller_hold';
-      return new Set(providers).size === providers.length - (isAgain ? 1 : 0) ? null : requestId;
+      // A call that counted on a larger hold was cancelled, and made again.
+      const isRepeated = ledger.cancelledCalls.get(requestId)?.reason === 'smaller_hold';
+      return new Set(providers).size === providers.length - (isRepeated ? 1 : 0) ? null : requestId;
     }),
     checkEach('another provider was called only after one had failed', generations, (generation) => {
       const earlier = generation.attempts.slice(0, -1);

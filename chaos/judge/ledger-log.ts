@@ -9,6 +9,9 @@ export type RecordedAttempt = Readonly<{ provider: string; status: string; error
 /** A call that a provider may bill although nobody was charged for it. The usage is null if it is unknown. */
 export type UnchargedCall = Readonly<{ provider: string; usage: Usage | null; cost: bigint | null }>;
 
+/** An early call for which nothing was held. */
+export type CancelledCall = UnchargedCall & Readonly<{ reason: string }>;
+
 /** What the usage record of a charge has. */
 export type UsageRecord = Readonly<{
   readTokens: number | null;
@@ -55,9 +58,6 @@ export type RecordedGeneration = Readonly<{
   /** What was written off and why; the amount is null if it is unknown. */
   writeOff: Readonly<{ reason: string; amount: bigint | null }> | null;
 }>;
-
-/** A call that started before its hold was committed, and was cancelled because nothing was held, or too little. */
-export type CancelledCall = UnchargedCall & Readonly<{ requestId: string; reason: string }>;
 
 export type LedgerLog = Readonly<{
   generations: ReadonlyMap<string, RecordedGeneration>;
@@ -118,8 +118,9 @@ type UsageRow = {
   provider: string | null;
   provider_cost: string | null;
 };
-type UnchargedRow = {
-  generation_id: string;
+type UnchargedRow = UsedRow & { generation_id: string };
+type CancelledRow = UsedRow & { id: string; reason: string };
+type UsedRow = {
   provider: string;
   input_tokens: bigint | null;
   output_tokens: bigint | null;
@@ -150,7 +151,7 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
   if (!summary) throw new Error('The database does not answer.');
   return {
     ...(await readGenerations(sql)),
-    cancelledCalls: await readCancelledCalls(sql),
+    cancelledCalls: await readCancelled(sql),
     accounts: Number(summary.accounts),
     unequalAccounts: Number(summary.unequal),
     openGenerations: Number(summary.open),
@@ -213,17 +214,12 @@ async function readGenerations(sql: SQL): Promise<Pick<LedgerLog, 'generations' 
   };
 }
 
-async function readCancelledCalls(sql: SQL): Promise<LedgerLog['cancelledCalls']> {
-  const rows = await sql<(Omit<UnchargedRow, 'generation_id'> & { id: string; reason: string })[]>`
-    select id, provider, reason, input_tokens, output_tokens, cache_read_tokens,
+async function readCancelled(sql: SQL): Promise<LedgerLog['cancelledCalls']> {
+  const rows = await sql<CancelledRow[]>`
+    select id, reason, provider, input_tokens, output_tokens, cache_read_tokens,
            cache_write_tokens + cache_write_long_tokens as cache_write_tokens, cost
     from cancelled_calls`;
-  return new Map(
-    rows.map(({ id, reason, ...row }) => {
-      const requestId = requestIdFromUuid(id);
-      return [requestId, { ...unchargedOf(row), requestId, reason }];
-    }),
-  );
+  return new Map(rows.map((row) => [requestIdFromUuid(row.id), { ...unchargedOf(row), reason: row.reason }]));
 }
 
 function attemptOf({ provider, status, error_code: errorCode }: AttemptRow): RecordedAttempt {
@@ -281,7 +277,7 @@ function recordOf(row: UsageRow | undefined): UsageRecord | null {
   };
 }
 
-function unchargedOf(row: Omit<UnchargedRow, 'generation_id'>): UnchargedCall {
+function unchargedOf(row: UsedRow): UnchargedCall {
   const usage =
     row.input_tokens === null
       ? null

@@ -8,8 +8,9 @@ import { networkProviders } from '../world/catalog.ts';
 import { isPaid, reasonOf, unbilled } from './billing.ts';
 import type { Evidence } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
-import { callsWithoutHold, lostRequests } from './lost-holds.ts';
+import { lostRequests } from './lost-holds.ts';
 import type { Truth } from './truth.ts';
+import { earlyCalls } from './unheld-calls.ts';
 
 export type ChaosResult = Readonly<{
   options: ChaosOptions;
@@ -72,8 +73,7 @@ export function formatReport(result: ChaosResult): string {
     'Usage without a charge, and what it would have cost',
     ...formatUnbilled(evidence),
     '',
-    'Calls that ran without a hold: they were early, and nothing was held, or the gateway was killed before it was',
-    ...listed(callsWithoutHold(evidence)),
+    ...formatEarlyCalls(evidence),
     '',
     'Requests that left no trace: a crash of the database lost the hold, and the gateway was killed',
     ...listed(lostRequests(evidence)),
@@ -119,12 +119,26 @@ function listed(lines: readonly string[]): string[] {
 }
 
 function formatUnbilled(evidence: Evidence): string[] {
-  const reasons = [...unbilled(evidence)];
-  if (reasons.length === 0) return ['  none'];
-  return reasons.map(
+  return formatLosses(unbilled(evidence));
+}
+
+function formatLosses(losses: ReadonlyMap<string, { count: number; amount: bigint }>): string[] {
+  if (losses.size === 0) return ['  none'];
+  return [...losses].map(
     ([reason, { count, amount }]) =>
       `  ${`${count}`.padStart(7)}  ${reason}: ${formatMoneyShort(amount)} USD`,
   );
+}
+
+function formatEarlyCalls(evidence: Evidence): string[] {
+  const { begunEarly, longestMs, unheld } = earlyCalls(evidence);
+  const total = [...unheld.values()].reduce((sum, { count }) => sum + count, 0);
+  return [
+    `Requests whose provider was called before their hold was committed: ${begunEarly}, by up to ${longestMs.toFixed(0)} ms.`,
+    `Calls that ran without a hold: ${total}. By what became of the hold, and what their usage would have cost`,
+    ...formatLosses(unheld),
+    `On record as cancelled: ${evidence.ledger.cancelledCalls.size}.`,
+  ];
 }
 
 function formatNetwork({ network, ledger }: Evidence): string[] {

@@ -1,6 +1,7 @@
 /**
  * Whose money is spent: a rich account, a poor one whose balance runs out, and one on the brink, whose balance covers the
- * hold for a request but nothing beyond it. The rich one also has keys with a monthly limit.
+ * hold for a request but nothing beyond it. The rich one also has keys with a monthly limit. A fourth account, as rich, has
+ * a key whose limit changes: after a hold that was denied, none of an account begins early for a while.
  */
 import type { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
@@ -20,6 +21,7 @@ export type Accounts = {
   readonly poorAccount: string;
   readonly brinkAccount: string;
   readonly richAccount: string;
+  readonly changingKeyId: string;
   /** How often the command line was used while things broke, and how often the database was away at that moment. */
   commands: number;
   failedCommands: number;
@@ -29,22 +31,30 @@ export async function createAccounts(sql: SQL): Promise<Accounts> {
   const rich = await createAccount(sql, 'Rich', dollars('1000000'));
   const poor = await createAccount(sql, 'Poor', dollars(poorCredit));
   const brink = await createAccount(sql, 'Brink', dollars(brinkCredit));
+  const another = await createAccount(sql, 'Changing', dollars('1000000'));
+  const changing = await keyOf(sql, another.id, null);
   return {
     keys: {
-      rich: await keyOf(sql, rich.id, null),
-      poor: await keyOf(sql, poor.id, null),
-      brink: await keyOf(sql, brink.id, null),
-      limited: await keyOf(sql, rich.id, limit),
+      rich: (await keyOf(sql, rich.id, null)).key,
+      poor: (await keyOf(sql, poor.id, null)).key,
+      brink: (await keyOf(sql, brink.id, null)).key,
+      limited: (await keyOf(sql, rich.id, limit)).key,
+      changing: changing.key,
     },
     poorAccount: poor.id,
     brinkAccount: brink.id,
     richAccount: rich.id,
+    changingKeyId: changing.id,
     commands: 0,
     failedCommands: 0,
   };
 }
 
-async function keyOf(sql: SQL, accountId: string, monthlyLimit: string | null): Promise<string> {
+async function keyOf(
+  sql: SQL,
+  accountId: string,
+  monthlyLimit: string | null,
+): Promise<Readonly<{ id: string; key: string }>> {
   const created = await createKey(sql, {
     accountId,
     name: 'chaos',
@@ -56,7 +66,7 @@ async function keyOf(sql: SQL, accountId: string, monthlyLimit: string | null): 
     expiresAt: null,
   });
   if (created === null) throw new Error('The account of a key is missing.');
-  return created.key;
+  return created;
 }
 
 /** Replenishes balances and limits, so that they can run out again. */

@@ -18,6 +18,8 @@ export type Seen = Readonly<{
   startedAtMs: number;
   /** Null when no header arrived. */
   requestId: string | null;
+  /** When the header arrived: nothing arrives before it. */
+  firstByteAtMs: number | null;
   outcome: Outcome;
   status: number | null;
   /** The code of the error that the client received. */
@@ -49,6 +51,7 @@ export async function call(
   const timers = [setTimeout(() => end('unanswered'), unansweredMs)];
   if (plan.abortAfterMs !== null) timers.push(setTimeout(() => end('aborted'), plan.abortAfterMs));
   let response: Response | null = null;
+  let firstByteAtMs: number | null = null;
   const answer: Answer = { text: '', usage: null, code: null, isWhole: false };
   try {
     response = await fetch(`${origin}/v1/chat/completions`, {
@@ -57,6 +60,7 @@ export async function call(
       body: JSON.stringify(plan.body),
       signal: controller.signal,
     });
+    firstByteAtMs = Date.now();
     if (response.status === 200 && plan.streaming) await readStream(response, answer);
     else await readWhole(response, answer);
     ending = answer.code !== null ? 'error' : answer.isWhole ? 'success' : 'cut';
@@ -74,6 +78,7 @@ export async function call(
     node: index,
     startedAtMs,
     requestId: response?.headers.get('x-service-request-id') ?? null,
+    firstByteAtMs,
     outcome: ending,
     status: response?.status ?? null,
     code: answer.code,

@@ -24,6 +24,7 @@ const minuteMs = 60_000;
 const probes = 5;
 const pollMs = 20;
 const patienceMs = 30_000;
+const askMs = 2_000;
 
 export const isLarge = ({ shiftMs }: Pick<ClockJump, 'shiftMs'>) => Math.abs(shiftMs) > minuteMs;
 
@@ -75,7 +76,10 @@ async function whileSteady(node: GatewayNode, beatMs: number): Promise<string | 
 /** What it reports to be wrong with its clock. */
 async function clockOf(node: GatewayNode): Promise<string | null> {
   try {
-    const response = await fetch(`${node.origin}/readyz`, { keepalive: false });
+    const response = await fetch(`${node.origin}/readyz`, {
+      keepalive: false,
+      signal: AbortSignal.timeout(askMs),
+    });
     const { clock } = (await response.json()) as { clock: string };
     return clock === 'right' ? null : `${response.status} ${clock}`;
   } catch {

@@ -8,6 +8,7 @@ import type { GatewayNode } from '../world/gateway-node.ts';
 
 export type Freeze = Readonly<{
   node: number;
+  atMs: number;
   frozenMs: number;
   /** The request IDs of what was open when it stopped. */
   open: readonly string[];
@@ -26,6 +27,7 @@ export const maxFreezeMs = (leaseMs: number) => 3 * leaseMs + 5_000;
 export async function freeze(sql: SQL, node: GatewayNode, leaseMs: number): Promise<Freeze> {
   const nodeId = await whenBusy(sql, node);
   node.freeze();
+  const atMs = Date.now();
   const startedAt = performance.now();
   const open = await openOn(sql, nodeId);
   let leftOpen = open.length;
@@ -40,6 +42,7 @@ export async function freeze(sql: SQL, node: GatewayNode, leaseMs: number): Prom
   }
   return {
     node: node.index,
+    atMs,
     frozenMs: performance.now() - startedAt,
     open: open.map(requestIdFromUuid),
     leftOpen,
@@ -52,7 +55,9 @@ async function whenBusy(sql: SQL, node: GatewayNode): Promise<string> {
   for (;;) {
     const nodeId = await idOf(sql, node);
     const open = nodeId === null ? [] : await openOn(sql, nodeId);
-    if (nodeId !== null && (open.length >= enoughOpen || performance.now() > deadline)) return nodeId;
+    const isLate = performance.now() > deadline;
+    if (nodeId !== null && (open.length >= enoughOpen || isLate)) return nodeId;
+    if (isLate) throw new Error(`The database does not know gateway ${node.index}.`);
     await Bun.sleep(pollMs);
   }
 }

@@ -15,6 +15,9 @@ import type { ChaosOptions } from './options.ts';
 
 export type GatewayKill = Readonly<{ node: number; atMs: number }>;
 
+/** From a kill of the database until it took connections again. */
+export type Outage = Readonly<{ fromMs: number; untilMs: number }>;
+
 export type KillLog = Readonly<{
   /**
    * From each kill of a gateway until it was ready. If it or the database is killed again meanwhile, the time counts
@@ -25,7 +28,7 @@ export type KillLog = Readonly<{
   databaseUpMs: readonly number[];
   databaseReadyMs: readonly number[];
   gateways: readonly GatewayKill[];
-  databases: readonly number[];
+  outages: readonly Outage[];
   freezes: readonly Freeze[];
   clockJumps: readonly ClockJump[];
   lastKillAtMs: number;
@@ -65,7 +68,7 @@ class Killer {
   /** Each way in turn, so that a run with three kills has all of them. */
   readonly #firstWay: number;
   readonly #gateways: GatewayKill[] = [];
-  readonly #databases: number[] = [];
+  readonly #outages: { readonly fromMs: number; untilMs: number }[] = [];
   readonly #freezes: Freeze[] = [];
   readonly #clockJumps: ClockJump[] = [];
   readonly #gatewayReadyMs: number[] = [];
@@ -105,7 +108,7 @@ class Killer {
       databaseUpMs: this.#databaseUpMs,
       databaseReadyMs: this.#databaseReadyMs,
       gateways: this.#gateways,
-      databases: this.#databases,
+      outages: this.#outages,
       freezes: this.#freezes,
       clockJumps: this.#clockJumps,
       lastKillAtMs: this.#lastKillAtMs,
@@ -129,17 +132,19 @@ class Killer {
   async #killDatabase(): Promise<void> {
     await this.#databaseIsBack;
     const { database, nodes } = this.#world;
-    const how = databaseKills[(this.#firstWay + this.#databases.length) % databaseKills.length] ?? 'all';
+    const how = databaseKills[(this.#firstWay + this.#outages.length) % databaseKills.length] ?? 'all';
     database.kill(how);
-    this.#databases.push(Date.now());
+    const outage = { fromMs: Date.now(), untilMs: Number.POSITIVE_INFINITY };
+    this.#outages.push(outage);
     this.#note(`database ${how}`);
     // The time that the database is kept away on purpose does not count.
-    const awayMs = this.#databases.length % 2 === 0 ? this.#options.awayMs : 0;
+    const awayMs = this.#outages.length % 2 === 0 ? this.#options.awayMs : 0;
     const blockedMs = how === 'all but one' ? leftoverPatienceMs : 0;
     this.#databaseHitAt = performance.now() + awayMs + blockedMs;
     this.#lastKillAtMs = Date.now() + awayMs + blockedMs;
     this.#databaseIsBack = Bun.sleep(awayMs).then(async () => {
       await database.start();
+      outage.untilMs = Date.now();
       this.#databaseUpMs.push(performance.now() - this.#databaseHitAt);
     });
     this.#expectRecovery(

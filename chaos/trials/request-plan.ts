@@ -12,8 +12,8 @@ import {
 } from '../world/catalog.ts';
 import type { Usage } from '../world/upstream.ts';
 
-/** The keys of three accounts, and one of the rich account with a monthly limit. */
-export type KeyName = 'rich' | 'poor' | 'limited' | 'brink';
+/** The keys of four accounts, and one of the rich account with a monthly limit. */
+export type KeyName = 'rich' | 'poor' | 'limited' | 'brink' | 'changing';
 
 export type RequestPlan = Readonly<{
   token: string;
@@ -87,7 +87,7 @@ export function planRequest(token: string, random: Random): RequestPlan & { keyN
 
 function chooseKey(random: Random): KeyName {
   if (random.happens(0.03)) return 'brink';
-  return random.pick<KeyName>(['rich', 'rich', 'rich', 'rich', 'rich', 'rich', 'poor', 'limited']);
+  return random.pick<KeyName>(['rich', 'rich', 'rich', 'rich', 'rich', 'changing', 'poor', 'limited']);
 }
 
 const overrunLength = 150;

@@ -8,6 +8,7 @@ import { SQL } from 'bun';
 import { type Cluster, openCluster } from '../../src/database/cluster.ts';
 import { leftoverEnder, statusOf } from '../../src/database/leftover-processes.ts';
 import { migrate } from '../../src/database/migrate.ts';
+import { logHolds } from './hold-log.ts';
 
 const databaseName = 'tollgate_chaos';
 const startDeadlineMs = 60_000;
@@ -55,6 +56,7 @@ export class ChaosDatabase {
     await admin.close({ timeout: 1 });
     const sql = database.open(1);
     await migrate(sql);
+    await logHolds(sql);
     await sql.close({ timeout: 1 });
     return database;
   }
@@ -95,7 +97,9 @@ export class ChaosDatabase {
 
   async #run(): Promise<void> {
     const { folder, logFile, programs, user } = this.#cluster;
-    const words = ['exec "$0" -D "$1" >>"$2" 2>&1', join(programs, 'postgres'), folder, logFile];
+    // The hold log needs the time of each commit.
+    const start = 'exec "$0" -D "$1" -c track_commit_timestamp=on >>"$2" 2>&1';
+    const words = [start, join(programs, 'postgres'), folder, logFile];
     await user.runAsync(['sh', '-c', ...words]);
     this.#server = null;
   }

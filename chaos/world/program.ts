@@ -9,7 +9,14 @@ const tollgateProgram = join(root, 'bin/tollgate');
 const manyConnections = { BUN_CONFIG_MAX_HTTP_REQUESTS: '65336' };
 
 /** What a run starts as separate processes. `chaos/main.ts` is all of them. */
-export type ProgramName = 'gateway' | 'deaf-port' | 'admission' | 'confirmations' | 'retries' | 'rolling';
+export type ProgramName =
+  | 'gateway'
+  | 'deaf-port'
+  | 'admission'
+  | 'early-calls'
+  | 'confirmations'
+  | 'retries'
+  | 'rolling';
 
 export type Environment = Readonly<Record<string, string>>;
 

@@ -24,6 +24,8 @@ export type ProviderCall = Readonly<{
   token: string | null;
   usage: Usage | null;
   ended: LogEntry['ended'];
+  /** When the provider got it. */
+  calledAtMs: number;
 }>;
 
 export class Upstream {
@@ -75,6 +77,7 @@ function callOf(entry: LogEntry): ProviderCall {
     token: said?.split(' ')[1] ?? null,
     usage: usageOf(entry.usage),
     ended: entry.ended,
+    calledAtMs: Date.parse(entry.received_at),
   };
 }
 

@@ -4,6 +4,7 @@ import { type Evidence, joinCalls } from '../../chaos/judge/evidence.ts';
 import { judge } from '../../chaos/judge/judge.ts';
 import type { CancelledCall, DaySums, RecordedGeneration } from '../../chaos/judge/ledger-log.ts';
 import { type ChaosResult, formatReport, isTrue } from '../../chaos/judge/report.ts';
+import { earlyCalls } from '../../chaos/judge/unheld-calls.ts';
 import { runChaos } from '../../chaos/run.ts';
 import type { Seen } from '../../chaos/trials/client-call.ts';
 import { isLarge } from '../../chaos/trials/clock-jumps.ts';
@@ -62,6 +63,7 @@ describe('a request whose first answer was lost on the network, and whose second
     token: 'c1-1',
     usage: lostUsage,
     ended: 'complete',
+    calledAtMs: 1_010,
   };
   const second: ProviderCall = { ...first, provider: 'upstream', usage };
   const failed = { provider: 'network', status: 'failed', errorCode: 'provider_stream_error' };
@@ -100,6 +102,7 @@ describe('a request whose first answer was lost on the network, and whose second
     node: 0,
     startedAtMs: 1_000,
     requestId: 'req_1',
+    firstByteAtMs: 1_020,
     outcome: 'error',
     status: 200,
     code: null,
@@ -114,12 +117,17 @@ describe('a request whose first answer was lost on the network, and whose second
     harm?: readonly FaultKind[];
     kind?: string;
     kills?: Evidence['kills'];
-    databaseKills?: Evidence['databaseKills'];
+    /** When the database was killed, if not for a long time. */
+    databaseKills?: readonly number[];
+    outages?: Evidence['outages'];
     isLost?: boolean;
+    /** When the hold was committed; null if there is none. */
+    heldAtMs?: number | null;
     seen?: Partial<Seen> | null;
+    cancelled?: CancelledCall | null;
+    freezes?: Evidence['freezes'];
     deadLetters?: number;
     days?: DaySums;
-    cancelled?: readonly CancelledCall[];
   }>;
 
   /** What the judge finds wrong when the story differs from the good one in this. */
@@ -134,27 +142,31 @@ describe('a request whose first answer was lost on the network, and whose second
     kind = 'plain',
     kills = [],
     databaseKills = [],
+    outages = databaseKills.map((fromMs) => ({ fromMs, untilMs: fromMs + 50 })),
     isLost = false,
+    heldAtMs = isLost ? null : 1_005,
     seen = null,
+    cancelled = null,
+    freezes = [],
     deadLetters = 0,
     days: added = noDays,
-    cancelled = [],
   }: Story): Evidence {
     const books = { accounts: 1, unequalAccounts: 0, openGenerations: 0, holders: 0, strayCharges: [] };
     const moments = { uncoveredHolds: 0, unmatchedHolds: 0, unmatchedBalances: 0, exceededLimits: 0 };
     return {
       seen: seen === null ? [] : [{ ...line, ...seen }],
-      asked: new Map([['c1-1', { kind, node: 0, startedAtMs: 1_000, bounds }]]),
+      asked: new Map([['c1-1', { ...line, kind, ...(seen ?? { firstByteAtMs: null }) }]]),
       calls: joinCalls(calls),
       ledger: {
         ...books,
         generations: new Map(isLost ? [] : [['req_1', { ...good, ...generation }]]),
-        cancelledCalls: new Map(cancelled.map((call) => [call.requestId, call])),
+        cancelledCalls: new Map(cancelled === null ? [] : [['req_1', cancelled]]),
         limitedKeys: 0,
         exceededLimits: 0,
         deadLetters,
         days: added,
       },
+      holds: new Map(heldAtMs === null ? [] : [['req_1', heldAtMs]]),
       watched: { ...moments, samples: 1 },
       network: {
         played: new Map(),
@@ -163,7 +175,8 @@ describe('a request whose first answer was lost on the network, and whose second
         counters: { connections: 1, requestBytes: 0, answerBytes: 0 },
       },
       kills,
-      databaseKills,
+      outages,
+      freezes,
     };
   }
 
@@ -171,6 +184,8 @@ describe('a request whose first answer was lost on the network, and whose second
     'each charge equals the price of the usage that the provider logged, within what was held for';
   const chargedFailure =
     'no client that was told of a failure was charged, except for what it had already received';
+  const unheldByte = 'no client received a byte of a request whose hold was not committed';
+  const unheldCall = 'a provider was called without a hold only where it was denied, failed or lost';
   const lostForNoReason = 'usage goes uncharged only for an allowed reason';
 
   test('is charged for the second', () => {
@@ -220,59 +235,163 @@ describe('a request whose first answer was lost on the network, and whose second
 
   test('may leave nothing behind only if a crash lost its hold and its gateway was killed too', () => {
     const gone = [
-      'no client received a byte of a request whose hold was not committed',
+      unheldCall,
       'every request that was admitted has a final Generation',
-      'no provider was called without a Generation, unless the call was early or a crash lost its hold',
       'no provider was called without an attempt on record',
     ];
     const lost = { isLost: true, seen: { outcome: 'cut' } } as const;
-    const kills = [{ node: 0, atMs: 3_000 }];
+    const kills = [{ node: 0, atMs: 9_000 }];
     expect(broken({ ...lost, kills, databaseKills: [2_000] })).toEqual([]);
-    expect(broken({ ...lost, kills, databaseKills: [900] })).toEqual(gone);
-    expect(broken({ ...lost, kills, databaseKills: [60_000] })).toEqual(gone);
-    expect(broken({ ...lost, kills: [{ node: 1, atMs: 3_000 }], databaseKills: [2_000] })).toEqual(gone);
+    expect(broken({ ...lost, kills, databaseKills: [900] })).toEqual([unheldByte, ...gone]);
+    expect(broken({ ...lost, kills, databaseKills: [2_010] })).toEqual([unheldByte, ...gone]);
+    expect(broken({ ...lost, kills: [{ node: 1, atMs: 9_000 }], databaseKills: [2_000] })).toEqual(gone);
     const success = { isLost: true, kills, databaseKills: [2_000], seen: { outcome: 'success' } } as const;
     expect(broken(success)).toEqual(['no client saw success without a committed charge', gone[1] ?? '']);
   });
 
-  test('may have called one provider without a hold: the call was cancelled, or its gateway killed at once', () => {
-    const gone = [
-      'no provider was called without a Generation, unless the call was early or a crash lost its hold',
-      'no provider was called without an attempt on record',
-    ];
-    const early = { isLost: true, calls: [first] };
-    const call = { requestId: 'req_1', provider: first.provider, reason: 'denied', usage: null, cost: null };
-    expect(broken(early)).toEqual(gone);
-    expect(broken({ ...early, cancelled: [call] })).toEqual([]);
-    expect(broken({ ...early, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
-    expect(broken({ ...early, kills: [{ node: 0, atMs: 9_000 }] })).toEqual(gone);
-    expect(broken({ ...early, kills: [{ node: 0, atMs: 9_000 }], databaseKills: [900] })).toEqual([]);
-    expect(broken({ ...early, kills: [{ node: 1, atMs: 2_000 }] })).toEqual(gone);
-    // Another provider is called only once the hold is committed.
-    expect(broken({ isLost: true, cancelled: [call] })).toEqual(gone);
-    expect(broken({ ...early, cancelled: [call], seen: { outcome: 'cut', status: 200 } })).toEqual([
-      'no client received a byte of a request whose hold was not committed',
-      'every request that was admitted has a final Generation',
-    ]);
-    const wrongUsage = { ...call, usage, cost: costOf(call.provider, usage) };
-    expect(allBroken(evidenceOf({ ...early, cancelled: [wrongUsage] }))).toContain(
-      'what a cancelled early call used is on record as the provider logged it',
-    );
+  describe('and whose hold was committed', () => {
+    const delivered = { outcome: 'success', firstByteAtMs: 1_020, usage } as const;
+
+    test('before the first byte is delivered, whenever the call began', () => {
+      for (const heldAtMs of [1_005, 1_015, 1_020.9])
+        expect(broken({ heldAtMs, seen: delivered })).toEqual([]);
+    });
+
+    test('must not be delivered before, whatever was killed and however it ended', () => {
+      const late = { heldAtMs: 1_022, generation: { isFallback: false, attempts: good.attempts.slice(1) } };
+      const calls = [second];
+      expect(broken({ ...late, calls, seen: delivered })).toEqual([unheldByte]);
+      const crash = { databaseKills: [1_021], kills: [{ node: 0, atMs: 1_021 }] };
+      expect(broken({ ...late, ...crash, calls, seen: delivered })).toEqual([unheldByte]);
+      for (const seen of [
+        { outcome: 'cut' },
+        { outcome: 'aborted' },
+        { outcome: 'error', code: 'provider_stream_error', status: 502 },
+        { outcome: 'error', code: 'insufficient_balance', status: 200 },
+      ] as const)
+        expect(broken({ ...late, calls, seen })).toContain(unheldByte);
+    });
+
+    test('again after a crash, for the second provider, may have sent its header before', () => {
+      expect(broken({ heldAtMs: 1_022, seen: delivered })).toEqual([unheldByte]);
+      expect(broken({ heldAtMs: 1_022, seen: delivered, databaseKills: [1_021] })).toEqual([]);
+    });
+
+    test('must not be missing, unless the database was killed within a second of the call', () => {
+      expect(broken({ heldAtMs: null, seen: delivered })).toEqual([unheldByte, unheldCall]);
+      expect(broken({ heldAtMs: null, seen: delivered, databaseKills: [2_009] })).toEqual([]);
+      expect(broken({ heldAtMs: null, seen: delivered, databaseKills: [2_010] })).toEqual([
+        unheldByte,
+        unheldCall,
+      ]);
+    });
+
+    test('must not be missing after a call in an outage, unless the database was killed again right after it', () => {
+      const story = { heldAtMs: null, seen: delivered };
+      const away = { fromMs: 900, untilMs: 4_000 };
+      expect(broken({ ...story, outages: [away] })).toEqual([unheldByte, unheldCall]);
+      expect(broken({ ...story, outages: [away, { fromMs: 4_999, untilMs: 5_100 }] })).toEqual([]);
+      expect(broken({ ...story, outages: [away, { fromMs: 5_000, untilMs: 5_100 }] })).toEqual([
+        unheldByte,
+        unheldCall,
+      ]);
+    });
+
+    test('may go uncharged if the client left before the gateway could know, or it was frozen then', () => {
+      const generation = {
+        status: 'cancelled',
+        charges: [],
+        isFallback: false,
+        attempts: [{ provider: 'upstream', status: 'cancelled', errorCode: null }],
+      };
+      const left = { outcome: 'aborted', firstByteAtMs: null, requestId: null, status: null } as const;
+      const story = { generation, calls: [second], heldAtMs: 1_030 };
+      expect(broken({ ...story, seen: { ...left, ms: 10 } })).toEqual([]);
+      expect(broken({ ...story, seen: { ...left, ms: 500 } })).toEqual([lostForNoReason]);
+      const frozen = { ...story, seen: { ...left, ms: 500 } };
+      expect(broken({ ...frozen, freezes: [{ node: 0, atMs: 1_020 }] })).toEqual([]);
+      expect(broken({ ...frozen, freezes: [{ node: 1, atMs: 1_020 }] })).toEqual([lostForNoReason]);
+      expect(broken({ ...frozen, freezes: [{ node: 0, atMs: 1_400 }] })).toEqual([lostForNoReason]);
+      expect(broken({ ...story, seen: { outcome: 'aborted', ms: 10 } })).toEqual([
+        lostForNoReason,
+        unheldByte,
+      ]);
+      expect(broken({ ...story, seen: { ...left, outcome: 'cut', ms: 10 } })).toEqual([lostForNoReason]);
+    });
+
+    test('for less than was expected may have the provider called again', () => {
+      const cancelled = { provider: 'network', reason: 'smaller_hold', usage: null, cost: null };
+      const twice = 'no provider was called twice for one request';
+      expect(broken({ calls: [first, first, second], cancelled })).toEqual([]);
+      expect(broken({ calls: [first, first, second, second], cancelled })).toEqual([twice]);
+      expect(
+        broken({ calls: [first, first, second], cancelled: { ...cancelled, reason: 'denied' } }),
+      ).toEqual([twice]);
+    });
+
+    test('must have left a Generation', () => {
+      const kills = [{ node: 0, atMs: 1_500 }];
+      expect(broken({ isLost: true, heldAtMs: 1_005, kills, databaseKills: [1_400] })).toContain(unheldCall);
+    });
   });
 
-  test('may be free for a client that left before its hold was committed', () => {
-    const attempts = [{ ...failed, status: 'cancelled', errorCode: null }];
-    const left = {
-      status: 'cancelled',
-      errorCode: null,
-      provider: 'network',
-      isFallback: false,
-      charges: [],
-    };
-    expect(broken({ calls: [first], harm: [], generation: { ...left, attempts } })).toEqual([]);
-    expect(broken({ calls: [first], harm: [], generation: { ...left, attempts: [failed] } })).toEqual([
-      lostForNoReason,
-    ]);
+  describe('and whose hold was never committed', () => {
+    const refused = { outcome: 'error', status: 402, code: 'insufficient_balance' } as const;
+    const silent = { firstByteAtMs: null, requestId: null, status: null } as const;
+    const unheld = { isLost: true, calls: [first] } as const;
+
+    test('may have been sent to a provider if the client was told that nothing was held', () => {
+      expect(broken({ ...unheld, seen: refused })).toEqual([]);
+      const failedHold = { ...refused, status: 503, code: 'balance_lookup_failed' };
+      expect(broken({ ...unheld, seen: failedHold })).toEqual([]);
+      for (const code of ['server_not_configured', 'api_keys_lookup_failed', 'internal_error'])
+        expect(broken({ ...unheld, seen: { ...refused, code } })).toContain(unheldCall);
+    });
+
+    test('may have been sent if the client left, or its gateway was killed, before anything was delivered', () => {
+      expect(broken({ ...unheld, seen: { ...silent, outcome: 'aborted' } })).toEqual([]);
+      const cut = { ...silent, outcome: 'cut' } as const;
+      expect(broken({ ...unheld, seen: cut })).toContain(unheldCall);
+      expect(broken({ ...unheld, seen: cut, kills: [{ node: 0, atMs: 1_500 }] })).toEqual([]);
+      expect(broken({ ...unheld, seen: cut, kills: [{ node: 1, atMs: 1_500 }] })).toContain(unheldCall);
+      expect(broken({ ...unheld, seen: cut, kills: [{ node: 0, atMs: 9_000 }] })).toContain(unheldCall);
+      const kills = [{ node: 0, atMs: 1_500 }];
+      expect(broken({ ...unheld, seen: { outcome: 'cut' }, kills })).toEqual(
+        expect.arrayContaining([unheldByte, unheldCall]),
+      );
+    });
+
+    test('must be on record if its gateway lived on, with what the provider logged or as unknown', () => {
+      const forgotten = 'a call whose hold was denied or failed is on record as ours';
+      const direct = { ...unheld, calls: [second], seen: refused } as const;
+      const record = { provider: 'upstream', reason: 'denied', usage, cost: costOf('upstream', usage) };
+      expect(broken(direct)).toEqual([forgotten]);
+      expect(broken({ ...direct, cancelled: record })).toEqual([]);
+      expect(broken({ ...direct, cancelled: { ...record, usage: null, cost: null } })).toEqual([]);
+      expect(broken({ ...direct, cancelled: { ...record, cost: null } })).toEqual([forgotten]);
+      expect(broken({ ...direct, cancelled: { ...record, usage: lostUsage } })).toEqual([forgotten]);
+      const elsewhere = { ...record, provider: 'network', usage: null, cost: null };
+      expect(broken({ ...direct, cancelled: elsewhere })).toEqual([forgotten]);
+      expect(broken({ ...direct, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
+      const kills = [{ node: 0, atMs: 9_000 }];
+      expect(broken({ ...direct, kills })).toEqual([forgotten]);
+      expect(broken({ ...direct, kills, outages: [{ fromMs: 900, untilMs: 4_000 }] })).toEqual([]);
+      expect(broken({ ...direct, kills, outages: [{ fromMs: 900, untilMs: 1_000 }] })).toEqual([forgotten]);
+      expect(broken({ ...direct, outages: [{ fromMs: 900, untilMs: 4_000 }] })).toEqual([forgotten]);
+    });
+
+    test('is counted by what became of the hold, with what its usage would have cost', () => {
+      const counted = earlyCalls(evidenceOf({ ...unheld, seen: refused }));
+      expect(counted.unheld).toEqual(
+        new Map([['denied: insufficient_balance', { count: 1, amount: priceOf(lostUsage) }]]),
+      );
+      expect(earlyCalls(evidenceOf({ heldAtMs: 1_031, seen: {} }))).toEqual({
+        begunEarly: 1,
+        longestMs: 20,
+        unheld: new Map(),
+      });
+      expect(earlyCalls(evidenceOf({ heldAtMs: 1_010.9, seen: {} })).begunEarly).toBe(0);
+    });
   });
 
   test('is charged no more than was held for, and the rest is written off', () => {
@@ -463,7 +582,7 @@ describe('a request whose first answer was lost on the network, and whose second
       'no provider was called twice for one request',
     ]);
     expect(broken({ calls: [first, second, { ...second, requestId: 'req_2', usage: null }] })).toEqual([
-      'no provider was called without a Generation, unless the call was early or a crash lost its hold',
+      unheldCall,
       'no provider was called without an attempt on record',
       'no client’s request was executed twice',
     ]);
@@ -516,6 +635,7 @@ describe('gateways and database killed again and again under load, one provider 
     expect([...outcomes]).toEqual(expect.arrayContaining(['success', 'error', 'aborted', 'unreachable']));
     expect([...endings]).toEqual(expect.arrayContaining(['completed', 'failed', 'cancelled']));
     expect(generations.some(({ isEstimated }) => isEstimated)).toBe(true);
+    expect(earlyCalls(result.evidence).begunEarly).toBeGreaterThan(0);
     expect(
       result.truths.filter(({ checked, mayBeUntested = false }) => checked === 0 && !mayBeUntested),
     ).toEqual([]);
@@ -619,6 +739,18 @@ describe('gateways and database killed again and again under load, one provider 
       'usage goes uncharged only for an allowed reason',
       'no client saw success without a committed charge',
     ]);
+  });
+
+  test('the judge notices a hold that was committed after the first byte, and one that never was', () => {
+    const { evidence } = result;
+    const success = evidence.seen.findLast(({ outcome }) => outcome === 'success');
+    const id = success?.requestId ?? '';
+    const unheldByte = 'no client received a byte of a request whose hold was not committed';
+    const late = new Map(evidence.holds).set(id, (success?.firstByteAtMs ?? 0) + 2);
+    expect(brokenTruths({ ...evidence, holds: late })).toEqual([unheldByte]);
+    const missing = new Map(evidence.holds);
+    missing.delete(id);
+    expect(brokenTruths({ ...evidence, holds: missing })).toContain(unheldByte);
   });
 
   test('the judge notices a Generation that is missing', () => {
