@@ -1,4 +1,4 @@
-/** The rows that a batch is decided on, and how the database writes them. */
+/** The rows that a batch is decided on, what it needs of them, and how the database writes them. */
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import type { AccountState, Ended, KeyState } from './decide.ts';
 import type { SettlementResult } from './operations.ts';
@@ -32,6 +32,17 @@ export function emptyRows(nowMs: number): BatchRows {
 export function unchanged<State>(state: State): BatchRow<State> {
   return { before: state, state };
 }
+
+/** `isAdmitting`: a hold or a count is among the operations, so the account and the key must be in force. */
+type Admission = Readonly<{ isAdmitting: boolean }>;
+/** What must be free of the balance before the batch; null if that does not matter. */
+type AccountNeeds = Admission & Readonly<{ free: Money | null }>;
+/** What must be left of the month, and how many more Generations may have to be open at once. */
+type KeyNeeds = Admission & Readonly<{ left: Money | null; open: number }>;
+export type Needs = Readonly<{
+  accounts: ReadonlyMap<string, AccountNeeds>;
+  keys: ReadonlyMap<string, KeyNeeds>;
+}>;
 
 type AsJson<State> = {
   [Name in keyof State]: State[Name] extends bigint

@@ -9,9 +9,10 @@
 import { GroupCommit } from '../lib/group-commit.ts';
 import { isLocked } from './database-error.ts';
 import type { Lane } from './lane.ts';
+import type { Session } from './lost-sessions.ts';
 import type { Operation, OperationResult } from './operations.ts';
 import { pauseBeforeRetry } from './retry.ts';
-import type { Session, Writer } from './writer.ts';
+import type { Writer } from './writer.ts';
 
 const lockPatienceMs = 500;
 

@@ -1,9 +1,8 @@
 /** Collects what a batch changes, and writes it in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
-import type { BatchRow, BatchRows, WrittenRows } from './batch-rows.ts';
+import type { BatchRow, BatchRows, Needs, WrittenRows } from './batch-rows.ts';
 import type { AccountState, KeyState, SettlementDecision } from './decide.ts';
-import type { Needs } from './express.ts';
 import type {
   Attempt,
   Attribution,

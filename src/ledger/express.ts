@@ -5,21 +5,10 @@
 import type { Money } from '../lib/money.ts';
 import { minuteMs, rateAt } from '../lib/rate-limit.ts';
 import { decideBatch } from './batch.ts';
-import { type BatchRows, emptyRows, unchanged, type WrittenRows } from './batch-rows.ts';
+import { type BatchRows, emptyRows, type Needs, unchanged, type WrittenRows } from './batch-rows.ts';
 import { type AccountState, holdDivisor, type KeyState } from './decide.ts';
 import type { Effects } from './effects.ts';
 import type { Hold, Operation, OperationResult } from './operations.ts';
-
-/** `isAdmitting`: a hold or a count is among the operations, so the account and the key must be in force. */
-type Admission = Readonly<{ isAdmitting: boolean }>;
-/** What must be free of the balance before the batch; null if that does not matter. */
-export type AccountNeeds = Admission & Readonly<{ free: Money | null }>;
-/** What must be left of the month, and how many more Generations may have to be open at once. */
-export type KeyNeeds = Admission & Readonly<{ left: Money | null; open: number }>;
-export type Needs = Readonly<{
-  accounts: ReadonlyMap<string, AccountNeeds>;
-  keys: ReadonlyMap<string, KeyNeeds>;
-}>;
 
 /** The results are right if the needs are met. Those of holds and counts lack their rates: see `withRates`. */
 export type Expected = Readonly<{
@@ -116,7 +105,7 @@ function admit(tally: Tally, { min, max }: Hold): void {
   if (max > 0n) need(tally, min === max ? max : max * holdDivisor);
   tally.freed -= max;
   tally.opened += 1;
-  tally.open = Math.max(tally.open, tally.opened);
+  if (tally.open < tally.opened) tally.open = tally.opened;
 }
 
 function need(tally: Tally, amount: Money): void {

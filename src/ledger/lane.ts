@@ -4,33 +4,17 @@
  * whose rows others have locked, go to `locking-lane.ts`, so they hold up nobody else.
  */
 import { GroupCommit } from '../lib/group-commit.ts';
-import type { Log } from '../lib/log.ts';
-import type { Money } from '../lib/money.ts';
-import type { WrittenRows } from './batch-rows.ts';
 import { commitInParts } from './commit-in-parts.ts';
 import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
 import { decideWithPlenty, isForeseeable, withRates } from './express.ts';
-import { LockingLane } from './locking-lane.ts';
+import { type LaneParts, LockingLane } from './locking-lane.ts';
 import type { Committed, Operation, OperationResult, Outcome } from './operations.ts';
-import { givenUp, type PendingHolds } from './pending-holds.ts';
-import type { Writer } from './writer.ts';
+import { givenUp } from './pending-holds.ts';
 
 /** Another batch is sent while one is being executed. */
 const batchesAtOnce = 2;
 /** A hold whose call is under way waits this long for others to share its batch. */
 const patienceMs = 8;
-
-export type LaneParts = Readonly<{
-  writer: Writer;
-  lockingWriter: Writer;
-  /** What this process holds, by Generation. */
-  holds: ReadonlyMap<string, Money>;
-  pending: PendingHolds;
-  log: Log;
-  onCommit: (batchSize: number) => void;
-  /** Gets the rows as they were written. */
-  onWritten: (rows: WrittenRows) => void;
-}>;
 
 export class Lane {
   readonly #parts: LaneParts;

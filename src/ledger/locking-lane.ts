@@ -5,17 +5,33 @@
  * it does not need.
  */
 import { GroupCommit } from '../lib/group-commit.ts';
+import type { Log } from '../lib/log.ts';
+import type { Money } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import type { WrittenRows } from './batch-rows.ts';
 import { commitInParts } from './commit-in-parts.ts';
 import { isLocked, RowLockedError } from './database-error.ts';
-import type { LaneParts } from './lane.ts';
 import { commitLocked } from './locked-commit.ts';
 import type { Committed, Operation, Outcome } from './operations.ts';
-import { givenUp } from './pending-holds.ts';
+import { givenUp, type PendingHolds } from './pending-holds.ts';
+import type { Writer } from './writer.ts';
 
 /** What was short or locked may be so again: only after this time do its operations take the express lane. */
 const calmMs = 1_000;
 const maxDiverted = 10_000;
+
+/** What both lanes share. `writer` is for the express lane. */
+export type LaneParts = Readonly<{
+  writer: Writer;
+  lockingWriter: Writer;
+  /** What this process holds, by Generation. */
+  holds: ReadonlyMap<string, Money>;
+  pending: PendingHolds;
+  log: Log;
+  onCommit: (batchSize: number) => void;
+  /** Gets the rows as they were written. */
+  onWritten: (rows: WrittenRows) => void;
+}>;
 
 export class LockingLane {
   readonly #parts: LaneParts;

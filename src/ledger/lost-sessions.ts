@@ -4,11 +4,15 @@
  * own, by which it is found.
  */
 import type { SQL } from 'bun';
-import type { Session } from './writer.ts';
+
+/**
+ * `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. `lock` is the
+ * number of a lock that the session keeps for as long as it lives.
+ */
+export type Session = Readonly<{ connection: SQL; server: string; lock: number }>;
 
 /** Tells these locks from others, such as those of migrations. */
 const lockClass = 0x70_6c_67;
-const maxLock = 0x7fff_ffff;
 const stopMs = 1_000;
 
 export class LostSessions {
@@ -35,7 +39,7 @@ export class LostSessions {
 /** Returns the number of the lock. */
 export async function lockSession(connection: SQL): Promise<number> {
   for (;;) {
-    const lock = Math.floor(Math.random() * maxLock);
+    const [lock = 0] = crypto.getRandomValues(new Uint32Array(1)).map((bits) => bits >>> 1);
     const [{ isOurs }] = await connection<[{ isOurs: boolean }]>`
       select pg_try_advisory_lock(${lockClass}::integer, ${lock}::integer) as "isOurs"`;
     if (isOurs) return lock;

@@ -5,7 +5,7 @@ import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { reasonNotConnected } from '../lib/shortage.ts';
 import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
-import { type LostSessions, lockSession } from './lost-sessions.ts';
+import { type LostSessions, lockSession, type Session } from './lost-sessions.ts';
 
 const deadlines = new Deadlines();
 
@@ -26,12 +26,6 @@ export const laneSettings = `
 /** On that lane nobody else waits, and a row that busy nodes share may take longer when the machine is busy, too. */
 export const lockingLaneSettings = `${laneSettings}; set lock_timeout = '250ms'`;
 export const flushSettings = `set lock_timeout = '5s'`;
-
-/**
- * `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. `lock` is the
- * number of a lock that the session keeps for as long as it lives.
- */
-export type Session = Readonly<{ connection: SQL; server: string; lock: number }>;
 
 export class Writer {
   readonly #client: ReplaceableClient;
