@@ -218,6 +218,11 @@ export class Effects {
     this.#keyIds.add(keyId);
   }
 
+  /** Whether there is anything for `write`: there is not if everything was denied. */
+  get hasRows(): boolean {
+    return this.#accountIds.size + this.#keyIds.size > 0;
+  }
+
   /** Nothing may be sent on the connection between these and the statement of `write`. */
   async writeRare(connection: SQL): Promise<void> {
     for (const write of this.#rareWrites) await write(connection);

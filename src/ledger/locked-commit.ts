@@ -58,7 +58,10 @@ async function lockAndCommit(
   const { results, effects } = decideBatch(wanted, rows);
   await effects.writeRare(connection);
   const how = { atMs: rows.nowMs, needs: null, isDurable: false };
-  const [written] = await Promise.all([effects.write(connection, rows, how), connection.unsafe('commit')]);
+  const [written] = await Promise.all([
+    effects.hasRows ? effects.write(connection, rows, how) : null,
+    connection.unsafe('commit'),
+  ]);
   return { lockedIds, wanted, results, written };
 }
 

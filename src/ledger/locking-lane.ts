@@ -16,9 +16,12 @@ import type { Committed, Operation, Outcome } from './operations.ts';
 import { givenUp, type PendingHolds } from './pending-holds.ts';
 import type { Writer } from './writer.ts';
 
-/** What was short or locked may be so again: only after this time do its operations take the express lane. */
+/** What was locked may be so again: only after this time do its operations take the express lane. */
 const calmMs = 1_000;
-const maxDiverted = 10_000;
+/** What is short usually stays so. Whoever is in a batch with it would have to be sent again each time. */
+const shortMs = 5_000;
+/** About 10 MB. */
+const maxDiverted = 100_000;
 
 /** What both lanes share. `writer` is for the express lane. */
 export type LaneParts = Readonly<{
@@ -61,8 +64,8 @@ export class LockingLane {
   }
 
   /** For a while, what needs this row belongs here. */
-  divert(id: string): void {
-    this.#divertedUntilMs.set(id, performance.now() + calmMs);
+  divert(id: string, forMs = shortMs): void {
+    this.#divertedUntilMs.set(id, performance.now() + forMs);
   }
 
   submit(operation: Operation): Promise<Committed> {
@@ -118,7 +121,7 @@ export class LockingLane {
 
   #noteFree(operation: Operation): void {
     for (const id of rowIdsOf(operation))
-      if (this.#divertedUntilMs.get(id) === Number.POSITIVE_INFINITY) this.divert(id);
+      if (this.#divertedUntilMs.get(id) === Number.POSITIVE_INFINITY) this.divert(id, calmMs);
   }
 
   /** After a lock on any other row, or on a table. If the batch has one account, the row belongs to it. */
