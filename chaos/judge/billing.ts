@@ -6,7 +6,7 @@ import { believed, readingsOf } from '../world/bounds.ts';
 import { networkProviders, priceOf } from '../world/catalog.ts';
 import type { FaultKind } from '../world/fault.ts';
 import type { ProviderCall, Usage } from '../world/upstream.ts';
-import { askedFor, type Evidence } from './evidence.ts';
+import { askedFor, type Evidence, isRefused } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { wasKilled } from './lost-holds.ts';
 import { leftBeforeHold } from './unheld-calls.ts';
@@ -107,16 +107,7 @@ export function excuseOf(evidence: Evidence, used: UsedCall): string | null {
 function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean {
   const asked = askedFor(evidence, generation.requestId);
   const kind = asked?.kind;
-  // The hold was there, but not confirmed in time, and the early call was cancelled.
-  if (evidence.ledger.cancelledCalls.get(generation.requestId)?.reason === 'not_committed') return true;
   switch (reasonOf(generation)) {
-    case 'failed balance_lookup_failed':
-      return asked !== null && wasKilled(evidence, asked);
-    // The client left before its hold was committed.
-    case 'cancelled':
-      return generation.attempts.every(
-        ({ status, errorCode }) => status === 'cancelled' && errorCode === null,
-      );
     // A gateway that was only frozen charges for what it had open as soon as it resumes.
     case 'failed gateway_interrupted':
       return asked !== null && wasKilled(evidence, asked);
@@ -126,6 +117,9 @@ function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean 
       return !generation.streaming && (kind === 'overrun' || generation.hold === null);
     case 'failed billing_consistency_error':
       return !generation.streaming;
+    // It was held, but the gateway did not learn of that in time, and cancelled the early call.
+    case 'failed balance_lookup_failed':
+      return asked !== null && (asked.firstByteAtMs === null || isRefused(asked));
     case 'cancelled':
       return leftBeforeHold(evidence, generation.requestId);
     default:

@@ -7,7 +7,6 @@ import { networkProviders } from '../world/catalog.ts';
 import type { ProviderCall } from '../world/upstream.ts';
 import { askedFor, type Evidence, isRefused } from './evidence.ts';
 import { crashAfterHold } from './lost-holds.ts';
-import { isOnRecord } from './meter-truths.ts';
 import { checkEach, type Truth } from './truth.ts';
 import { roundedMs, whyUnheld } from './unheld-calls.ts';
 
@@ -17,9 +16,11 @@ const recordedWithinMs = 6_000;
 export function judgeHolds(evidence: Evidence): Truth[] {
   const { seen, calls, ledger, holds } = evidence;
   const delivered = seen.filter((line) => line.requestId !== null && !isRefused(line));
-  const cancelled = [...calls.values()]
-    .flat()
-    .filter(({ requestId }) => !holds.has(requestId) && whyUnheld(evidence, requestId)?.isCancelled);
+  // A hold that was committed, but not confirmed in time, has failed, too.
+  const isCancelled = ({ requestId }: ProviderCall) =>
+    ledger.generations.get(requestId)?.errorCode === 'balance_lookup_failed' ||
+    (!holds.has(requestId) && whyUnheld(evidence, requestId)?.isCancelled);
+  const cancelled = [...calls.values()].flat().filter(isCancelled);
   return [
     checkEach('no client received a byte of a request whose hold was not committed', delivered, (line) =>
       wrongDelivery(evidence, line),
@@ -63,11 +64,10 @@ function isHeldAgain(evidence: Evidence, line: Seen): boolean {
 }
 
 /** Whether a provider will bill a call that nothing in the database tells of, although its gateway had time to say so. */
-function isForgotten(evidence: Evidence, call: ProviderCall): boolean {
-  const { requestId, provider, usage } = call;
+function isForgotten(evidence: Evidence, { requestId, provider, usage }: ProviderCall): boolean {
   const asked = askedFor(evidence, requestId);
   const record = evidence.ledger.cancelledCalls.get(requestId);
-  if (record !== undefined) return record.provider !== provider || !isOnRecord(record, call);
+  if (record !== undefined) return record.provider !== provider;
   // What the network did to the answer, or the provider refused, may have told the gateway that it costs nothing.
   if (usage === null || asked === null || networkProviders.has(provider)) return false;
   const { startedAtMs, ms, node } = asked;

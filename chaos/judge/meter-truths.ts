@@ -34,6 +34,22 @@ export function judgeMeters(evidence: Evidence): Truth[] {
       mayBeUntested: true,
     },
     {
+      ...checkEach(
+        'what a cancelled early call used is on record as the provider logged it, or as unknown',
+        [...evidence.ledger.cancelledCalls],
+        ([requestId, cancelled]) => {
+          const made = evidence.calls.get(requestId) ?? [];
+          // The network may have lost the call.
+          const isRight =
+            cancelled.usage === null
+              ? cancelled.cost === null
+              : made.some((call) => call.provider === cancelled.provider && isOnRecord(cancelled, call));
+          return isRight ? null : `${requestId}, ${cancelled.reason}`;
+        },
+      ),
+      mayBeUntested: true,
+    },
+    {
       says: 'usage and margins by day add up to the usage records',
       checked: paid.length,
       wrong: differences(evidence.ledger.days, sumsOf(paid)),
@@ -82,7 +98,7 @@ function isRightlyUncharged(
 }
 
 /** Whether a record has what the provider logged, or says that it is unknown. */
-export function isOnRecord(
+function isOnRecord(
   { provider, usage, cost }: UnchargedCall,
   { usage: logged }: Pick<ProviderCall, 'usage'>,
 ): boolean {

@@ -103,7 +103,7 @@ async function whileLocked<Result>(
     return await work();
   } finally {
     await session.unsafe('commit');
-    session.release();
+    await session.release();
   }
 }
 

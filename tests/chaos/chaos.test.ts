@@ -185,6 +185,8 @@ describe('a request whose first answer was lost on the network, and whose second
   const chargedFailure =
     'no client that was told of a failure was charged, except for what it had already received';
   const unheldByte = 'no client received a byte of a request whose hold was not committed';
+  const misrecorded =
+    'what a cancelled early call used is on record as the provider logged it, or as unknown';
   const unheldCall = 'a provider was called without a hold only where it was denied, failed or lost';
   const lostForNoReason = 'usage goes uncharged only for an allowed reason';
 
@@ -319,10 +321,40 @@ describe('a request whose first answer was lost on the network, and whose second
       expect(broken({ ...story, seen: { ...left, outcome: 'cut', ms: 10 } })).toEqual([lostForNoReason]);
     });
 
+    test('but not confirmed in time, is uncharged, with the call on record', () => {
+      const generation = {
+        status: 'failed',
+        errorCode: 'balance_lookup_failed',
+        charges: [],
+        isFallback: false,
+        attempts: [{ provider: 'upstream', status: 'cancelled', errorCode: null }],
+      };
+      const cancelled = { provider: 'upstream', reason: 'not_committed', usage: null, cost: null };
+      const story = { generation, calls: [second], heldAtMs: 4_000 };
+      const told = { outcome: 'error', status: 500, code: 'balance_lookup_failed' } as const;
+      expect(broken({ ...story, seen: told, cancelled })).toEqual([]);
+      expect(broken({ ...story, seen: told })).toEqual([
+        'a call whose hold was denied or failed is on record as ours',
+      ]);
+      expect(broken({ ...story, seen: { outcome: 'cut' }, cancelled })).toEqual([
+        lostForNoReason,
+        unheldByte,
+      ]);
+    });
+
     test('for less than was expected may have the provider called again', () => {
       const cancelled = { provider: 'network', reason: 'smaller_hold', usage: null, cost: null };
       const twice = 'no provider was called twice for one request';
       expect(broken({ calls: [first, first, second], cancelled })).toEqual([]);
+      const again = { calls: [first, { ...second, usage: lostUsage }, second] };
+      const known = {
+        ...cancelled,
+        provider: 'upstream',
+        usage: lostUsage,
+        cost: costOf('upstream', lostUsage),
+      };
+      expect(broken({ ...again, cancelled: known })).toEqual([]);
+      expect(broken({ ...again, cancelled: { ...known, cost: 1n } })).toEqual([misrecorded]);
       expect(broken({ calls: [first, first, second, second], cancelled })).toEqual([twice]);
       expect(
         broken({ calls: [first, first, second], cancelled: { ...cancelled, reason: 'denied' } }),
@@ -368,8 +400,8 @@ describe('a request whose first answer was lost on the network, and whose second
       expect(broken(direct)).toEqual([forgotten]);
       expect(broken({ ...direct, cancelled: record })).toEqual([]);
       expect(broken({ ...direct, cancelled: { ...record, usage: null, cost: null } })).toEqual([]);
-      expect(broken({ ...direct, cancelled: { ...record, cost: null } })).toEqual([forgotten]);
-      expect(broken({ ...direct, cancelled: { ...record, usage: lostUsage } })).toEqual([forgotten]);
+      expect(broken({ ...direct, cancelled: { ...record, cost: null } })).toEqual([misrecorded]);
+      expect(broken({ ...direct, cancelled: { ...record, usage: lostUsage } })).toEqual([misrecorded]);
       const elsewhere = { ...record, provider: 'network', usage: null, cost: null };
       expect(broken({ ...direct, cancelled: elsewhere })).toEqual([forgotten]);
       expect(broken({ ...direct, kills: [{ node: 0, atMs: 2_000 }] })).toEqual([]);
