@@ -7,14 +7,14 @@
  * with another server than the one that committed.
  */
 import { GroupCommit } from '../lib/group-commit.ts';
-import { isLocked } from './database-error.ts';
+import { isIntegrityError } from './database-error.ts';
 import type { Lane } from './lane.ts';
 import type { Session } from './lost-sessions.ts';
 import type { Operation, OperationResult } from './operations.ts';
 import { pauseBeforeRetry } from './retry.ts';
 import type { Writer } from './writer.ts';
 
-const lockPatienceMs = 500;
+const briefMs = 2_000;
 
 export class Durability {
   readonly #writer: Writer;
@@ -73,14 +73,17 @@ export class DurableLane {
     return result;
   }
 
-  /** For operations that are tried only once: a locked row may be free again in a moment. */
-  async submitWhenFree<Result extends OperationResult>(operation: Operation): Promise<Result> {
-    const deadlineMs = performance.now() + lockPatienceMs;
+  /**
+   * For operations that are tried only for a moment, in which a locked row may be free again, or a lost session replaced. A
+   * request whose outcome was unknown may count twice towards a rate; the others are idempotent.
+   */
+  async submitBriefly<Result extends OperationResult>(operation: Operation): Promise<Result> {
+    const deadlineMs = performance.now() + briefMs;
     for (let attempt = 0; ; attempt++) {
       try {
         return await this.submit<Result>(operation);
       } catch (error) {
-        if (!isLocked(error) || performance.now() > deadlineMs) throw error;
+        if (isIntegrityError(error) || performance.now() > deadlineMs) throw error;
         await pauseBeforeRetry(attempt);
       }
     }

@@ -24,7 +24,7 @@ export type Ledger = Readonly<{
   outlook: Pick<Outlook, 'expected' | 'surprised'>;
   /** Somebody waits for a hold that was patient when it was submitted. */
   hurry: () => void;
-  /** Tried once, because the client can retry. */
+  /** Tried for a moment, because the client can retry. */
   count: (count: Count) => Promise<CountResult>;
   /**
    * Returns `late` when it takes longer than a caller should wait who has already waited for `waitedMs`. From then on the
@@ -35,7 +35,7 @@ export type Ledger = Readonly<{
     onTimeout?: () => Settlement,
     waitedMs?: number,
   ) => Promise<SettlementResult | 'late'>;
-  /** For Generations of another node. Tried once, because the caller retries later. What the database rejects is set aside. */
+  /** For Generations of another node. Tried for a moment, because the caller retries later. What the database rejects is set aside. */
   settleOnce: (settlement: Settlement) => Promise<SettlementResult>;
   /** Whether this process has anything held or unsettled. */
   isBusy: () => boolean;
@@ -81,7 +81,7 @@ export function openLedger(
     hold: (operation, waitedMs) => outlook.follow(operation, holding.hold(operation, waitedMs)),
     outlook,
     hurry: () => lane.hurry(),
-    count: (count) => within(holdPatienceMs, durableLane.submitWhenFree<CountResult>(count)),
+    count: (count) => within(holdPatienceMs, durableLane.submitBriefly<CountResult>(count)),
     settle: (settlement, onTimeout, waitedMs) => settling.settle(settlement, onTimeout, waitedMs),
     settleOnce: (settlement) => settling.settleOnce(settlement),
     isBusy: () => holds.size + holding.unknownCount + settling.unsettledCount > 0,

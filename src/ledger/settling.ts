@@ -77,9 +77,9 @@ export class Settling {
     });
   }
 
-  /** Tried once, or for a moment while a row is locked. */
+  /** Tried for a moment. */
   async settleOnce(settlement: Settlement): Promise<SettlementResult> {
-    const result = await this.#try(settlement, 'submitWhenFree');
+    const result = await this.#try(settlement, 'submitBriefly');
     if (result instanceof Error) throw result;
     return result;
   }
@@ -119,7 +119,7 @@ export class Settling {
   }
 
   /** Returns the error of an attempt that may be repeated. What the database rejects for good is set aside. */
-  async #try(settlement: Settlement, how: 'submit' | 'submitWhenFree'): Promise<SettlementResult | Error> {
+  async #try(settlement: Settlement, how: 'submit' | 'submitBriefly'): Promise<SettlementResult | Error> {
     try {
       return await this.#lane[how]<SettlementResult>(settlement);
     } catch (error) {
