@@ -18,8 +18,9 @@ function recorded(options: { maxAtOnce?: number; patienceMs?: number } = {}) {
     },
     { isPatient: (operation) => operation !== operation.toLowerCase(), patienceMs, ...options },
   );
-  const submit = (operations: string) =>
-    [...operations].map((one) => commits.submit(one).catch(() => 'failed'));
+  const submit = (operations: string) => ({
+    results: Promise.all([...operations].map((one) => commits.submit(one).catch(() => 'failed'))),
+  });
   return { commits, batches, submit, end: () => ends.shift()?.() };
 }
 
@@ -50,10 +51,10 @@ test('as many batches as allowed are in progress', async () => {
 
 test('each operation gets its own result, or its own error', async () => {
   const { submit, end } = recorded();
-  const results = submit('axb');
+  const { results } = submit('axb');
   await nextTurn();
   end();
-  expect(await Promise.all(results)).toEqual(['a', 'failed', 'b']);
+  expect(await results).toEqual(['a', 'failed', 'b']);
 });
 
 test('a patient operation waits for another one', async () => {
