@@ -5,7 +5,7 @@ import { LateError } from '../lib/within.ts';
 import { isIntegrityError } from './database-error.ts';
 import type { Lane } from './lane.ts';
 import type { Hold, HoldResult } from './operations.ts';
-import type { PendingHolds } from './pending-holds.ts';
+import type { PendingOperations } from './pending-operations.ts';
 import { pauseBeforeRetry } from './retry.ts';
 import { failure, settlementOf } from './settlement.ts';
 import { minPatienceMs, type Settling } from './settling.ts';
@@ -19,12 +19,12 @@ type Effort = { isOver: boolean; failure: unknown };
 export class Holding {
   readonly #lane: Lane;
   readonly #settling: Settling;
-  readonly #pending: PendingHolds;
+  readonly #pending: PendingOperations;
   readonly #holds: Map<string, Money>;
   #unknownCount = 0;
 
   /** `holds` gets what Generations hold. */
-  constructor(lane: Lane, settling: Settling, pending: PendingHolds, holds: Map<string, Money>) {
+  constructor(lane: Lane, settling: Settling, pending: PendingOperations, holds: Map<string, Money>) {
     this.#lane = lane;
     this.#settling = settling;
     this.#pending = pending;

@@ -9,7 +9,7 @@ import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
 import { decideWithPlenty, isForeseeable, withRates } from './express.ts';
 import { type LaneParts, LockingLane } from './locking-lane.ts';
 import type { Committed, Operation, OperationResult, Outcome } from './operations.ts';
-import { givenUp } from './pending-holds.ts';
+import { givenUp } from './pending-operations.ts';
 
 /** Another batch is sent while one is being executed. */
 const batchesAtOnce = 2;

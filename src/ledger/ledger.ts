@@ -12,7 +12,7 @@ import { Lane } from './lane.ts';
 import { LostSessions } from './lost-sessions.ts';
 import type { Count, CountResult, Hold, HoldResult, Settlement, SettlementResult } from './operations.ts';
 import { Outlook } from './outlook.ts';
-import { PendingHolds } from './pending-holds.ts';
+import { PendingOperations } from './pending-operations.ts';
 import { Settling } from './settling.ts';
 import type { Spool } from './spool.ts';
 import { flushSettings, laneSettings, lockingLaneSettings, Writer } from './writer.ts';
@@ -63,7 +63,7 @@ export function openLedger(
   const flusher = new Writer(openWriter, flushSettings, silenceMs, log);
   /** What this process has held and not settled, by Generation. */
   const holds = new Map<string, Money>();
-  const pending = new PendingHolds();
+  const pending = new PendingOperations();
   const outlook = new Outlook();
   const lane = new Lane({
     writer,
@@ -75,7 +75,9 @@ export function openLedger(
     onWritten: (rows) => outlook.saw(rows),
   });
   const durableLane = new DurableLane(lane, new Durability(flusher, writer, lockingWriter));
-  const settling = new Settling(durableLane, spool, log, (generationId) => holds.delete(generationId));
+  const settling = new Settling(durableLane, spool, log, pending, (generationId) =>
+    holds.delete(generationId),
+  );
   const holding = new Holding(lane, settling, pending, holds);
   return {
     hold: (operation, waitedMs) => outlook.follow(operation, holding.hold(operation, waitedMs)),

@@ -9,7 +9,7 @@ import { decideBatch } from './batch.ts';
 import { type BatchRows, type LockedRows, rowsFrom, type WrittenRows } from './batch-rows.ts';
 import type { Ended } from './decide.ts';
 import type { Operation, OperationResult } from './operations.ts';
-import type { PendingHolds } from './pending-holds.ts';
+import type { PendingOperations } from './pending-operations.ts';
 import { claimRows } from './rows.ts';
 
 /** `wanted` are the operations that the results belong to. Those that are not among them need a locked row, or were given up. */
@@ -26,7 +26,7 @@ export async function commitLocked(
   connection: SQL,
   batch: readonly Operation[],
   awaited: string | null,
-  pending: PendingHolds,
+  pending: PendingOperations,
 ): Promise<LockedCommit> {
   try {
     // A query is sent when it is awaited, unless it is executed before.
@@ -43,7 +43,7 @@ async function lockAndCommit(
   connection: SQL,
   batch: readonly Operation[],
   awaited: string | null,
-  pending: PendingHolds,
+  pending: PendingOperations,
 ): Promise<LockedCommit> {
   const locked = await lockRows(connection, batch, awaited);
   const lockedIds = new Set(locked.locked);

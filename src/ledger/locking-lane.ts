@@ -13,7 +13,7 @@ import { commitInParts } from './commit-in-parts.ts';
 import { isLocked, RowLockedError } from './database-error.ts';
 import { commitLocked } from './locked-commit.ts';
 import type { Committed, Operation, Outcome } from './operations.ts';
-import { givenUp, type PendingHolds } from './pending-holds.ts';
+import { givenUp, type PendingOperations } from './pending-operations.ts';
 import type { Writer } from './writer.ts';
 
 /** What was locked may be so again: only after this time do its operations take the express lane. */
@@ -29,7 +29,7 @@ export type LaneParts = Readonly<{
   lockingWriter: Writer;
   /** What this process holds, by Generation. */
   holds: ReadonlyMap<string, Money>;
-  pending: PendingHolds;
+  pending: PendingOperations;
   log: Log;
   onCommit: (batchSize: number) => void;
   /** Gets the rows as they were written. */

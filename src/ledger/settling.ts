@@ -8,6 +8,7 @@ import { logSparingly } from '../lib/log-sparingly.ts';
 import { isIntegrityError, summarizeError } from './database-error.ts';
 import type { DurableLane } from './durability.ts';
 import type { Settlement, SettlementResult } from './operations.ts';
+import type { PendingOperations } from './pending-operations.ts';
 import { pauseBeforeRetry } from './retry.ts';
 import type { Spool } from './spool.ts';
 
@@ -20,6 +21,7 @@ export class Settling {
   readonly #lane: DurableLane;
   readonly #spool: Spool;
   readonly #log: Log;
+  readonly #pending: PendingOperations;
   readonly #onEnd: (generationId: string) => void;
   readonly #logUnsettled: ReturnType<typeof logSparingly>;
   readonly #logNotSpooled: ReturnType<typeof logSparingly>;
@@ -27,9 +29,16 @@ export class Settling {
   #isClosed = false;
 
   /** `onEnd` gets each Generation whose settlement has ended. */
-  constructor(lane: DurableLane, spool: Spool, log: Log, onEnd: (generationId: string) => void) {
+  constructor(
+    lane: DurableLane,
+    spool: Spool,
+    log: Log,
+    pending: PendingOperations,
+    onEnd: (generationId: string) => void,
+  ) {
     this.#lane = lane;
     this.#spool = spool;
+    this.#pending = pending;
     this.#log = log;
     this.#onEnd = onEnd;
     this.#logUnsettled = logSparingly((fields) => log.error('not settled yet, trying again', fields));
@@ -85,8 +94,8 @@ export class Settling {
   }
 
   /**
-   * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. The attempt in
-   * progress may still succeed; what `becomeLate` returned follows all the same, and refunds a charge that must not stand.
+   * Never gives up. When it takes too long, `becomeLate` returns what is to be settled from then on. An attempt that was
+   * sent may still succeed; what `becomeLate` returned follows all the same, and refunds a charge that must not stand.
    */
   async #settleUntilDone(
     first: Settlement,
@@ -98,10 +107,12 @@ export class Settling {
       // It may be committed without our knowing. The spool ignores a settlement without a cost unless it has this one.
       this.#inSpool('keep', first);
       settlement = becomeLate();
+      if (settlement !== first) this.#pending.giveUp(first);
     });
     try {
       for (let attempt = 0; ; attempt++) {
         const sent = settlement;
+        this.#pending.begin(sent);
         const result = await this.#try(sent, 'submit');
         if (sent !== settlement) continue;
         if (!(result instanceof Error)) {

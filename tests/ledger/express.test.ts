@@ -6,7 +6,7 @@ import { unmetNeeds } from '../../src/ledger/database-error.ts';
 import { decideWithPlenty, withRates } from '../../src/ledger/express.ts';
 import { commitLocked } from '../../src/ledger/locked-commit.ts';
 import type { Hold, Operation, OperationResult } from '../../src/ledger/operations.ts';
-import { PendingHolds } from '../../src/ledger/pending-holds.ts';
+import { PendingOperations } from '../../src/ledger/pending-operations.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { type Customer, LedgerFixture } from '../support/ledger-fixture.ts';
 
@@ -132,7 +132,7 @@ describe('a batch that was decided without its rows', () => {
           for (const earlier of before) {
             const operations = operationsOf(earlier, owners, open);
             if (operations.length === 0) continue;
-            const { results } = await commitLocked(connection, operations, null, new PendingHolds());
+            const { results } = await commitLocked(connection, operations, null, new PendingOperations());
             for (const [place, result] of results.entries())
               if (typeof result === 'object' && result.outcome === 'held')
                 holds.set((operations[place] as Operation).generation.id, result.amount);
@@ -144,7 +144,7 @@ describe('a batch that was decided without its rows', () => {
           const batch = operationsOf(actions, owners, open);
           if (batch.length === 0) return;
           const express = await tryExpress(batch, holds, owner);
-          const { results } = await commitLocked(connection, batch, null, new PendingHolds());
+          const { results } = await commitLocked(connection, batch, null, new PendingOperations());
           if (express === null) {
             leftCount += 1;
             return;
@@ -173,7 +173,7 @@ describe('a batch that was decided without its rows', () => {
   test('has no results if a Generation is not open as it was held', async () => {
     const owner = await customer(100n);
     const held = hold(owner, 10n);
-    await commitLocked(connection, [held, hold(owner, 50n)], null, new PendingHolds());
+    await commitLocked(connection, [held, hold(owner, 50n)], null, new PendingOperations());
     const { id } = held.generation;
     expect(await tryExpress([settlement(held, 5n)], new Map([[id, 11n]]), owner)).toBeNull();
     expect(await tryExpress([settlement(held, 5n)], new Map([[id, 10n]]), owner)).not.toBeNull();

@@ -9,7 +9,7 @@ import { findDeadLetters, retryDeadLetters } from '../../src/ledger/dead-letters
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import { commitLocked } from '../../src/ledger/locked-commit.ts';
 import type { Hold, Operation, Settlement } from '../../src/ledger/operations.ts';
-import { PendingHolds } from '../../src/ledger/pending-holds.ts';
+import { PendingOperations } from '../../src/ledger/pending-operations.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { openSpool } from '../../src/ledger/spool.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -546,7 +546,7 @@ async function commitThroughCut(batch: Operation[], cutAfterMs: number): Promise
   const connection = await writer.reserve();
   const [{ pid }] = await connection<[{ pid: number }]>`select pg_backend_pid() as pid`;
   const cut = Bun.sleep(cutAfterMs).then(() => database.sql`select pg_terminate_backend(${pid})`);
-  const outcome = await commitLocked(connection, batch, null, new PendingHolds()).catch(() => 'unknown');
+  const outcome = await commitLocked(connection, batch, null, new PendingOperations()).catch(() => 'unknown');
   await cut;
   await writer.close({ timeout: 0 });
   if (outcome === 'unknown') await commitThroughCut(batch, cutAfterMs + 5);
@@ -589,7 +589,7 @@ test('after any sequence of batches, sent once, twice or cut off at any moment, 
           );
           const crash = actions.find(({ kind }) => kind === 'crash');
           if (batch.length > 0 && crash) await commitThroughCut(batch, (crash.pick % 8) / 2);
-          else if (batch.length > 0) await commitLocked(connection, batch, null, new PendingHolds());
+          else if (batch.length > 0) await commitLocked(connection, batch, null, new PendingOperations());
           previous = batch;
         }
         await expectSound();

@@ -1,23 +1,21 @@
 /**
- * How far a hold has come. One that `waits` is not in the database; once it is `sent`, it may be. The client of one that was
- * `given up` has its response, and it is never sent.
+ * How far a hold or a settlement has come. One that `waits` is in no statement; once it is `sent`, it may be in the database.
+ * One that was `given up` is never sent: its client has another response.
  */
-import type { Hold, Operation } from './operations.ts';
+import type { Operation } from './operations.ts';
 
 type State = 'waits' | 'sent' | 'given up';
 
-export class PendingHolds {
+export class PendingOperations {
   readonly #states = new WeakMap<Operation, State>();
 
-  begin(hold: Hold): void {
-    this.#states.set(hold, 'waits');
+  begin(operation: Operation): void {
+    this.#states.set(operation, 'waits');
   }
 
-  /** False for one that was sent: what it holds has to be released once that is known. */
-  giveUp(hold: Hold): boolean {
-    if (this.#states.get(hold) === 'sent') return false;
-    this.#states.set(hold, 'given up');
-    return true;
+  /** Does nothing to one that was sent: its outcome will be known, and has to be dealt with. */
+  giveUp(operation: Operation): void {
+    if (this.#states.get(operation) === 'waits') this.#states.set(operation, 'given up');
   }
 
   isGivenUp(operation: Operation): boolean {
@@ -32,7 +30,7 @@ export class PendingHolds {
   noteSent(batch: readonly Operation[]): void {
     for (const operation of batch) {
       const state = this.#states.get(operation);
-      if (state === 'given up') throw new Error('A hold that was given up must not be sent.');
+      if (state === 'given up') throw new Error('An operation that was given up must not be sent.');
       if (state === 'waits') this.#states.set(operation, 'sent');
     }
   }
@@ -43,5 +41,5 @@ export class PendingHolds {
   }
 }
 
-/** The outcome of a hold that was given up before it was sent. */
+/** The outcome of an operation that was given up before it was sent. */
 export const givenUp = new Error('Nobody waits for this operation any more.');
