@@ -1,5 +1,5 @@
 /** The operator's part of the console API. Everyone else gets a 403. */
-import type { GenerationDetail, GenerationRow, Page, Role } from './contract.ts';
+import type { GenerationDetail, GenerationRow, LedgerEntry, Page, Role } from './contract.ts';
 
 /** GET /api/console/operator/accounts?search&limit&cursor → Page<OperatorAccount>, the newest first. */
 export type OperatorAccount = {
@@ -20,6 +20,32 @@ export type OperatorAccounts = Page<OperatorAccount>;
 export type AccountDraft = { name: string; credit?: string; reference: string };
 /** POST …/operator/accounts/{id}/credit → OperatorAccount. Repeating a `reference` (a UUID) credits nothing more. */
 export type AccountCredit = { amount: string; memo: string | null; reference: string };
+/**
+ * POST …/operator/accounts/{id}/corrections → BookedMovement. A negative amount takes, at most what is not held. Without an
+ * amount it undoes the entry: a credit or another correction. It is about an entry or a request, or about neither.
+ */
+export type AccountCorrection = ByHand & { entry_number: number | null; request_id: string | null };
+/** POST …/operator/generations/{request_id}/refunds → BookedMovement. Without an amount: all that is left of the charge. */
+export type GenerationRefund = ByHand;
+/** `is_preview` shows what would be booked. Repeating a `reference` (a UUID) books nothing more. Customers see the reason. */
+type ByHand = { amount: string | null; reason: string; reference: string; is_preview?: boolean };
+export type BookedMovement = {
+  account_id: string;
+  /** Null in a preview. */
+  entry_number: number | null;
+  amount: string;
+  /** After it. */
+  balance: string;
+  held: string;
+  /** It was booked before with this reference. */
+  is_repeated: boolean;
+};
+/** GET …/operator/accounts/{id}/ledger?limit&cursor → OperatorStatement, the newest entry first. */
+export type OperatorStatement = Page<OperatorEntry> & { account: OperatorAccount };
+export type OperatorEntry = LedgerEntry & {
+  /** Who made it; null for what the gateway booked by itself. */
+  actor: { kind: 'operator' | 'shell' | 'token'; name: string } | null;
+};
 /** POST …/operator/accounts/{id}/suspend and …/resume → OperatorAccount */
 
 /** GET …/operator/users?search&limit&cursor → Page<OperatorUser>, the newest first. */
@@ -307,6 +333,8 @@ export type OperatorAction = {
   action:
     | 'create_account'
     | 'credit_account'
+    | 'correct_account'
+    | 'refund_generation'
     | 'suspend_account'
     | 'resume_account'
     | 'create_user'
@@ -330,7 +358,7 @@ export type OperatorAction = {
   key: { id: string; name: string } | null;
   /** The ID in the catalogue, which it may have left since. */
   provider: string | null;
-  /** What was credited. */
+  /** What was credited, corrected or refunded. */
   amount: string | null;
   at: string;
 };

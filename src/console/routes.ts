@@ -26,6 +26,7 @@ import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { ledgerPage } from './operator/ledger.ts';
 import { marginsPage } from './operator/margins.ts';
+import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
@@ -85,6 +86,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
     }),
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
+      ...movementsPage(services),
       ...usersPage(services),
       ...providersPage(services),
       ...catalogPage(services),

@@ -46,28 +46,33 @@ export function entryColumns(digits: number): Column<LedgerEntry>[] {
 }
 
 function Details({ entry }: Readonly<{ entry: LedgerEntry }>) {
-  const { kind, generation, memo, is_estimated: isEstimated } = entry;
-  if (generation !== null) {
-    return (
-      <>
-        <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
-          <Link
-            to="/generations/$id"
-            params={{ id: generation.id }}
-            title={generation.id}
-            className={textLinkClass}
-          >
-            {generation.model ?? 'View request'}
-          </Link>
-          {isEstimated && <EstimatedMark />}
-        </span>
-        {kind === 'refund' && (
-          <span className="block text-xs text-ink-faint">The response could not be delivered.</span>
-        )}
-      </>
-    );
-  }
-  return memo || <Dash />;
+  const { kind, generation, memo, concerns_entry: concerned, is_estimated: isEstimated } = entry;
+  const isUndelivered = kind === 'refund' && !entry.is_by_hand;
+  const words = isUndelivered ? 'The response could not be delivered.' : memo;
+  if (generation === null && concerned === null) return words || <Dash />;
+  return (
+    <>
+      <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+        {generation !== null && <GenerationLink generation={generation} />}
+        {concerned !== null && <span>About entry {concerned}</span>}
+        {isEstimated && <EstimatedMark />}
+      </span>
+      {words !== null && <span className="block text-xs text-ink-faint">{words}</span>}
+    </>
+  );
+}
+
+function GenerationLink({ generation }: Readonly<{ generation: NonNullable<LedgerEntry['generation']> }>) {
+  return (
+    <Link
+      to="/generations/$id"
+      params={{ id: generation.id }}
+      title={generation.id}
+      className={textLinkClass}
+    >
+      {generation.model ?? 'View request'}
+    </Link>
+  );
 }
 
 type StatementAmountProps = Readonly<{

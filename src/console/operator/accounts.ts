@@ -1,9 +1,7 @@
 /** All accounts, their money, and whether they may use it. Each statement checks that an operator runs it. */
 import type { SQL } from 'bun';
-import { z } from 'zod';
 import { insertAccount } from '../../accounts/account-store.ts';
 import { ApiError } from '../../errors.ts';
-import { creditOnce } from '../../ledger/credit.ts';
 import { newId } from '../../lib/ids.ts';
 import { formatMoney, type Money } from '../../lib/money.ts';
 import { accountIn, type Found, requireOperator, rowsForOperator } from '../access.ts';
@@ -17,20 +15,6 @@ const accountDraft = bodyOf({
   name: line(200),
   credit: amountFrom(0n).optional(),
   reference: uuid('a UUID that is new for each account'),
-});
-
-const maxMemoLength = 500;
-const memoWords = `a line of at most ${maxMemoLength} characters, or null`;
-
-const accountCredit = bodyOf({
-  amount: amountFrom(1n),
-  memo: z
-    .string(memoWords)
-    .transform((text) => text.trim())
-    .refine((text) => text.length <= maxMemoLength && !/\p{Cc}/u.test(text), memoWords)
-    .transform((text) => (text === '' ? null : text))
-    .nullable(),
-  reference: uuid('a UUID that is new for each credit'),
 });
 
 export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
@@ -59,22 +43,6 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
       POST: async (request, context) => {
         const { credit = 0n, ...draft } = await readBody(request, accountDraft);
         const accountId = await createAccountAs(sql, context.signedIn.userId, { ...draft, credit });
-        return await showAccount(context, accountId);
-      },
-    },
-    '/accounts/:account/credit': {
-      POST: async (request, context) => {
-        const accountId = accountIn(context.params);
-        const credit = await readBody(request, accountCredit);
-        const operatorId = context.signedIn.userId;
-        const outcome = await creditOnce(sql, { actionId: newId(), operatorId, accountId, ...credit });
-        if (outcome === 'denied') throw new ApiError('permission_denied');
-        if (outcome === 'missing') throw new ApiError('account_not_found');
-        if (outcome === 'different')
-          throw new ApiError('invalid_parameter', {
-            param: 'reference',
-            message: 'This reference has been used for another credit. A new credit needs a new one.',
-          });
         return await showAccount(context, accountId);
       },
     },

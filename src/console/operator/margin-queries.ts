@@ -67,7 +67,7 @@ export async function findMargins(
 
 /**
  * Each part is summed on its own first, by the column as it is stored: a year has millions of rows. Refunds take back what
- * their charges added, so a sum may be zero.
+ * their charges added, so a sum may be zero, and a refund by hand leaves the cost.
  */
 function partsOf(sql: SQL, from: string, to: string, by: Dimension) {
   const key = keyOf(sql, by);
@@ -80,9 +80,9 @@ function partsOf(sql: SQL, from: string, to: string, by: Dimension) {
     from (
       select fresh.day, accounts.id as account_id, fresh.model, fresh.provider, fresh.requests, fresh.cost as revenue,
              fresh.provider_cost as cost, fresh.unpriced_requests,
-             fresh.cost * abs(fresh.unpriced_requests) as unpriced_revenue
+             fresh.unpriced_cost as unpriced_revenue
       from accounts left join usage_progress on account_id = accounts.id
-      cross join lateral usage_by_entry(accounts.id, coalesce(margin_entry_number, 0) + 1, entry_count) as fresh
+      cross join lateral entry_usage(accounts.id, coalesce(margin_entry_number, 0) + 1, entry_count) as fresh
       where entry_count > coalesce(margin_entry_number, 0)
         and fresh.day between ${from}::text::date and ${to}::text::date
     ) as fresh group by 1
