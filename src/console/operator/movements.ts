@@ -125,7 +125,7 @@ export function movementsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
         const found = await lookUp('balance_lookup_failed', () =>
           findStatement(sql, signedIn.userId, accountId, before, limit + 1),
         );
-        const present = (entry: Entry) => presentEntry(entry, found.emails);
+        const present = (entry: Entry) => presentEntry(entry, found);
         const page = presentPage(found.entries, limit, present, ({ number }) => `${number}`);
         return Response.json({ account: found.account, ...page } satisfies Unsent<OperatorStatement>);
       },
@@ -149,6 +149,8 @@ type FoundStatement = Readonly<{
   entries: readonly Entry[];
   /** Of the operators who made some of the entries, by their IDs. */
   emails: ReadonlyMap<string, string>;
+  /** Of the Generations that are still kept, by their IDs. */
+  models: ReadonlyMap<string, string>;
 }>;
 
 export async function findStatement(
@@ -168,11 +170,25 @@ export async function findStatement(
     );
     const users = await transaction<{ id: string; email: string }[]>`
       select id, email from users where id = any (${transaction.array(ids, 'uuid')})`;
-    return { account, entries, emails: new Map(users.map(({ id, email }) => [id, email])) };
+    const generations = await transaction<{ id: string; model: string }[]>`
+      select id, model from generations
+      where id = any (${transaction.array(entries.flatMap(generationsOf), 'uuid')})`;
+    return {
+      account,
+      entries,
+      emails: new Map(users.map(({ id, email }) => [id, email])),
+      models: new Map(generations.map(({ id, model }) => [id, model])),
+    };
   });
 }
 
 const operatorActor = 'operator:';
+
+/** At most one: what it is for, or about. */
+function generationsOf({ generationId, concernsGenerationId }: Entry): string[] {
+  const id = generationId ?? concernsGenerationId;
+  return id === null ? [] : [id];
+}
 
 /** An operator by their e-mail address, others by what they are known as. */
 function presentActor(
@@ -183,8 +199,10 @@ function presentActor(
   return { kind: kind as 'operator' | 'shell' | 'token', name: emails.get(name) ?? name };
 }
 
-function presentEntry(entry: Entry, emails: ReadonlyMap<string, string>): Unsent<OperatorEntry> {
-  const generationId = entry.generationId ?? entry.concernsGenerationId;
+type Names = Pick<FoundStatement, 'emails' | 'models'>;
+
+function presentEntry(entry: Entry, { emails, models }: Names): Unsent<OperatorEntry> {
+  const [id] = generationsOf(entry);
   return {
     number: Number(entry.number),
     kind: entry.kind,
@@ -193,7 +211,7 @@ function presentEntry(entry: Entry, emails: ReadonlyMap<string, string>): Unsent
     balance_after: formatMoney(entry.balanceAfter),
     memo: entry.memo,
     reference: entry.reference,
-    generation: generationId === null ? null : { id: requestIdFromUuid(generationId), model: null },
+    generation: id === undefined ? null : { id: requestIdFromUuid(id), model: models.get(id) ?? null },
     concerns_entry: entry.concernsEntry === null ? null : Number(entry.concernsEntry),
     is_by_hand: entry.actor !== null,
     actor: entry.actor === null ? null : presentActor(entry.actor, emails),

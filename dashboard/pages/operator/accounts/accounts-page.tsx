@@ -1,4 +1,5 @@
 /** All accounts of the gateway, with their balances. */
+import { Link } from '@tanstack/react-router';
 import { Ban, Building2, CirclePlay, Ellipsis, Plus, SearchX, UserPlus, Wallet } from 'lucide-react';
 import { useState } from 'react';
 import type { NewUser, OperatorAccount } from '../../../../src/console/operator-contract.ts';
@@ -6,6 +7,7 @@ import { useListSearch } from '../../../address.ts';
 import { StatusBadge } from '../../../kit/badge.tsx';
 import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
+import { classNames, textLinkClass } from '../../../kit/class-names.ts';
 import { ShortId } from '../../../kit/copy-button.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
@@ -138,7 +140,13 @@ function accountColumns(
       isBare: true,
       cell: ({ id, name }) => (
         <span className="block">
-          <span className="block font-medium">{name}</span>
+          <Link
+            to="/operator/accounts/$id"
+            params={{ id }}
+            className={classNames('block w-fit font-medium', textLinkClass)}
+          >
+            {name}
+          </Link>
           <ShortId id={id} label={`Copy ID of ${name}`} />
         </span>
       ),
