@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
 import { type Entry, findEntries, findEntryNumber, newestEntry } from '../ledger/entries.ts';
-import { type Booked, book, isBooked, type Movement, preview } from '../ledger/movements.ts';
+import { type Booked, book, type Correction, isBooked, type Movement, preview } from '../ledger/movements.ts';
 import { refusalOf } from '../ledger/refusals.ts';
 import { requestIdFromUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney, formatMoneyShort, type Money } from '../lib/money.ts';
@@ -72,18 +72,13 @@ const correct: DatabaseCommand = {
     dryRun,
   ],
   run: async (sql, words, config) => {
-    const entry = words.text('entry');
-    const request = words.text('request');
-    if (entry !== null && request !== null)
-      throw new UsageError('A correction is about an entry or about a request: give one of them.');
     return await moveAndTell(sql, shellUserOf(config), words, {
       kind: 'correction',
       accountId: readAccountId(words.positionals[0] ?? '', 'ACCOUNT'),
       amount: readSigned(words),
       reason: readLine(words.text('reason') ?? '', '--reason', maxWords),
       reference: readLine(words.text('reference') ?? '', '--reference', maxReference),
-      entryNumber: entry === null ? null : readEntry(entry, '--entry'),
-      generationId: request === null ? null : readRequest(request, '--request'),
+      about: readConcern(words),
     });
   },
 };
@@ -109,8 +104,7 @@ const undo: DatabaseCommand = {
       reason: readOptionalLine(words.text('reason'), '--reason', maxWords) ?? `Undoes entry ${number}`,
       // Always the same, so that an entry is undone once.
       reference: `undo entry ${number}`,
-      entryNumber: number,
-      generationId: null,
+      about: { entryNumber: number },
     });
   },
 };
@@ -254,6 +248,14 @@ function readSigned(words: Arguments): Money {
   if (add !== null && take === null) return readAmount(add, '--add');
   if (take !== null && add === null) return -readAmount(take, '--take');
   throw new UsageError('Give either --add or --take.');
+}
+
+function readConcern(words: Arguments): Correction['about'] | null {
+  const [entry, request] = [words.text('entry'), words.text('request')];
+  if (entry !== null && request !== null)
+    throw new UsageError('A correction is about an entry or about a request: give one of them.');
+  if (entry !== null) return { entryNumber: readEntry(entry, '--entry') };
+  return request === null ? null : { generationId: readRequest(request, '--request') };
 }
 
 function readEntry(text: string, what: string): bigint {

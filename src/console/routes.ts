@@ -30,6 +30,7 @@ import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
+import { statementPage } from './operator/statement.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
@@ -87,6 +88,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
       ...movementsPage(services),
+      ...statementPage(services),
       ...usersPage(services),
       ...providersPage(services),
       ...catalogPage(services),

@@ -22,20 +22,21 @@ export type Credit = Readonly<{
   reference: string | null;
 }>;
 
-/**
- * Gives or, with a negative amount, takes. It may be about an entry of the account or about a Generation. `rest`, with an
- * entry, undoes what is left of that entry: a credit or another correction.
- */
+/** An entry of the account, by its number, or a Generation. */
+type Concern = Readonly<{ entryNumber: bigint }> | Readonly<{ generationId: string }>;
+
+/** Gives or, with a negative amount, takes. `rest` undoes what is left of an entry: a credit or another correction. */
 export type Correction = Readonly<{
   kind: 'correction';
   accountId: string;
-  amount: Money | 'rest';
   /** The customer sees it. */
   reason: string;
   reference: string;
-  entryNumber: bigint | null;
-  generationId: string | null;
-}>;
+}> &
+  (
+    | Readonly<{ amount: Money; about: Concern | null }>
+    | Readonly<{ amount: 'rest'; about: Extract<Concern, { entryNumber: bigint }> }>
+  );
 
 /** Gives back the charge of a Generation, or a part of it. Its usage stays; what was spent in its month becomes less. */
 export type Refund = Readonly<{
@@ -101,14 +102,19 @@ async function run(sql: SQL, actor: Actor, movement: Movement, isPreview: boolea
   const amount = movement.amount === 'rest' ? null : formatMoney(movement.amount);
   const words = kind === 'credit' ? movement.memo : movement.reason;
   const reference = movement.reference === null ? null : referenceOf(movement.reference);
-  const entryNumber = kind === 'correction' ? movement.entryNumber : null;
-  const generationId = kind === 'credit' ? null : movement.generationId;
+  const { entryNumber, generationId } = concernOf(movement);
   const [row] = await sql<[MovementRow]>`
     select outcome, account_id, entry_number, amount, balance, held, possible from book_movement(
       ${kind}::text, ${nameOf(actor)}::text, ${movement.accountId}::uuid, ${amount}::numeric, ${words}::text,
       ${reference?.id ?? null}::uuid, ${reference?.text ?? null}::text, ${entryNumber}::bigint, ${generationId}::uuid,
       ${newId()}::uuid, ${isPreview}::boolean)`;
   return resultOf(row, kind === 'refund' ? kind : 'correction');
+}
+
+function concernOf(movement: Movement): { entryNumber: bigint | null; generationId: string | null } {
+  const nothing = { entryNumber: null, generationId: null };
+  if (movement.kind === 'refund') return { ...nothing, generationId: movement.generationId };
+  return movement.kind === 'correction' ? { ...nothing, ...movement.about } : nothing;
 }
 
 function nameOf(actor: Actor): string {

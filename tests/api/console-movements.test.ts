@@ -137,6 +137,7 @@ describe('a correction', () => {
     [{ entry_number: 99 }, 404, 'entry_not_found', undefined],
     [{ request_id: 'x' }, 400, 'invalid_parameter', 'request_id'],
     [{ request_id: `req_${'0'.repeat(32)}` }, 404, 'generation_not_found', undefined],
+    [{ entry_number: 1, request_id: `req_${'0'.repeat(32)}` }, 400, 'invalid_parameter', 'request_id'],
     [{ actor: 'me' }, 400, 'unsupported_parameter', 'actor'],
   ])('with %j is refused', async (changes, status, code, param) => {
     const refused = await correct(fixture.strangersAccount, changes);

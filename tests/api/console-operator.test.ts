@@ -11,9 +11,9 @@ import { findActions } from '../../src/console/operator/actions.ts';
 import { findAnyGeneration } from '../../src/console/operator/generations.ts';
 import { findAuditsAs, startAuditAs } from '../../src/console/operator/ledger.ts';
 import { readListQuery } from '../../src/console/operator/list.ts';
-import { findStatement } from '../../src/console/operator/movements.ts';
 import { findNodes } from '../../src/console/operator/nodes.ts';
 import { countAttempts, findFailures, findReports } from '../../src/console/operator/providers.ts';
+import { findStatement } from '../../src/console/operator/statement.ts';
 import {
   addMemberAs,
   createUserAs,
@@ -139,7 +139,7 @@ test('every statement itself checks that an operator runs it', async () => {
   const generationId = uuidFromRequestId(charged) ?? '';
   for (const movement of [
     { kind: 'credit', accountId: account, amount: 1n, memo: null, reference: nobody },
-    { kind: 'correction', accountId: account, entryNumber: null, generationId: null, ...words },
+    { kind: 'correction', accountId: account, about: null, ...words },
     { kind: 'refund', accountId: null, generationId, ...words },
   ] as const)
     expect(await book(sql, notAnOperator, movement)).toEqual({ outcome: 'denied' });

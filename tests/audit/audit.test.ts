@@ -171,7 +171,7 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
       const given = { kind: 'refund', generationId, accountId: null, amount: 10n ** 11n, ...words } as const;
       expect(await book(t, shell, given)).toMatchObject({ outcome: 'booked' });
       const { accountId } = owner;
-      const about = { entryNumber: 1n, generationId: null, reason: 'Oops', reference: newId() };
+      const about = { about: { entryNumber: 1n }, reason: 'Oops', reference: newId() };
       const taken = { kind: 'correction', accountId, amount: -1n, ...about } as const;
       expect(await book(t, shell, taken)).toMatchObject({ outcome: 'booked' });
       await t`alter table ledger_entries disable trigger ledger_entries_append_only`;

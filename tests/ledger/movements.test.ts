@@ -34,17 +34,8 @@ afterAll(async () => {
 });
 
 function correction({ accountId }: Customer, changes: Partial<Correction> = {}): Correction {
-  const reference = newId();
-  return {
-    kind: 'correction',
-    accountId,
-    amount: 1n,
-    reason: 'A mistake',
-    reference,
-    entryNumber: null,
-    generationId: null,
-    ...changes,
-  };
+  const words = { reason: 'A mistake', reference: newId() };
+  return { kind: 'correction', accountId, amount: 1n, about: null, ...words, ...changes } as Correction;
 }
 
 function refund({ generation }: Hold, changes: Partial<Refund> = {}): Refund {
@@ -86,7 +77,7 @@ describe('a correction', () => {
     const owner = await customer(100n);
     const held = await charged(owner, 10n);
     expect(
-      await book(sql, shell, correction(owner, { amount: 5n, generationId: held.generation.id })),
+      await book(sql, shell, correction(owner, { amount: 5n, about: { generationId: held.generation.id } })),
     ).toEqual({
       outcome: 'booked',
       accountId: owner.accountId,
@@ -95,7 +86,7 @@ describe('a correction', () => {
       balance: 95n,
       held: 0n,
     });
-    const taking = correction(owner, { amount: -25n, entryNumber: 1n, reference: 'Ticket 7' });
+    const taking = correction(owner, { amount: -25n, about: { entryNumber: 1n }, reference: 'Ticket 7' });
     expect(await book(sql, token, taking)).toMatchObject({
       outcome: 'booked',
       entryNumber: 4n,
@@ -148,8 +139,8 @@ describe('a correction', () => {
 
   test.each<[string, Partial<Correction>, string]>([
     ['of no account', { accountId: newId() }, 'no_account'],
-    ['about an entry that is not there', { entryNumber: 9n }, 'no_entry'],
-    ['about a request of nobody', { generationId: newId() }, 'no_generation'],
+    ['about an entry that is not there', { amount: 1n, about: { entryNumber: 9n } }, 'no_entry'],
+    ['about a request of nobody', { amount: 1n, about: { generationId: newId() } }, 'no_generation'],
   ])('%s is refused', async (_, changes, outcome) => {
     const owner = await customer(100n);
     expect(await book(sql, shell, correction(owner, changes))).toEqual({ outcome } as never);
@@ -158,7 +149,7 @@ describe('a correction', () => {
 
   test('about a request of another account is refused', async () => {
     const held = await charged(await customer(10n), 5n);
-    const about = { generationId: held.generation.id };
+    const about = { amount: 1n, about: { generationId: held.generation.id } };
     expect(await book(sql, shell, correction(await customer(1n), about))).toEqual({
       outcome: 'no_generation',
     });
@@ -174,8 +165,8 @@ describe('a correction', () => {
       reference: 'Invoice',
     } as const;
     await book(sql, shell, wrong);
-    await book(sql, shell, correction(owner, { amount: -20n, entryNumber: 2n }));
-    const undo = correction(owner, { amount: 'rest', entryNumber: 2n, reference: 'undo entry 2' });
+    await book(sql, shell, correction(owner, { amount: -20n, about: { entryNumber: 2n } }));
+    const undo = correction(owner, { amount: 'rest', about: { entryNumber: 2n }, reference: 'undo entry 2' });
     expect(await preview(sql, shell, undo)).toMatchObject({ amount: -30n, balance: 1n, entryNumber: null });
     expect(await book(sql, shell, undo)).toMatchObject({ outcome: 'booked', amount: -30n, balance: 1n });
     expect(await book(sql, shell, undo)).toMatchObject({
@@ -188,14 +179,18 @@ describe('a correction', () => {
       kind: 'correction',
     });
     // The undoing can be undone.
-    expect(await book(sql, shell, { ...undo, entryNumber: 4n, reference: newId() })).toMatchObject({
+    expect(
+      await book(sql, shell, correction(owner, { amount: 'rest', about: { entryNumber: 4n } })),
+    ).toMatchObject({
       balance: 31n,
     });
     const held = await charged(owner, 1n);
     expect(held).toBeDefined();
-    expect(await book(sql, shell, { ...undo, entryNumber: 6n, reference: newId() })).toEqual({
-      outcome: 'not_undoable',
-    });
+    expect(await book(sql, shell, correction(owner, { amount: 'rest', about: { entryNumber: 6n } }))).toEqual(
+      {
+        outcome: 'not_undoable',
+      },
+    );
     await expectSound();
   });
 });
@@ -282,8 +277,8 @@ describe('a reference', () => {
     const movements: Movement[] = [
       { kind: 'credit', accountId, amount: 3n, memo: 'A mistake', reference },
       correction(owner, { amount: 3n, reference }),
-      correction(owner, { amount: 3n, reference, entryNumber: 1n }),
-      correction(owner, { amount: 3n, reference, generationId: held.generation.id }),
+      correction(owner, { amount: 3n, reference, about: { entryNumber: 1n } }),
+      correction(owner, { amount: 3n, reference, about: { generationId: held.generation.id } }),
       refund(held, { amount: 3n, reason: 'A mistake', reference }),
     ];
     for (const [place, movement] of movements.entries()) {
@@ -371,9 +366,12 @@ function movementOf(one: Action, owner: Customer, held: Hold | undefined): Movem
     case 'give':
       return correction(owner, { amount: one.amount });
     case 'take':
-      return correction(owner, { amount: -one.amount, entryNumber: one.pick % 3 === 0 ? 1n : null });
+      return correction(owner, {
+        amount: -one.amount,
+        about: one.pick % 3 === 0 ? { entryNumber: 1n } : null,
+      });
     case 'undo':
-      return correction(owner, { amount: 'rest', entryNumber: BigInt((one.pick % 8) + 1) });
+      return correction(owner, { amount: 'rest', about: { entryNumber: BigInt((one.pick % 8) + 1) } });
     case 'refund':
       return held === undefined ? null : refund(held, { amount: one.amount });
     case 'rest':

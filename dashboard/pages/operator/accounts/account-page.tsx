@@ -8,7 +8,7 @@ import { ApiProblem } from '../../../api/client.ts';
 import { Button, IconButton, LinkButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { ShortId } from '../../../kit/copy-button.tsx';
-import { Dash } from '../../../kit/figures.tsx';
+import { Time } from '../../../kit/figures.tsx';
 import { Menu, MenuItem } from '../../../kit/menu.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
@@ -107,32 +107,27 @@ function columnsFor(
   onAction: (subject: Subject) => void,
 ): Column<OperatorEntry>[] {
   const columns = entryColumns(digitsOf(entries), '/operator/generations/$id') as Column<OperatorEntry>[];
-  const place = columns.findIndex(({ key }) => key === 'details') + 1;
   return [
-    ...columns.slice(0, place),
-    byColumn,
-    ...columns.slice(place),
+    ...columns.map((column) => (column.key === 'time' ? { ...column, cell: TimeAndActor } : column)),
     actionsColumn((entry) => <EntryMenu entry={entry} accountId={accountId} onAction={onAction} />),
   ];
 }
 
-const byColumn: Column<OperatorEntry> = {
-  key: 'by',
-  header: 'By',
-  cell: ({ actor }) =>
-    actor === null ? (
-      <Dash />
-    ) : (
-      <span className="block">
-        <span className="block wrap-anywhere">{actor.name}</span>
-        {actor.kind !== 'operator' && (
-          <span className="block text-xs text-ink-faint">{doors[actor.kind]}</span>
-        )}
-      </span>
-    ),
-};
+function TimeAndActor({ created_at: createdAt, actor }: OperatorEntry) {
+  return (
+    <span className="block">
+      <Time at={createdAt} style="exact" />
+      {actor !== null && (
+        <span className="block text-xs wrap-anywhere text-ink-faint">
+          {actor.name}
+          {doors[actor.kind]}
+        </span>
+      )}
+    </span>
+  );
+}
 
-const doors = { shell: 'Command line', token: 'Token' } as const;
+const doors = { operator: '', shell: ' (command line)', token: ' (token)' } as const;
 
 type EntryMenuProps = Readonly<{
   entry: OperatorEntry;

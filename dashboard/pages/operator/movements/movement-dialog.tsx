@@ -40,7 +40,7 @@ export function MovementDialog({ subject, title, onClose }: MovementDialogProps)
         onSuccess: ({ amount, balance }) => {
           showToast(
             'good',
-            `${formatMoneyExactly(amount)} was booked. The balance is ${formatMoneyExactly(balance)}.`,
+            `Booked: ${formatMoneyExactly(amount)}. The balance is ${formatMoneyExactly(balance)}.`,
           );
           onClose();
         },
