@@ -227,6 +227,27 @@ describe('a refund', () => {
     await expectSound();
   });
 
+  test('lowers revenue and leaves the cost, known or not', async () => {
+    const owner = await customer(100n);
+    const priced = hold(owner, 30n);
+    await ledger.hold(priced);
+    await ledger.settle(settlement(priced, 30n, { providerCost: 20n }));
+    const unpriced = await charged(owner, 10n);
+    const margins = async () => [
+      ...(await sql`
+        select requests, revenue * 1e12 as revenue, cost * 1e12 as cost, unpriced_requests,
+               unpriced_revenue * 1e12 as unpriced_revenue
+        from margin_days where account_id = ${owner.accountId}`),
+    ];
+    await book(sql, shell, refund(priced, { amount: 15n }));
+    await addUpUsage(sql);
+    await book(sql, shell, refund(unpriced, { amount: 4n }));
+    await addUpUsage(sql);
+    const [sums] = await margins();
+    expect(Object.values(sums ?? {}).map(Number)).toEqual([2, 21, 20, 1, 6]);
+    await expectSound();
+  });
+
   test('of a month that is over leaves the current one', async () => {
     const owner = await customer(100n);
     const held = await charged(owner, 20n);
