@@ -14,12 +14,19 @@ CREATE TABLE accounts (
   entry_count bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   version bigint NOT NULL DEFAULT 0,
+  -- The group of the catalogue whose prices the account pays; null for list prices. If the catalogue has no such group,
+  -- its requests are refused.
+  price_group text,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held),
-  CONSTRAINT accounts_name_check CHECK (length(name) >= 1 AND length(name) <= 200)
+  CONSTRAINT accounts_name_check CHECK (length(name) >= 1 AND length(name) <= 200),
+  CONSTRAINT accounts_price_group CHECK (length(price_group) >= 1 AND length(price_group) <= 40) NOT VALID
 ) WITH (fillfactor=70);
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
+  EXECUTE FUNCTION announce_account_change();
+CREATE TRIGGER accounts_announce_prices AFTER UPDATE OF price_group ON accounts
+  FOR EACH ROW WHEN (old.price_group IS DISTINCT FROM new.price_group)
   EXECUTE FUNCTION announce_account_change();
 CREATE TRIGGER accounts_renew_version BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (new.version = old.version)
@@ -588,10 +595,10 @@ CREATE TABLE operator_actions (
   CONSTRAINT operator_actions_pkey PRIMARY KEY (id),
   CONSTRAINT operator_actions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT operator_actions_action_check CHECK (action = ANY (ARRAY['create_account'::text, 'credit_account'::text,
-    'correct_account'::text, 'refund_generation'::text, 'suspend_account'::text, 'resume_account'::text,
-    'create_user'::text, 'make_reset_link'::text, 'sign_user_out'::text, 'make_operator'::text, 'unmake_operator'::text,
-    'add_member'::text, 'create_key'::text, 'update_key'::text, 'revoke_key'::text, 'retry_settlements'::text,
-    'repair_ledger'::text, 'reconcile_bill'::text])),
+    'correct_account'::text, 'refund_generation'::text, 'set_price_group'::text, 'suspend_account'::text,
+    'resume_account'::text, 'create_user'::text, 'make_reset_link'::text, 'sign_user_out'::text, 'make_operator'::text,
+    'unmake_operator'::text, 'add_member'::text, 'create_key'::text, 'update_key'::text, 'revoke_key'::text,
+    'retry_settlements'::text, 'repair_ledger'::text, 'reconcile_bill'::text])),
   CONSTRAINT operator_actions_by_one CHECK (num_nonnulls(operator_id, shell_user) = 1),
   CONSTRAINT operator_actions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   CONSTRAINT operator_actions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES users(id),
@@ -889,7 +896,8 @@ CREATE VIEW account_overviews AS
            FROM api_keys
              JOIN api_key_meters ON api_key_meters.key_id = api_keys.id
           WHERE api_keys.account_id = accounts.id AND api_key_meters.month = date_trunc('month'::text,
-    (now() AT TIME ZONE 'UTC'::text))))::numeric(38,12) AS month_spent
+    (now() AT TIME ZONE 'UTC'::text))))::numeric(38,12) AS month_spent,
+    price_group
    FROM accounts;
 
 -- Generations as lists show them.

@@ -1,7 +1,8 @@
-import { insertAccount, listAccounts, setSuspended } from '../accounts/account-store.ts';
+import { insertAccount, listAccounts, setPriceGroup, setSuspended } from '../accounts/account-store.ts';
 import { recordShellAction } from '../accounts/operator-log.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { readCatalogFile } from '../models/catalog-store.ts';
 import { readAccountId, readDollars, readLine } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
 import { shellUserOf } from './shell-user.ts';
@@ -75,8 +76,34 @@ const suspension = (name: string, summary: string, isSuspended: boolean): Databa
 const suspend = suspension('suspend', 'Reject every key of an account until it is resumed.', true);
 const resume = suspension('resume', 'Accept the keys of a suspended account again.', false);
 
+const priceGroup: DatabaseCommand = {
+  name: 'account price-group',
+  summary: 'Charge an account the prices of a group of the catalogue, or without GROUP list prices.',
+  positionals: ['ACCOUNT', '[GROUP]'],
+  run: async (sql, words, config) => {
+    const [account = '', group = null] = words.positionals;
+    const id = readAccountId(account, 'ACCOUNT');
+    if (group !== null) await requirePriceGroup(config.catalogFile, group);
+    const outcome = await setPriceGroup(sql, { kind: 'shell', user: shellUserOf(config) }, id, group);
+    if (outcome !== 'set') throw noSuchAccount(id);
+    return {
+      json: { id, price_group: group },
+      text: `Account ${id} pays ${group === null ? 'list prices' : `the prices of the group ${group}`}.`,
+    };
+  },
+};
+
+async function requirePriceGroup(file: string, group: string): Promise<void> {
+  const { result } = await readCatalogFile(file);
+  if (!result.ok) throw new OperatorError(`${result.problems.join('\n')}\nNothing was changed.`);
+  const names = [...result.catalog.priceGroups.keys()];
+  if (names.includes(group)) return;
+  const known = names.length === 0 ? 'It has none.' : `It has ${names.join(', ')}.`;
+  throw new OperatorError(`The catalogue ${file} has no price group ${group}. ${known}`);
+}
+
 export function noSuchAccount(id: string): OperatorError {
   return new OperatorError(`There is no account ${id}. List them with: tollgate account list`);
 }
 
-export const accountCommands = [create, suspend, resume, list];
+export const accountCommands = [create, suspend, resume, priceGroup, list];

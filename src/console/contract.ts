@@ -115,7 +115,11 @@ export type KeyReplacement = { revoke_at: string | null };
 /** The response to POST …/keys and …/replace, the only one that contains the secret. */
 export type NewKey = { key: Key; secret: string };
 
-/** GET …/accounts/{account}/models → { data: Model[] }: as /v1/models, for a key without an allowlist. */
+/**
+ * GET …/accounts/{account}/models: as /v1/models, for a key without an allowlist. `price_group` is the group whose prices
+ * these are; null for list prices.
+ */
+export type Models = { data: Model[]; price_group: string | null };
 export type Model = PublicModel & {
   /** Who made it, as a name for people. */
   maker: string;

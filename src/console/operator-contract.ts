@@ -12,6 +12,8 @@ export type OperatorAccount = {
   members: number;
   /** Charged in the calendar month (UTC). */
   month_spent: string;
+  /** Of the catalogue; null for list prices. */
+  price_group: string | null;
   created_at: string;
 };
 export type OperatorAccounts = Page<OperatorAccount>;
@@ -46,6 +48,8 @@ export type OperatorEntry = LedgerEntry & {
   /** Who made it; null for what the gateway booked by itself. */
   actor: { kind: 'operator' | 'shell' | 'token'; name: string } | null;
 };
+/** POST …/operator/accounts/{id}/price-group → OperatorAccount. Null is for list prices. */
+export type AccountPriceGroup = { price_group: string | null };
 /** POST …/operator/accounts/{id}/suspend and …/resume → OperatorAccount */
 
 /** GET …/operator/users?search&limit&cursor → Page<OperatorUser>, the newest first. */
@@ -141,8 +145,13 @@ export type CatalogStatus = {
   digest: string;
   /** Why the current file was not loaded; null when it was. */
   error: { message: string; at: string } | null;
-  /** One sentence for each provider of a model that can be sold below cost, at most 100. */
+  /**
+   * One sentence for each provider of a model that can be sold below cost, at list prices and in each price group, and for each
+   * group that accounts are in and that the catalogue does not have. At most 100.
+   */
   warnings: string[];
+  /** With how many accounts each has. */
+  price_groups: { name: string; price_version: string; accounts: number }[];
   providers: number;
   models: {
     id: string;
@@ -212,13 +221,13 @@ export type DeadLetter = {
 };
 
 /**
- * GET …/operator/margins?from&to&by → Margins, by `day`, `model`, `provider` or `account`; …/margins.csv is the same as a
+ * GET …/operator/margins?from&to&by → Margins, by `day`, `model`, `provider`, `account` or `price_group`; …/margins.csv is the same as a
  * file. Days are UTC, both included. At most 500 rows, the highest revenue first, and the sum of the others.
  */
 export type Margins = {
   from: string;
   to: string;
-  by: 'day' | 'model' | 'provider' | 'account';
+  by: 'day' | 'model' | 'provider' | 'account' | 'price_group';
   totals: MarginFigures;
   /** `id` is the ID of an account, a day, or the name itself. An empty provider: from before providers were recorded. */
   rows: (MarginFigures & { id: string; name: string })[];
@@ -335,6 +344,7 @@ export type OperatorAction = {
     | 'credit_account'
     | 'correct_account'
     | 'refund_generation'
+    | 'set_price_group'
     | 'suspend_account'
     | 'resume_account'
     | 'create_user'

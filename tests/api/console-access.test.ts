@@ -137,6 +137,11 @@ const table: Readonly<Record<string, Row>> = {
       request_id: null,
     }),
   },
+  [`POST ${operator}/accounts/:account/price-group`]: {
+    who: forOperators,
+    body: () => ({ price_group: null }),
+    isChange: false,
+  },
   [`GET ${operator}/accounts/:account/ledger`]: { who: forOperators },
   [`POST ${operator}/generations/:generation/refunds`]: {
     who: forOperators,

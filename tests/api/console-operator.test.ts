@@ -191,6 +191,7 @@ describe('accounts', () => {
       keys_in_force: 0,
       members: 0,
       month_spent: '0.000000000000',
+      price_group: null,
       created_at: expect.stringMatching(/Z$/),
     });
     const entries = await fixture.database.sql`

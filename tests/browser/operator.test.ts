@@ -414,13 +414,13 @@ describe('the catalogue', () => {
     writeFileSync(file, text.replaceAll(/( (?:full|plain):.*)\[main\]/g, `$1[{ provider: main, ${costs} }]`));
     try {
       await page.goto('/operator/catalog');
-      await page.getByText('Some models can be sold below cost').waitFor();
+      await page.getByText('Some prices need your attention').waitFor();
       await page.getByText('plain can be sold below its cost at main: input is sold at 1').waitFor();
       await checkLooks(page, 'operator-catalog-below-cost');
     } finally {
       writeFileSync(file, text);
     }
-    await page.getByText('Some models can be sold below cost').waitFor({ state: 'detached' });
+    await page.getByText('Some prices need your attention').waitFor({ state: 'detached' });
   });
 
   test('shows in full why a changed file was not loaded', async () => {

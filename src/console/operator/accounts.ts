@@ -1,9 +1,11 @@
 /** All accounts, their money, and whether they may use it. Each statement checks that an operator runs it. */
 import type { SQL } from 'bun';
-import { insertAccount } from '../../accounts/account-store.ts';
+import { z } from 'zod';
+import { insertAccount, setPriceGroup } from '../../accounts/account-store.ts';
 import { ApiError } from '../../errors.ts';
 import { newId } from '../../lib/ids.ts';
 import { formatMoney, type Money } from '../../lib/money.ts';
+import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { accountIn, type Found, requireOperator, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../fields.ts';
@@ -17,7 +19,11 @@ const accountDraft = bodyOf({
   reference: uuid('a UUID that is new for each account'),
 });
 
-export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
+const accountPriceGroup = bodyOf({ price_group: z.string('the name of a price group, or null').nullable() });
+
+type AccountsServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
+
+export function accountsPage({ sql, catalog }: AccountsServices): Routes<ConsoleHandler> {
   async function showAccount({ signedIn }: ConsoleContext, accountId: string): Promise<Response> {
     const account = await findAccount(sql, signedIn.userId, accountId);
     if (account === null) throw new ApiError('account_not_found');
@@ -43,6 +49,21 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
       POST: async (request, context) => {
         const { credit = 0n, ...draft } = await readBody(request, accountDraft);
         const accountId = await createAccountAs(sql, context.signedIn.userId, { ...draft, credit });
+        return await showAccount(context, accountId);
+      },
+    },
+    '/accounts/:account/price-group': {
+      POST: async (request, context) => {
+        const accountId = accountIn(context.params);
+        const { price_group: group } = await readBody(request, accountPriceGroup);
+        if (group !== null && !catalog().catalog.priceGroups.has(group))
+          throw new ApiError('invalid_parameter', {
+            param: 'price_group',
+            message: 'The catalogue has no such price group.',
+          });
+        const actor = { kind: 'operator', userId: context.signedIn.userId } as const;
+        const outcome = await setPriceGroup(sql, actor, accountId, group);
+        if (outcome === 'denied') throw new ApiError('permission_denied');
         return await showAccount(context, accountId);
       },
     },

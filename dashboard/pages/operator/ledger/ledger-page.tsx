@@ -98,6 +98,7 @@ const actionLabels: Readonly<Record<OperatorAction['action'], string>> = {
   credit_account: 'Added credit',
   correct_account: 'Corrected the balance',
   refund_generation: 'Refunded a request',
+  set_price_group: 'Changed the prices',
   suspend_account: 'Suspended the account',
   resume_account: 'Resumed the account',
   create_user: 'Created the user',
