@@ -98,6 +98,7 @@ const tree = root.addChildren([
     ofOperator.addChildren([
       createRoute({ getParentRoute: () => ofOperator, path: '/', beforeLoad: () => { throw redirect({ to: '/operator/accounts' }); } }),
       createRoute({ getParentRoute: () => ofOperator, path: 'accounts', component: lazy(() => import('./pages/operator/accounts/accounts-page.tsx'), 'OperatorAccountsPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'accounts/$id', component: lazy(() => import('./pages/operator/accounts/account-page.tsx'), 'OperatorAccountPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'users', component: lazy(() => import('./pages/operator/users/users-page.tsx'), 'OperatorUsersPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'providers', component: lazy(() => import('./pages/operator/providers/providers-page.tsx'), 'OperatorProvidersPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'generations', component: lazy(() => import('./pages/operator/generations/generations-page.tsx'), 'OperatorGenerationsPage') }),

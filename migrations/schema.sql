@@ -14,12 +14,19 @@ CREATE TABLE accounts (
   entry_count bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   version bigint NOT NULL DEFAULT 0,
+  -- The group of the catalogue whose prices the account pays; null for list prices. If the catalogue has no such group,
+  -- its requests are refused.
+  price_group text,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held),
-  CONSTRAINT accounts_name_check CHECK (length(name) >= 1 AND length(name) <= 200)
+  CONSTRAINT accounts_name_check CHECK (length(name) >= 1 AND length(name) <= 200),
+  CONSTRAINT accounts_price_group CHECK (length(price_group) >= 1 AND length(price_group) <= 40) NOT VALID
 ) WITH (fillfactor=70);
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
+  EXECUTE FUNCTION announce_account_change();
+CREATE TRIGGER accounts_announce_prices AFTER UPDATE OF price_group ON accounts
+  FOR EACH ROW WHEN (old.price_group IS DISTINCT FROM new.price_group)
   EXECUTE FUNCTION announce_account_change();
 CREATE TRIGGER accounts_renew_version BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (new.version = old.version)
@@ -147,13 +154,19 @@ CREATE TABLE cancelled_calls (
 );
 CREATE INDEX cancelled_calls_by_time ON cancelled_calls USING btree (ended_at);
 
--- The references of credits, so that a credit that is sent twice is booked once: a unique index of ledger_entries would
--- not span months. Never archived.
+-- The references of credits, corrections and refunds, so that what is sent twice is booked once: a unique index of
+-- ledger_entries would not span months. Never archived.
 CREATE TABLE credit_references (
   account_id uuid NOT NULL,
   reference uuid NOT NULL,
   amount numeric(38,12) NOT NULL,
   memo text,
+  kind text NOT NULL DEFAULT 'credit'::text,
+  -- The Generation that is refunded, or that a correction is about.
+  generation_id uuid,
+  concerns_entry bigint,
+  -- The number of the entry. Null for credits from before this was recorded.
+  number bigint,
   CONSTRAINT credit_references_pkey PRIMARY KEY (account_id, reference)
 );
 
@@ -465,7 +478,24 @@ CREATE TABLE ledger_entries (
   created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   reference uuid,
   is_estimated boolean NOT NULL DEFAULT false,
+  -- Who made it: operator:ID of the user, shell:user@host, token:ID. Never shown to customers. Null for what the
+  -- gateway does by itself, and for entries from before this was recorded.
+  actor text,
+  -- The reference as it was given, if that is not a UUID. reference is its hash.
+  reference_text text,
+  -- The number of the entry of this account that a correction is about.
+  concerns_entry bigint,
+  -- The Generation that a correction is about.
+  concerns_generation_id uuid,
   CONSTRAINT ledger_entries_balance_after_check CHECK (balance_after >= 0::numeric),
+  CONSTRAINT ledger_entries_by_hand CHECK (
+    CASE
+        WHEN actor IS NULL THEN num_nonnulls(concerns_entry, concerns_generation_id) = 0
+        WHEN kind = 'correction'::text THEN memo IS NOT NULL AND reference IS NOT NULL AND num_nonnulls(concerns_entry,
+    concerns_generation_id) <= 1
+        WHEN kind = 'refund'::text THEN memo IS NOT NULL AND reference IS NOT NULL
+        ELSE kind = 'credit'::text
+    END) NOT VALID,
   CONSTRAINT ledger_entries_estimate CHECK (kind = 'charge'::text OR NOT is_estimated),
   CONSTRAINT ledger_entries_kind CHECK (kind = ANY (ARRAY['credit'::text, 'charge'::text, 'refund'::text,
     'correction'::text])),
@@ -481,6 +511,7 @@ CREATE TABLE ledger_entries (
   CONSTRAINT ledger_entries_source CHECK ((kind = ANY (ARRAY['charge'::text,
     'refund'::text])) = (generation_id IS NOT NULL))
 ) PARTITION BY RANGE (created_at);
+CREATE INDEX ledger_entries_refunds ON ledger_entries USING btree (generation_id) WHERE kind = 'refund'::text;
 CREATE TRIGGER ledger_entries_append_only BEFORE DELETE OR UPDATE ON ledger_entries
   FOR EACH ROW
   EXECUTE FUNCTION refuse_change();
@@ -499,8 +530,6 @@ CREATE UNIQUE INDEX ledger_entries_default_one_charge ON ledger_entries_default 
     'charge'::text;
 CREATE UNIQUE INDEX ledger_entries_default_one_credit ON ledger_entries_default USING btree (account_id,
     reference) WHERE reference IS NOT NULL;
-CREATE UNIQUE INDEX ledger_entries_default_one_refund ON ledger_entries_default USING btree (generation_id) WHERE kind =
-    'refund'::text;
 CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries_default
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
@@ -581,7 +610,7 @@ CREATE TABLE operator_actions (
   action text NOT NULL,
   account_id uuid,
   user_id uuid,
-  -- What was credited.
+  -- What was credited, corrected or refunded.
   amount numeric(38,12),
   -- Identifies the request for a new account, so that sending it twice creates one account.
   reference uuid,
@@ -593,9 +622,10 @@ CREATE TABLE operator_actions (
   CONSTRAINT operator_actions_pkey PRIMARY KEY (id),
   CONSTRAINT operator_actions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT operator_actions_action_check CHECK (action = ANY (ARRAY['create_account'::text, 'credit_account'::text,
-    'suspend_account'::text, 'resume_account'::text, 'create_user'::text, 'make_reset_link'::text,
-    'sign_user_out'::text, 'make_operator'::text, 'unmake_operator'::text, 'add_member'::text, 'create_key'::text,
-    'update_key'::text, 'revoke_key'::text, 'retry_settlements'::text, 'repair_ledger'::text, 'reconcile_bill'::text])),
+    'correct_account'::text, 'refund_generation'::text, 'set_price_group'::text, 'suspend_account'::text,
+    'resume_account'::text, 'create_user'::text, 'make_reset_link'::text, 'sign_user_out'::text, 'make_operator'::text,
+    'unmake_operator'::text, 'add_member'::text, 'create_key'::text, 'update_key'::text, 'revoke_key'::text,
+    'retry_settlements'::text, 'repair_ledger'::text, 'reconcile_bill'::text])),
   CONSTRAINT operator_actions_by_one CHECK (num_nonnulls(operator_id, shell_user) = 1),
   CONSTRAINT operator_actions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   CONSTRAINT operator_actions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES users(id),
@@ -775,7 +805,8 @@ CREATE TABLE usage_records (
   -- The month whose limit it counted towards, by the database's clock.
   month date NOT NULL,
   billed_at timestamp with time zone NOT NULL,
-  -- The record of a refunded charge stays, but no longer counts as usage.
+  -- When the gateway took back the charge, with what was left of its cost: the record stays, but no longer counts as
+  -- usage.
   refunded_at timestamp with time zone,
   cache_read_tokens bigint,
   cache_write_tokens bigint,
@@ -786,6 +817,8 @@ CREATE TABLE usage_records (
   provider text,
   -- What the provider asks of the operator, by the same price list. Never shown to customers. Null when it is unknown.
   provider_cost numeric(38,12),
+  -- What was refunded of the cost by hand. The usage stays, and so does what the provider asks for it.
+  refunded numeric(38,12) NOT NULL DEFAULT 0,
   CONSTRAINT usage_records_pkey PRIMARY KEY (id),
   CONSTRAINT usage_records_cached_tokens CHECK (num_nulls(cache_read_tokens, cache_write_tokens,
     cache_write_long_tokens, cache_saved) = 4 OR cache_read_tokens >= 0 AND cache_write_tokens >= 0 AND
@@ -795,6 +828,7 @@ CREATE TABLE usage_records (
   CONSTRAINT usage_records_input_tokens_check CHECK (input_tokens >= 0),
   CONSTRAINT usage_records_output_tokens_check CHECK (output_tokens >= 0),
   CONSTRAINT usage_records_provider_cost CHECK (provider_cost >= 0::numeric) NOT VALID,
+  CONSTRAINT usage_records_refunded CHECK (refunded >= 0::numeric AND refunded <= cost) NOT VALID,
   CONSTRAINT usage_records_unit_check CHECK (unit = ANY (ARRAY['tokens'::text, 'images'::text])),
   CONSTRAINT usage_records_units_check CHECK (units >= 0)
 ) PARTITION BY RANGE (id);
@@ -889,7 +923,8 @@ CREATE VIEW account_overviews AS
            FROM api_keys
              JOIN api_key_meters ON api_key_meters.key_id = api_keys.id
           WHERE api_keys.account_id = accounts.id AND api_key_meters.month = date_trunc('month'::text,
-    (now() AT TIME ZONE 'UTC'::text))))::numeric(38,12) AS month_spent
+    (now() AT TIME ZONE 'UTC'::text))))::numeric(38,12) AS month_spent,
+    price_group
    FROM accounts;
 
 -- Generations as lists show them.
@@ -1306,12 +1341,12 @@ begin
   end if;
   select least(entry_count, done + max_entries) into reached from accounts where id = of_account;
   with used as materialized (
-    select * from usage_by_entry(of_account, least(done, margins_done) + 1, reached)
+    select * from entry_usage(of_account, least(done, margins_done) + 1, reached)
   ), margins as (
     insert into margin_days as days (account_id, day, model, provider, requests, revenue, cost, unpriced_requests,
       unpriced_revenue)
     select of_account, day, model, provider, sum(requests), sum(cost), sum(provider_cost), sum(unpriced_requests),
-           sum(cost * abs(unpriced_requests))
+           sum(unpriced_cost)
     from used where number > margins_done group by day, model, provider
     on conflict (account_id, day, model, provider) do update
     set requests = days.requests + excluded.requests, revenue = days.revenue + excluded.revenue,
@@ -1364,8 +1399,7 @@ AS $$
   from usage_days where account_id = of_account group by account_id, day, model
 $$;
 
--- Books a credit under the lock of its account. Returns 'credited'; 'repeated' if this reference was credited before
--- with the same amount, 'different' if with another one; 'missing' if there is no such account.
+-- The earlier book_movement, for the two functions that earlier gateways call.
 CREATE FUNCTION book_credit(to_account uuid, credited numeric, with_memo text, with_reference uuid)
  RETURNS TABLE(outcome text, new_balance numeric, earlier_amount numeric, earlier_memo text)
  LANGUAGE plpgsql
@@ -1383,7 +1417,7 @@ begin
   if found then
     earlier_amount := earlier.amount;
     earlier_memo := earlier.memo;
-    outcome := case when earlier.amount = credited then 'repeated' else 'different' end;
+    outcome := case when earlier.kind = 'credit' and earlier.amount = credited then 'repeated' else 'different' end;
     return next;
     return;
   end if;
@@ -1395,6 +1429,128 @@ begin
   select id, entry_count, 'credit', credited, balance, with_memo, with_reference from account
   returning balance_after into new_balance;
   outcome := 'credited';
+  return next;
+end $$;
+
+-- Books a credit, a correction or a refund that someone makes by hand, once for its reference, under the lock of its
+-- account. One round trip, because requests of the account wait meanwhile. Without an amount it is the rest: of the
+-- charge that is refunded, or of the entry that is undone. Returns booked, repeated, different (the reference has
+-- another movement), too_large (with what is possible), nothing_left, no_account, no_generation, no_entry, not_undoable
+-- or denied.
+CREATE FUNCTION book_movement(of_kind text, by_actor text, on_account uuid, wanted numeric, with_words text,
+    with_reference uuid, with_reference_text text, about_entry bigint, about_generation uuid, action_id uuid,
+    is_preview boolean)
+ RETURNS TABLE(outcome text, account_id uuid, entry_number bigint, amount numeric, balance numeric, held numeric,
+    possible numeric)
+ LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+declare
+  account accounts;
+  earlier credit_references;
+  used usage_records;
+  concerned ledger_entries;
+  is_operator_actor constant boolean := by_actor like 'operator:%';
+begin
+  if is_operator_actor then
+    perform 1 from users where id = split_part(by_actor, ':', 2)::uuid and is_operator for share;
+    if not found then outcome := 'denied'; return next; return; end if;
+  end if;
+
+  if of_kind = 'refund' then
+    select * into used from usage_records where id = about_generation;
+    on_account := coalesce(on_account, used.account_id);
+    if used.account_id is distinct from on_account then used := null; end if;
+    if used.id is null and not exists (
+      select 1 from generation_details as one
+      where one.id = about_generation and one.account_id = coalesce(on_account, one.account_id)
+    ) then
+      outcome := 'no_generation'; return next; return;
+    end if;
+    if used.id is null then outcome := 'nothing_left'; return next; return; end if;
+  end if;
+
+  account_id := on_account;
+
+  if is_preview then
+    select * into account from accounts where id = on_account;
+  else
+    select * into account from accounts where id = on_account for no key update;
+  end if;
+  if account.id is null then outcome := 'no_account'; return next; return; end if;
+  balance := account.balance;
+  held := account.held;
+
+  select * into earlier from credit_references
+  where credit_references.account_id = on_account and reference = with_reference;
+  if found then
+    entry_number := earlier.number;
+    amount := earlier.amount;
+
+    outcome := case when earlier.kind = of_kind and earlier.amount = coalesce(wanted, earlier.amount)
+        and (earlier.generation_id, earlier.concerns_entry) is not distinct from (about_generation, about_entry)
+        and (by_actor like 'shell:%' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
+    return next;
+    return;
+  end if;
+
+  amount := wanted;
+  if of_kind = 'refund' then
+
+    select * into used from usage_records where id = about_generation;
+    possible := case when used.refunded_at is null then used.cost - used.refunded else 0 end;
+    amount := coalesce(wanted, possible);
+    outcome := case when possible = 0 then 'nothing_left' when amount > possible then 'too_large' end;
+  elsif of_kind = 'correction' then
+    if about_entry is not null then
+      select * into concerned from ledger_entries
+      where ledger_entries.account_id = on_account and number = about_entry;
+      if about_entry not between 1 and account.entry_count or wanted is null and concerned.number is null then
+        outcome := 'no_entry'; return next; return;
+      end if;
+    end if;
+    if about_generation is not null and not exists (
+      select 1 from generation_details as one where one.id = about_generation and one.account_id = on_account
+      union all select 1 from usage_records where id = about_generation and usage_records.account_id = on_account
+    ) then
+      outcome := 'no_generation'; return next; return;
+    end if;
+    if wanted is null then
+
+      if concerned.kind not in ('credit', 'correction') then outcome := 'not_undoable'; return next; return; end if;
+      select -(concerned.amount + coalesce(sum(credit_references.amount), 0)) into amount from credit_references
+      where credit_references.account_id = on_account and concerns_entry = about_entry;
+    end if;
+    possible := account.balance - account.held;
+    outcome := case when amount = 0 then 'nothing_left' when amount < -possible then 'too_large' end;
+  end if;
+  if outcome is not null then return next; return; end if;
+
+  balance := account.balance + amount;
+  outcome := 'booked';
+  if is_preview then return next; return; end if;
+
+  entry_number := account.entry_count + 1;
+  update accounts set balance = book_movement.balance, entry_count = book_movement.entry_number where id = on_account;
+  if of_kind = 'refund' then
+
+    update api_key_meters set month_spent = greatest(month_spent - book_movement.amount, 0)
+    where key_id = used.key_id and month = used.month;
+    update usage_records set refunded = refunded + book_movement.amount where id = used.id;
+  end if;
+  insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id, memo, reference, actor,
+    reference_text, concerns_entry, concerns_generation_id)
+  values (on_account, entry_number, of_kind, amount, balance, case of_kind when 'refund' then about_generation end,
+    with_words, with_reference, by_actor, with_reference_text, about_entry,
+    case of_kind when 'correction' then about_generation end);
+
+  if by_actor not like 'token:%' then
+    insert into operator_actions (id, operator_id, shell_user, action, account_id, amount)
+    values (action_id, case when is_operator_actor then split_part(by_actor, ':', 2)::uuid end,
+      case when not is_operator_actor then substr(by_actor, length('shell:') + 1) end,
+      case of_kind when 'credit' then 'credit_account' when 'correction' then 'correct_account' else 'refund_generation' end,
+      on_account, amount);
+  end if;
   return next;
 end $$;
 
@@ -1452,8 +1608,7 @@ begin
   end loop;
 end $$;
 
--- One round trip, because requests of the account wait while its row is locked. Returns what book_credit does, but also
--- 'different' for another memo, and 'denied' if there is no such operator.
+-- The earlier book_movement, for credits that an operator gives.
 CREATE FUNCTION credit_by_operator(by_operator uuid, to_account uuid, credited numeric, with_memo text,
     with_reference uuid, action_id uuid)
  RETURNS text
@@ -1473,7 +1628,7 @@ begin
               else booked.outcome end;
 end $$;
 
--- One round trip, like credit_by_operator, for the command line.
+-- The earlier book_movement, for credits from the command line.
 CREATE FUNCTION credit_from_shell(by_shell_user text, to_account uuid, credited numeric, with_memo text,
     with_reference uuid, action_id uuid)
  RETURNS TABLE(outcome text, new_balance numeric, earlier_amount numeric)
@@ -1488,6 +1643,32 @@ begin
   end if;
   return next;
 end $$;
+
+-- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund by the gateway,
+-- which has no reference, takes it back, and a refund by hand takes back money alone.
+CREATE FUNCTION entry_usage(of_account uuid, first_number bigint, last_number bigint)
+ RETURNS TABLE(day date, model text, key_id uuid, provider text, requests bigint, input_tokens numeric,
+    output_tokens numeric, images numeric, cost numeric, cache_read_tokens numeric, cache_write_tokens numeric,
+    cache_saved numeric, provider_cost numeric, unpriced_requests bigint, number bigint, unpriced_cost numeric)
+ LANGUAGE sql
+ STABLE
+AS $$
+  select (billed_at at time zone 'UTC')::date, used.model, used.key_id, coalesce(used.provider, ''), sign::bigint,
+         sign * used.input_tokens::numeric, sign * used.output_tokens::numeric,
+         case unit when 'images' then sign * units::numeric else 0 end, -entry.amount,
+         sign * coalesce(used.cache_read_tokens, 0)::numeric,
+         sign * coalesce(used.cache_write_tokens + used.cache_write_long_tokens, 0)::numeric,
+         sign * coalesce(used.cache_saved, 0), sign * coalesce(used.provider_cost, 0),
+         case when used.provider_cost is null then sign::bigint else 0 end, entry.number,
+         case when used.provider_cost is null then -entry.amount else 0 end
+  from (
+    select number, generation_id, amount,
+           case when kind = 'charge' then 1 when reference is null then -1 else 0 end as sign
+    from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
+    order by number limit last_number - first_number + 1
+  ) as entry
+  cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
+$$;
 
 -- The smallest UUIDv7 that can be made at a time: a boundary between partitions.
 CREATE FUNCTION first_id_at(at timestamp with time zone)
@@ -1507,7 +1688,6 @@ AS $$
 begin
   execute format('alter table %I add primary key (account_id, number)', partition);
   execute format('create unique index %I on %I (generation_id) where kind = %L', partition || '_one_charge', partition, 'charge');
-  execute format('create unique index %I on %I (generation_id) where kind = %L', partition || '_one_refund', partition, 'refund');
   execute format('create unique index %I on %I (account_id, reference) where reference is not null', partition || '_one_credit', partition);
   execute format('create trigger ledger_entries_never_emptied before truncate on %I for each statement execute function refuse_change()', partition);
 end $$;
@@ -1518,8 +1698,9 @@ CREATE FUNCTION keep_credit_reference()
  LANGUAGE plpgsql
 AS $$
 begin
-  insert into credit_references (account_id, reference, amount, memo)
-  values (new.account_id, new.reference, new.amount, new.memo);
+  insert into credit_references (account_id, reference, amount, memo, kind, generation_id, concerns_entry, number)
+  values (new.account_id, new.reference, new.amount, new.memo, new.kind,
+    coalesce(new.generation_id, new.concerns_generation_id), new.concerns_entry, new.number);
   return null;
 end $$;
 
@@ -1762,7 +1943,7 @@ begin
            and not exists (select 1 from ledger_archives where first_id_at(ends_on) > wanted.request_id),
          generations.error_code, dead_letters.generation_id is not null,
          wanted.name is null or request.request_id is not null,
-         case when usage_records.refunded_at is null then usage_records.cost end,
+         case when usage_records.refunded_at is null then usage_records.cost - usage_records.refunded end,
          coalesce(usage_records.month = this_month, false)
   from unnest(wanted_rows) as wanted
   left join generations on generations.id = wanted.request_id
@@ -1920,15 +2101,16 @@ CREATE FUNCTION ledger_refund(of_generation uuid, entry_number bigint, new_balan
  RETURNS void
  LANGUAGE plpgsql
 AS $$
+declare
+  used usage_records;
 begin
-  update usage_records set refunded_at = now() where id = of_generation and refunded_at is null;
+  update usage_records set refunded_at = now() where id = of_generation and refunded_at is null returning * into used;
   if not found then
     raise exception 'the charge was refunded before'
       using errcode = 'unique_violation', table = 'usage_records';
   end if;
   insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id)
-  select account_id, entry_number, 'refund', -amount, new_balance, generation_id
-  from ledger_entries where generation_id = of_generation and kind = 'charge';
+  values (used.account_id, entry_number, 'refund', used.cost - used.refunded, new_balance, of_generation);
   update generations
   set status = 'failed', error_code = 'billing_consistency_error', input_tokens = null, output_tokens = null, units = null,
       unit = null, tier = null, cost_input = null, cost_output = null, cost_total = null, cache_read_tokens = null,
@@ -2342,7 +2524,7 @@ begin
 end
 $$;
 
--- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund takes it back.
+-- The earlier entry_usage, which gateways without corrections call.
 CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number bigint)
  RETURNS TABLE(day date, model text, key_id uuid, provider text, requests bigint, input_tokens numeric,
     output_tokens numeric, images numeric, cost numeric, cache_read_tokens numeric, cache_write_tokens numeric,
@@ -2350,19 +2532,9 @@ CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number
  LANGUAGE sql
  STABLE
 AS $$
-  select (billed_at at time zone 'UTC')::date, used.model, used.key_id, coalesce(used.provider, ''), sign::bigint,
-         sign * used.input_tokens::numeric, sign * used.output_tokens::numeric,
-         case unit when 'images' then sign * units::numeric else 0 end, sign * used.cost,
-         sign * coalesce(used.cache_read_tokens, 0)::numeric,
-         sign * coalesce(used.cache_write_tokens + used.cache_write_long_tokens, 0)::numeric,
-         sign * coalesce(used.cache_saved, 0), sign * coalesce(used.provider_cost, 0),
-         case when used.provider_cost is null then sign::bigint else 0 end, entry.number
-  from (
-    select number, generation_id, case kind when 'refund' then -1 else 1 end as sign
-    from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
-    order by number limit last_number - first_number + 1
-  ) as entry
-  cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
+  select day, model, key_id, provider, requests, input_tokens, output_tokens, images, cost, cache_read_tokens,
+         cache_write_tokens, cache_saved, provider_cost, unpriced_requests, number
+  from entry_usage(of_account, first_number, last_number)
 $$;
 
 -- The earlier usage_by_entry, which gateways without meters call.
@@ -2372,13 +2544,6 @@ CREATE FUNCTION usage_of_entries(of_account uuid, first_number bigint, last_numb
  LANGUAGE sql
  STABLE
 AS $$
-  select (billed_at at time zone 'UTC')::date, used.model, used.key_id, sign::bigint, sign * used.input_tokens::numeric,
-         sign * used.output_tokens::numeric, case unit when 'images' then sign * units::numeric else 0 end,
-         sign * used.cost
-  from (
-    select generation_id, case kind when 'refund' then -1 else 1 end as sign
-    from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
-    order by number limit last_number - first_number + 1
-  ) as entry
-  cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
+  select day, model, key_id, requests, input_tokens, output_tokens, images, cost
+  from entry_usage(of_account, first_number, last_number)
 $$;

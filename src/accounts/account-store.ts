@@ -1,5 +1,6 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { credit } from '../ledger/credit.ts';
+import type { Actor } from '../ledger/movements.ts';
 import { newId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 
@@ -65,4 +66,36 @@ export async function setSuspended(
     )
     select id from accounts where id = ${id}`;
   return found.length > 0;
+}
+
+/**
+ * The catalogue has to have the group; null is for list prices. The database notifies every node, so the next request is
+ * charged by them. One statement, because requests of the account wait while its row is locked.
+ */
+export async function setPriceGroup(
+  sql: SQL,
+  actor: Actor,
+  id: string,
+  group: string | null,
+): Promise<'set' | 'missing' | 'denied'> {
+  const operatorId = actor.kind === 'operator' ? actor.userId : null;
+  const shellUser = actor.kind === 'shell' ? actor.user : null;
+  const [row] = await sql<[{ is_permitted: boolean; is_found: boolean }]>`
+    with operator as materialized (
+      select id from users where id = ${operatorId}::uuid and is_operator for share
+    ), permitted as (
+      select 1 where ${operatorId}::uuid is null or exists (select 1 from operator)
+    ), changed as (
+      update accounts set price_group = ${group}::text from permitted
+      where id = ${id} and price_group is distinct from ${group}::text
+      returning id
+    ), noted as (
+      insert into operator_actions (id, operator_id, shell_user, action, account_id)
+      select ${newId()}, ${operatorId}::uuid, ${shellUser}::text, 'set_price_group', id from changed
+      where ${actor.kind !== 'token'}::boolean
+    )
+    select exists (select 1 from permitted) as is_permitted,
+           exists (select 1 from accounts where id = ${id}) as is_found`;
+  if (!row.is_permitted) return 'denied';
+  return row.is_found ? 'set' : 'missing';
 }

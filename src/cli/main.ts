@@ -21,6 +21,7 @@ import { doctorCommands } from './doctor-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { migrateCommand } from './migrate-command.ts';
+import { movementCommands } from './movement-commands.ts';
 import { reconcileCommand } from './reconcile-command.ts';
 import { userCommands } from './user-commands.ts';
 
@@ -40,6 +41,7 @@ const commands: readonly Command[] = [
   migrateCommand,
   ...doctorCommands,
   ...accountCommands,
+  ...movementCommands,
   ...keyCommands,
   ...userCommands,
   ...catalogCommands,

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { readJsonBody } from '../json/body.ts';
 import { parseBody } from '../json/problem.ts';
 import { isUuid } from '../lib/ids.ts';
-import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
+import { formatMoneyShort, largestAmount, type Money, parseMoney, sizeOf } from '../lib/money.ts';
 
 /** Nothing that the dashboard sends is larger, except for a chat in the playground. */
 const maxBytes = 64 * 1024;
@@ -36,6 +36,15 @@ export function amountFrom(min: Money, alternative = '') {
   return converted(`USD as a decimal text with at most 12 decimals, ${range}${alternative}`, (text) => {
     const money = parseMoney(text);
     return money !== null && money >= min && money <= largestAmount ? money : null;
+  });
+}
+
+/** Either sign, but not zero. */
+export function signedAmount(alternative = '') {
+  const range = `not 0, from -${formatMoneyShort(largestAmount)} to ${formatMoneyShort(largestAmount)}`;
+  return converted(`USD as a decimal text with at most 12 decimals, ${range}${alternative}`, (text) => {
+    const money = parseMoney(text);
+    return money !== null && money !== 0n && sizeOf(money) <= largestAmount ? money : null;
   });
 }
 

@@ -109,16 +109,18 @@ export type DetailedGeneration = GenerationRecord &
     charged: string | null;
     /** Null when there was no charge, or it stands. */
     refunded: string | null;
+    refunds: GenerationRefund[] | null;
     is_estimated: boolean;
     written_off: string | null;
     write_off_reason: string | null;
   }>;
 
 export function presentDetail(generation: DetailedGeneration): GenerationDetail {
-  const { charged, refunded, is_estimated, written_off, write_off_reason } = generation;
+  const { charged, refunded, refunds, is_estimated, written_off, write_off_reason } = generation;
   const ledger = {
     charged: charged ?? formatMoney(0n),
     refunded,
+    refunds: refunds ?? [],
     is_estimated,
     written_off,
     write_off_reason,
@@ -129,6 +131,17 @@ export function presentDetail(generation: DetailedGeneration): GenerationDetail 
     meters: meteredCosts(generation),
     ledger: generation.status === 'in_progress' ? null : ledger,
   };
+}
+
+type GenerationRefund = NonNullable<GenerationDetail['ledger']>['refunds'][number];
+
+/** What was refunded of a Generation, for queries that find one. Its rows are those of the table or alias `generation`. */
+export function refundsQuery(sql: SQL) {
+  return sql`
+    select sum(amount)::numeric(38,12) as refunded,
+           json_agg(json_build_object('amount', amount::text, 'reason', memo, 'at',
+             to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by number) as refunds
+    from ledger_entries where ledger_entries.generation_id = generation.id and kind = 'refund'`;
 }
 
 /** There may be more even if `rows` has none: with several filters, not everything is looked at for one page. */
@@ -244,7 +257,7 @@ async function findDetail(
 ): Promise<DetailedGeneration | null> {
   const rows = await sql<Found<DetailedGeneration, 'id'>[]>`
     select generation.*, api_keys.name as key_name, api_keys.hint as key_hint,
-           -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
+           -charge.amount as charged, refunds.*, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason,
            ${attributionColumn(sql, 'generation')}
     from memberships
@@ -252,7 +265,7 @@ async function findDetail(
       on generation.id = ${id} and generation.account_id = memberships.account_id
     left join api_keys on api_keys.id = generation.key_id
     left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
-    left join ledger_entries as refund on refund.generation_id = generation.id and refund.kind = 'refund'
+    left join lateral (${refundsQuery(sql)}) as refunds on true
     left join write_offs on write_offs.generation_id = generation.id and write_offs.reason <> 'implausible_usage'
     where user_id = ${userId} and memberships.account_id = ${accountId}`;
   return rowsForMember(rows, 'id')[0] ?? null;

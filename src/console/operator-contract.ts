@@ -1,5 +1,5 @@
 /** The operator's part of the console API. Everyone else gets a 403. */
-import type { GenerationDetail, GenerationRow, Page, Role } from './contract.ts';
+import type { GenerationDetail, GenerationRow, LedgerEntry, Page, Role } from './contract.ts';
 
 /** GET /api/console/operator/accounts?search&limit&cursor → Page<OperatorAccount>, the newest first. */
 export type OperatorAccount = {
@@ -12,6 +12,8 @@ export type OperatorAccount = {
   members: number;
   /** Charged in the calendar month (UTC). */
   month_spent: string;
+  /** Of the catalogue; null for list prices. */
+  price_group: string | null;
   created_at: string;
 };
 export type OperatorAccounts = Page<OperatorAccount>;
@@ -20,6 +22,34 @@ export type OperatorAccounts = Page<OperatorAccount>;
 export type AccountDraft = { name: string; credit?: string; reference: string };
 /** POST …/operator/accounts/{id}/credit → OperatorAccount. Repeating a `reference` (a UUID) credits nothing more. */
 export type AccountCredit = { amount: string; memo: string | null; reference: string };
+/**
+ * POST …/operator/accounts/{id}/corrections → BookedMovement. A negative amount takes, at most what is not held. Without an
+ * amount it undoes the entry: a credit or another correction. It is about an entry or a request, or about neither.
+ */
+export type AccountCorrection = ByHand & { entry_number: number | null; request_id: string | null };
+/** POST …/operator/generations/{request_id}/refunds → BookedMovement. Without an amount: all that is left of the charge. */
+export type GenerationRefund = ByHand;
+/** `is_preview` shows what would be booked. Repeating a `reference` (a UUID) books nothing more. Customers see the reason. */
+type ByHand = { amount: string | null; reason: string; reference: string; is_preview?: boolean };
+export type BookedMovement = {
+  account_id: string;
+  /** Null in a preview. */
+  entry_number: number | null;
+  amount: string;
+  /** After it. */
+  balance: string;
+  held: string;
+  /** It was booked before with this reference. */
+  is_repeated: boolean;
+};
+/** GET …/operator/accounts/{id}/ledger?limit&cursor → OperatorStatement, the newest entry first. */
+export type OperatorStatement = Page<OperatorEntry> & { account: OperatorAccount };
+export type OperatorEntry = LedgerEntry & {
+  /** Who made it; null for what the gateway booked by itself. */
+  actor: { kind: 'operator' | 'shell' | 'token'; name: string } | null;
+};
+/** POST …/operator/accounts/{id}/price-group → OperatorAccount. Null is for list prices. */
+export type AccountPriceGroup = { price_group: string | null };
 /** POST …/operator/accounts/{id}/suspend and …/resume → OperatorAccount */
 
 /** GET …/operator/users?search&limit&cursor → Page<OperatorUser>, the newest first. */
@@ -115,8 +145,13 @@ export type CatalogStatus = {
   digest: string;
   /** Why the current file was not loaded; null when it was. */
   error: { message: string; at: string } | null;
-  /** One sentence for each provider of a model that can be sold below cost, at most 100. */
+  /**
+   * One sentence for each provider of a model that can be sold below cost, at list prices and in each price group, and for each
+   * group that accounts are in and that the catalogue does not have. At most 100.
+   */
   warnings: string[];
+  /** With how many accounts each has. */
+  price_groups: { name: string; price_version: string; accounts: number }[];
   providers: number;
   models: {
     id: string;
@@ -186,13 +221,13 @@ export type DeadLetter = {
 };
 
 /**
- * GET …/operator/margins?from&to&by → Margins, by `day`, `model`, `provider` or `account`; …/margins.csv is the same as a
+ * GET …/operator/margins?from&to&by → Margins, by `day`, `model`, `provider`, `account` or `price_group`; …/margins.csv is the same as a
  * file. Days are UTC, both included. At most 500 rows, the highest revenue first, and the sum of the others.
  */
 export type Margins = {
   from: string;
   to: string;
-  by: 'day' | 'model' | 'provider' | 'account';
+  by: 'day' | 'model' | 'provider' | 'account' | 'price_group';
   totals: MarginFigures;
   /** `id` is the ID of an account, a day, or the name itself. An empty provider: from before providers were recorded. */
   rows: (MarginFigures & { id: string; name: string })[];
@@ -307,6 +342,9 @@ export type OperatorAction = {
   action:
     | 'create_account'
     | 'credit_account'
+    | 'correct_account'
+    | 'refund_generation'
+    | 'set_price_group'
     | 'suspend_account'
     | 'resume_account'
     | 'create_user'
@@ -330,7 +368,7 @@ export type OperatorAction = {
   key: { id: string; name: string } | null;
   /** The ID in the catalogue, which it may have left since. */
   provider: string | null;
-  /** What was credited. */
+  /** What was credited, corrected or refunded. */
   amount: string | null;
   at: string;
 };

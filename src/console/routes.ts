@@ -26,9 +26,11 @@ import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { ledgerPage } from './operator/ledger.ts';
 import { marginsPage } from './operator/margins.ts';
+import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
+import { statementPage } from './operator/statement.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
@@ -85,6 +87,8 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
     }),
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
+      ...movementsPage(services),
+      ...statementPage(services),
       ...usersPage(services),
       ...providersPage(services),
       ...catalogPage(services),

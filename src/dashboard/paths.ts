@@ -18,6 +18,7 @@ export const appPaths = [
   '/account',
   '/operator',
   '/operator/accounts',
+  '/operator/accounts/:id',
   '/operator/users',
   '/operator/providers',
   '/operator/generations',

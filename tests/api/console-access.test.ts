@@ -127,6 +127,26 @@ const table: Readonly<Record<string, Row>> = {
     who: forOperators,
     body: () => ({ amount: '1', memo: null, reference: newReference() }),
   },
+  [`POST ${operator}/accounts/:account/corrections`]: {
+    who: forOperators,
+    body: () => ({
+      amount: '0.01',
+      reason: 'None',
+      reference: newReference(),
+      entry_number: null,
+      request_id: null,
+    }),
+  },
+  [`POST ${operator}/accounts/:account/price-group`]: {
+    who: forOperators,
+    body: () => ({ price_group: null }),
+    isChange: false,
+  },
+  [`GET ${operator}/accounts/:account/ledger`]: { who: forOperators },
+  [`POST ${operator}/generations/:generation/refunds`]: {
+    who: forOperators,
+    body: () => ({ amount: '0.000000000001', reason: 'None', reference: newReference() }),
+  },
   [`POST ${operator}/accounts/:account/suspend`]: {
     who: forOperators,
     names: suspended(false),
@@ -190,7 +210,7 @@ async function state(): Promise<string> {
            (select string_agg(id::text, ' ' order by id) from invitations) as invitations,
            (select string_agg(id::text || name || coalesce(suspended_at::text, ''), ' ' order by id) from accounts) as accounts,
            (select string_agg(api_keys::text, ' ' order by id) from api_keys) as keys,
-           (select count(*)::int from ledger_entries where kind = 'credit') as credits,
+           (select count(*)::int from ledger_entries where kind <> 'charge') as movements,
            (select count(*)::int from operator_actions) as actions`;
   return JSON.stringify([row, fixture.sandbox.entries.length]);
 }

@@ -13,6 +13,7 @@ import { findAuditsAs, startAuditAs } from '../../src/console/operator/ledger.ts
 import { readListQuery } from '../../src/console/operator/list.ts';
 import { findNodes } from '../../src/console/operator/nodes.ts';
 import { countAttempts, findFailures, findReports } from '../../src/console/operator/providers.ts';
+import { findStatement } from '../../src/console/operator/statement.ts';
 import {
   addMemberAs,
   createUserAs,
@@ -32,7 +33,7 @@ import type {
   ResetLink,
 } from '../../src/console/operator-contract.ts';
 import type { ApiError } from '../../src/errors.ts';
-import { creditOnce } from '../../src/ledger/credit.ts';
+import { book } from '../../src/ledger/movements.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
@@ -133,15 +134,15 @@ test('every statement itself checks that an operator runs it', async () => {
   const charged = await chat();
   const everything = readListQuery('/');
   const before = await stateOf();
-  const order = {
-    actionId: nobody,
-    operatorId: owner,
-    accountId: account,
-    amount: 1n,
-    memo: null,
-    reference: nobody,
-  };
-  expect(await creditOnce(sql, order)).toBe('denied');
+  const notAnOperator = { kind: 'operator', userId: owner } as const;
+  const words = { amount: 1n, reason: 'None', reference: nobody };
+  const generationId = uuidFromRequestId(charged) ?? '';
+  for (const movement of [
+    { kind: 'credit', accountId: account, amount: 1n, memo: null, reference: nobody },
+    { kind: 'correction', accountId: account, about: null, ...words },
+    { kind: 'refund', accountId: null, generationId, ...words },
+  ] as const)
+    expect(await book(sql, notAnOperator, movement)).toEqual({ outcome: 'denied' });
   const invited = { email: 'sly@example.com', isOperator: true, accountId: null, role: 'owner' } as const;
   for (const attempt of [
     () => findAccounts(sql, owner, everything),
@@ -153,6 +154,7 @@ test('every statement itself checks that an operator runs it', async () => {
     () => findFailures(sql, owner),
     () => findAnyGeneration(sql, owner, uuidFromRequestId(charged) ?? ''),
     () => findAuditsAs(sql, owner),
+    () => findStatement(sql, owner, account, 1_000n, 1),
     () => startAuditAs(sql, noAudits, owner, true),
     () => suspendAccountAs(sql, owner, account, true),
     () => suspendAccountAs(sql, owner, nobody, true),
@@ -189,6 +191,7 @@ describe('accounts', () => {
       keys_in_force: 0,
       members: 0,
       month_spent: '0.000000000000',
+      price_group: null,
       created_at: expect.stringMatching(/Z$/),
     });
     const entries = await fixture.database.sql`
@@ -397,8 +400,8 @@ describe('credits', () => {
       { ...credit, memo: 'Other' },
     ])
       expect(await refusalOf('POST', `/accounts/${id}/credit`, other)).toEqual([
-        400,
-        'invalid_parameter',
+        409,
+        'reference_in_use',
         'reference',
       ]);
     const elsewhere = await ask<OperatorAccount>('POST', `/accounts/${await open()}/credit`, credit);

@@ -4,8 +4,8 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { referenceIdOf } from '../../src/cli/credit-reference.ts';
 import { findActions } from '../../src/console/operator/actions.ts';
+import { referenceOf } from '../../src/ledger/reference.ts';
 import { OperatorError } from '../../src/lib/operator-error.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
@@ -82,7 +82,7 @@ describe('account credit --reference', () => {
     // Another memo does not make another credit: a script may put the date into it.
     await run('account', 'credit', account, '5', '--reference', 'R1', '--memo', 'Again');
     expect(await refusalOf('account', 'credit', account, '6', '--reference', 'R1')).toContain(
-      'Reference R1 was used for a credit of 5 USD',
+      'This reference was used for another movement of this account, of 5 USD.',
     );
     expect(await balanceOf(account)).toBe('5.000000000000');
     await run('account', 'credit', other, '6', '--reference', 'R1');
@@ -94,12 +94,12 @@ describe('account credit --reference', () => {
     const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
     fc.assert(
       fc.property(fc.string(), fc.string(), (left, right) => {
-        expect(referenceIdOf(left)).toMatch(uuid);
-        expect(referenceIdOf(left) === referenceIdOf(right)).toBe(left === right);
+        expect(referenceOf(left)).toEqual({ id: expect.stringMatching(uuid), text: left });
+        expect(referenceOf(left).id === referenceOf(right).id).toBe(left === right);
       }),
     );
     const given = '01890A5D-AC96-774B-BCCE-B302099A8057';
-    expect(referenceIdOf(given)).toBe(given.toLowerCase());
+    expect(referenceOf(given)).toEqual({ id: given.toLowerCase(), text: null });
   });
 });
 

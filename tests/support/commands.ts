@@ -8,6 +8,7 @@ import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
 import { migrateCommand } from '../../src/cli/migrate-command.ts';
+import { movementCommands } from '../../src/cli/movement-commands.ts';
 import { reconcileCommand } from '../../src/cli/reconcile-command.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
 import { readConfig } from '../../src/config.ts';
@@ -15,6 +16,7 @@ import type { Environment } from './gateway.ts';
 
 const commands = [
   ...accountCommands,
+  ...movementCommands,
   ...keyCommands,
   ...ledgerCommands,
   ...userCommands,

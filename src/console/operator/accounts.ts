@@ -1,11 +1,11 @@
 /** All accounts, their money, and whether they may use it. Each statement checks that an operator runs it. */
 import type { SQL } from 'bun';
 import { z } from 'zod';
-import { insertAccount } from '../../accounts/account-store.ts';
+import { insertAccount, setPriceGroup } from '../../accounts/account-store.ts';
 import { ApiError } from '../../errors.ts';
-import { creditOnce } from '../../ledger/credit.ts';
 import { newId } from '../../lib/ids.ts';
 import { formatMoney, type Money } from '../../lib/money.ts';
+import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { accountIn, type Found, requireOperator, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../fields.ts';
@@ -19,21 +19,11 @@ const accountDraft = bodyOf({
   reference: uuid('a UUID that is new for each account'),
 });
 
-const maxMemoLength = 500;
-const memoWords = `a line of at most ${maxMemoLength} characters, or null`;
+const accountPriceGroup = bodyOf({ price_group: z.string('the name of a price group, or null').nullable() });
 
-const accountCredit = bodyOf({
-  amount: amountFrom(1n),
-  memo: z
-    .string(memoWords)
-    .transform((text) => text.trim())
-    .refine((text) => text.length <= maxMemoLength && !/\p{Cc}/u.test(text), memoWords)
-    .transform((text) => (text === '' ? null : text))
-    .nullable(),
-  reference: uuid('a UUID that is new for each credit'),
-});
+type AccountsServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
 
-export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
+export function accountsPage({ sql, catalog }: AccountsServices): Routes<ConsoleHandler> {
   async function showAccount({ signedIn }: ConsoleContext, accountId: string): Promise<Response> {
     const account = await findAccount(sql, signedIn.userId, accountId);
     if (account === null) throw new ApiError('account_not_found');
@@ -62,19 +52,18 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
         return await showAccount(context, accountId);
       },
     },
-    '/accounts/:account/credit': {
+    '/accounts/:account/price-group': {
       POST: async (request, context) => {
         const accountId = accountIn(context.params);
-        const credit = await readBody(request, accountCredit);
-        const operatorId = context.signedIn.userId;
-        const outcome = await creditOnce(sql, { actionId: newId(), operatorId, accountId, ...credit });
-        if (outcome === 'denied') throw new ApiError('permission_denied');
-        if (outcome === 'missing') throw new ApiError('account_not_found');
-        if (outcome === 'different')
+        const { price_group: group } = await readBody(request, accountPriceGroup);
+        if (group !== null && !catalog().catalog.priceGroups.has(group))
           throw new ApiError('invalid_parameter', {
-            param: 'reference',
-            message: 'This reference has been used for another credit. A new credit needs a new one.',
+            param: 'price_group',
+            message: 'The catalogue has no such price group.',
           });
+        const actor = { kind: 'operator', userId: context.signedIn.userId } as const;
+        const outcome = await setPriceGroup(sql, actor, accountId, group);
+        if (outcome === 'denied') throw new ApiError('permission_denied');
         return await showAccount(context, accountId);
       },
     },

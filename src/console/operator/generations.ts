@@ -24,6 +24,7 @@ import {
   type ListedGeneration,
   presentDetail,
   presentList,
+  refundsQuery,
 } from '../generations.ts';
 import { cellsOf, columns, idsOf, textCell } from '../generations-csv.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
@@ -165,7 +166,7 @@ export async function findAnyGeneration(
 ): Promise<AnyGeneration | null> {
   const rows = await sql<Found<AnyGeneration, 'id'>[]>`
     select generation.*, accounts.name as account_name, api_keys.name as key_name, api_keys.hint as key_hint,
-           -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
+           -charge.amount as charged, refunds.*, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason, reported_input_tokens,
            reported_output_tokens, reported, ${attributionColumn(sql, 'generation')}
     from users
@@ -173,7 +174,7 @@ export async function findAnyGeneration(
     left join accounts on accounts.id = generation.account_id
     left join api_keys on api_keys.id = generation.key_id
     left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
-    left join ledger_entries as refund on refund.generation_id = generation.id and refund.kind = 'refund'
+    left join lateral (${refundsQuery(sql)}) as refunds on true
     left join write_offs on write_offs.generation_id = generation.id
     where users.id = ${operatorId} and is_operator`;
   return rowsForOperator(rows, 'id')[0] ?? null;

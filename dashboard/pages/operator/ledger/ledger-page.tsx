@@ -96,6 +96,9 @@ function Subject({ action: { account, user, key, provider } }: Readonly<{ action
 const actionLabels: Readonly<Record<OperatorAction['action'], string>> = {
   create_account: 'Created the account',
   credit_account: 'Added credit',
+  correct_account: 'Corrected the balance',
+  refund_generation: 'Refunded a request',
+  set_price_group: 'Changed the prices',
   suspend_account: 'Suspended the account',
   resume_account: 'Resumed the account',
   create_user: 'Created the user',
