@@ -1,13 +1,12 @@
-import { insertAccount, listAccounts, setSuspended } from '../accounts/account-store.ts';
-import { recordShellAction } from '../accounts/operator-log.ts';
-import { creditFromShell } from '../ledger/credit.ts';
-import { newId } from '../lib/ids.ts';
+import { listAccounts } from '../accounts/account-store.ts';
+import { createAccountAs, suspendAccountAs } from '../accounts/changes.ts';
+import { giveCredit } from '../ledger/credit.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { readAccountId, readDollars, readLine, readOptionalLine, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
 import { referenceIdOf } from './credit-reference.ts';
-import { shellUserOf } from './shell-user.ts';
+import { shellActor } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'account create',
@@ -19,15 +18,12 @@ const create: DatabaseCommand = {
   run: async (sql, words, config) => {
     const name = readLine(words.text('name') ?? '', '--name', 200);
     const opening = readDollars(words.text('credit') ?? '0', '--credit');
-    const { id, balance } = await sql.begin(async (transaction) => {
-      const account = await insertAccount(transaction, name, opening);
-      const done = { action: 'create_account', accountId: account.id, amount: opening } as const;
-      await recordShellAction(transaction, shellUserOf(config), done);
-      return account;
-    });
+    const id = await sql.begin((transaction) =>
+      createAccountAs(transaction, shellActor(config), { name, credit: opening }),
+    );
     return {
-      json: { id, name, balance: formatMoney(balance) },
-      text: `Account ${id} (${name}) has ${formatMoneyShort(balance)} USD.`,
+      json: { id, name, balance: formatMoney(opening) },
+      text: `Account ${id} (${name}) has ${formatMoneyShort(opening)} USD.`,
     };
   },
 };
@@ -48,9 +44,7 @@ const creditAccount: DatabaseCommand = {
     const reference = readOptionalLine(words.text('reference'), '--reference', 200);
     // Customers see the memo of a credit, so an invoice number that is given as the reference is shown there.
     const memo = readOptionalLine(words.text('memo'), '--memo', 500) ?? reference;
-    const outcome = await creditFromShell(sql, {
-      actionId: newId(),
-      shellUser: shellUserOf(config),
+    const outcome = await giveCredit(sql, shellActor(config), {
       accountId: id,
       amount,
       memo,
@@ -111,7 +105,7 @@ const suspension = (name: string, summary: string, isSuspended: boolean): Databa
   positionals: ['ACCOUNT'],
   run: async (sql, words, config) => {
     const id = readAccountId(words.positionals[0] ?? '', 'ACCOUNT');
-    if (!(await setSuspended(sql, shellUserOf(config), id, isSuspended))) throw noSuchAccount(id);
+    if (!(await suspendAccountAs(sql, shellActor(config), id, isSuspended))) throw noSuchAccount(id);
     return {
       json: { id, suspended: isSuspended },
       text: `Account ${id} is ${isSuspended ? 'suspended: its keys are rejected' : 'active'}.`,

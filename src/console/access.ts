@@ -71,6 +71,18 @@ export async function requireOperator(transaction: TransactionSQL, userId: strin
   if (found.length === 0) throw new ApiError('permission_denied');
 }
 
+/** Runs a change of an operator, who remains one until it is committed. */
+export async function asOperator<Result>(
+  sql: SQL,
+  { signedIn }: Readonly<{ signedIn: Readonly<{ userId: string }> }>,
+  write: (transaction: TransactionSQL) => Promise<Result>,
+): Promise<Result> {
+  return await sql.begin(async (transaction) => {
+    await requireOperator(transaction, signedIn.userId);
+    return await write(transaction);
+  });
+}
+
 /** A caller who may see an empty list gets one row, in which a column that is otherwise never null is null. */
 export type Found<Row, Column extends keyof Row> = Row | Readonly<Record<Column, null>>;
 

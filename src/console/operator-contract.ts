@@ -1,5 +1,5 @@
 /** The operator's part of the console API. Everyone else gets a 403. */
-import type { GenerationDetail, GenerationRow, Page, Role } from './contract.ts';
+import type { ChangeAction, ChangedObject, GenerationDetail, GenerationRow, Page, Role } from './contract.ts';
 
 /** GET /api/console/operator/accounts?search&limit&cursor → Page<OperatorAccount>, the newest first. */
 export type OperatorAccount = {
@@ -301,36 +301,20 @@ export type ReconciledDetail = {
   }[];
 };
 
-/** GET …/operator/actions → { data: OperatorAction[] }: what operators did, the newest 100. */
-export type OperatorAction = {
+/** GET …/operator/audit-log?account&limit&cursor → Page<Change>: what everyone changed, the newest first. */
+export type Change = {
   id: string;
-  action:
-    | 'create_account'
-    | 'credit_account'
-    | 'suspend_account'
-    | 'resume_account'
-    | 'create_user'
-    | 'make_reset_link'
-    | 'sign_user_out'
-    | 'make_operator'
-    | 'unmake_operator'
-    | 'add_member'
-    | 'create_key'
-    | 'update_key'
-    | 'revoke_key'
-    | 'retry_settlements'
-    | 'repair_ledger'
-    | 'reconcile_bill';
-  /** Null for what was done with the command line. */
-  operator: { id: string; email: string } | null;
-  /** Who used the command line, as `user@host`; null for what was done in the dashboard. */
-  shell_user: string | null;
-  account: { id: string; name: string } | null;
-  user: { id: string; email: string } | null;
-  key: { id: string; name: string } | null;
-  /** The ID in the catalogue, which it may have left since. */
-  provider: string | null;
-  /** What was credited. */
-  amount: string | null;
   at: string;
+  door: 'api' | 'cli' | 'dashboard';
+  /** The name is an e-mail address, the name of a token, or `user@host`. */
+  actor: { type: 'user' | 'token' | 'shell'; id: string | null; name: string };
+  /** Where the request came from; null at the command line. */
+  address: string | null;
+  action: ChangeAction;
+  account: { id: string; name: string } | null;
+  object: ChangedObject | null;
+  /** The fields that changed, as they were; null for what is new. */
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
 };
+export type AuditLog = Page<Change>;

@@ -11,6 +11,7 @@ import type { InvitationMail } from '../people/invitation-mail.ts';
 import type { ResetMail } from '../people/reset-mail.ts';
 import type { Sessions } from '../people/sessions.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
+import { accountAuditLogPage } from './audit-log.ts';
 import { billingPage } from './billing.ts';
 import { generationsPage } from './generations.ts';
 import { generationsDownload } from './generations-csv.ts';
@@ -21,7 +22,7 @@ import { mePage, signInOptionsPage } from './me.ts';
 import { membersPage } from './members.ts';
 import { modelsPage } from './models.ts';
 import { accountsPage } from './operator/accounts.ts';
-import { actionsPage } from './operator/actions.ts';
+import { auditLogPage } from './operator/audit-log.ts';
 import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { ledgerPage } from './operator/ledger.ts';
@@ -77,6 +78,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
       ...generationsPage({ ...services, cursorKey }),
       ...usagePage(services),
       ...billingPage(services),
+      ...accountAuditLogPage(services),
     }),
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
@@ -93,7 +95,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
       ...ledgerPage(services),
       ...reconciliationPage(services),
       ...marginsPage(services),
-      ...actionsPage(services),
+      ...auditLogPage(services),
     }),
   };
 }

@@ -1,4 +1,5 @@
 import type { SQL } from 'bun';
+import { type Actor, type Change, changeColumns, changeValues } from '../audit-log/audit-log.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 
 /** Credits an account in one statement and returns its balance; null when there is no such account. */
@@ -20,10 +21,7 @@ export async function credit(
   return entry ? moneyFromDatabase(entry.balance_after) : null;
 }
 
-type ShellCredit = Readonly<{
-  actionId: string;
-  /** Who gives it, for the operators' log. */
-  shellUser: string;
+export type Credit = Readonly<{
   accountId: string;
   amount: Money;
   memo: string | null;
@@ -31,49 +29,36 @@ type ShellCredit = Readonly<{
   reference: string | null;
 }>;
 
-type ShellCreditOutcome =
-  | Readonly<{ kind: 'credited' | 'repeated'; balance: Money }>
+/** `repeated`: it was credited before. `different`: another amount was credited with this reference. */
+export type CreditOutcome =
+  | Readonly<{ kind: 'credited'; balance: Money }>
+  | Readonly<{ kind: 'repeated'; balance: Money; earlierMemo: string | null }>
   | Readonly<{ kind: 'different'; earlier: Money }>
   | Readonly<{ kind: 'missing' }>;
 
-type ShellCreditRow = {
-  outcome: ShellCreditOutcome['kind'];
+type CreditRow = {
+  outcome: CreditOutcome['kind'];
   new_balance: string | null;
   earlier_amount: string | null;
+  earlier_memo: string | null;
 };
 
-/** A credit that is given from a shell. `different`: another amount was credited with this reference. */
-export async function creditFromShell(sql: SQL, order: ShellCredit): Promise<ShellCreditOutcome> {
-  const { actionId, shellUser, accountId, amount, memo, reference } = order;
-  const [row] = await sql<[ShellCreditRow]>`
-    select * from credit_from_shell(${shellUser}::text, ${accountId}::uuid, ${formatMoney(amount)}::numeric, ${memo}::text,
-      ${reference}::uuid, ${actionId}::uuid)`;
+/** Someone gives a credit. One statement, because requests of the account wait while its row is locked. */
+export async function giveCredit(sql: SQL, actor: Actor, given: Credit): Promise<CreditOutcome> {
+  const { accountId, memo, reference } = given;
+  const amount = formatMoney(given.amount);
+  const change: Change = { action: 'credit_account', accountId, after: { amount, memo, reference } };
+  const [row] = await sql<[CreditRow]>`
+    with booked as (
+      select * from book_credit(${accountId}::uuid, ${amount}::numeric, ${memo}::text, ${reference}::uuid)
+    ), noted as (
+      insert into audit_log (${changeColumns(sql)})
+      select ${changeValues(sql, actor, change)} from booked where outcome = 'credited'
+    )
+    select outcome, new_balance, earlier_amount, earlier_memo from booked`;
   const { outcome: kind } = row;
   if (kind === 'missing') return { kind };
   if (kind === 'different') return { kind, earlier: moneyFromDatabase(row.earlier_amount ?? '0') };
-  return { kind, balance: moneyFromDatabase(row.new_balance ?? '0') };
-}
-
-type ReferencedCredit = Readonly<{
-  actionId: string;
-  operatorId: string;
-  accountId: string;
-  amount: Money;
-  memo: string | null;
-  /** A credit that is sent again with the same reference is not credited twice. */
-  reference: string;
-}>;
-
-/**
- * `repeated`: it was credited before. `different`: another credit has this reference. `denied`: the caller is not an operator.
- */
-type CreditOutcome = 'credited' | 'repeated' | 'different' | 'missing' | 'denied';
-
-/** A credit that an operator gives in the dashboard, recorded as their action. */
-export async function creditOnce(sql: SQL, given: ReferencedCredit): Promise<CreditOutcome> {
-  const { actionId, operatorId, accountId, amount, memo, reference } = given;
-  const [row] = await sql<[{ outcome: CreditOutcome }]>`
-    select credit_by_operator(${operatorId}::uuid, ${accountId}::uuid, ${formatMoney(amount)}::numeric, ${memo}::text,
-      ${reference}::uuid, ${actionId}::uuid) as outcome`;
-  return row.outcome;
+  const balance = moneyFromDatabase(row.new_balance ?? '0');
+  return kind === 'repeated' ? { kind, balance, earlierMemo: row.earlier_memo } : { kind, balance };
 }

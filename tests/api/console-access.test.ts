@@ -118,6 +118,7 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ key_id: fixture.keyId, request: { model: 'picture', prompt: 'A gate' } }),
   },
   [`GET ${account}/ledger`]: { who: forMembers },
+  [`GET ${account}/audit-log`]: { who: forOwners },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
     who: forOperators,
@@ -166,7 +167,7 @@ const table: Readonly<Record<string, Row>> = {
   },
   [`GET ${operator}/margins`]: { who: forOperators },
   [`GET ${operator}/margins.csv`]: { who: forOperators },
-  [`GET ${operator}/actions`]: { who: forOperators },
+  [`GET ${operator}/audit-log`]: { who: forOperators },
 };
 const routes = Object.keys(table);
 
@@ -191,7 +192,7 @@ async function state(): Promise<string> {
            (select string_agg(id::text || name || coalesce(suspended_at::text, ''), ' ' order by id) from accounts) as accounts,
            (select string_agg(api_keys::text, ' ' order by id) from api_keys) as keys,
            (select count(*)::int from ledger_entries where kind = 'credit') as credits,
-           (select count(*)::int from operator_actions) as actions`;
+           (select count(*)::int from audit_log) as changes`;
   return JSON.stringify([row, fixture.sandbox.entries.length]);
 }
 

@@ -1,14 +1,12 @@
 /** All accounts, their money, and whether they may use it. Each statement checks that an operator runs it. */
 import type { SQL } from 'bun';
 import { z } from 'zod';
-import { insertAccount } from '../../accounts/account-store.ts';
+import { createAccountAs, suspendAccountAs } from '../../accounts/changes.ts';
 import { ApiError } from '../../errors.ts';
-import { creditOnce } from '../../ledger/credit.ts';
-import { newId } from '../../lib/ids.ts';
-import { formatMoney, type Money } from '../../lib/money.ts';
-import { accountIn, type Found, requireOperator, rowsForOperator } from '../access.ts';
+import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../../json/fields.ts';
+import { giveCredit } from '../../ledger/credit.ts';
+import { accountIn, asOperator, type Found, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
-import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../fields.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorAccount, OperatorAccounts } from '../operator-contract.ts';
 import { type ListQuery, pageOf, readListQuery } from './list.ts';
@@ -45,7 +43,9 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
     async (request, context) => {
       const accountId = accountIn(context.params);
       await readBody(request, nothing);
-      await suspendAccountAs(sql, context.signedIn.userId, accountId, isSuspended);
+      await asOperator(sql, context, (transaction) =>
+        suspendAccountAs(transaction, context.actor, accountId, isSuspended),
+      );
       return await showAccount(context, accountId);
     };
 
@@ -58,7 +58,9 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
       },
       POST: async (request, context) => {
         const { credit = 0n, ...draft } = await readBody(request, accountDraft);
-        const accountId = await createAccountAs(sql, context.signedIn.userId, { ...draft, credit });
+        const accountId = await asOperator(sql, context, (transaction) =>
+          createAccountAs(transaction, context.actor, { ...draft, credit }),
+        );
         return await showAccount(context, accountId);
       },
     },
@@ -66,11 +68,14 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
       POST: async (request, context) => {
         const accountId = accountIn(context.params);
         const credit = await readBody(request, accountCredit);
-        const operatorId = context.signedIn.userId;
-        const outcome = await creditOnce(sql, { actionId: newId(), operatorId, accountId, ...credit });
-        if (outcome === 'denied') throw new ApiError('permission_denied');
-        if (outcome === 'missing') throw new ApiError('account_not_found');
-        if (outcome === 'different')
+        const outcome = await asOperator(sql, context, (transaction) =>
+          giveCredit(transaction, context.actor, { accountId, ...credit }),
+        );
+        if (outcome.kind === 'missing') throw new ApiError('account_not_found');
+        if (
+          outcome.kind === 'different' ||
+          (outcome.kind === 'repeated' && outcome.earlierMemo !== credit.memo)
+        )
           throw new ApiError('invalid_parameter', {
             param: 'reference',
             message: 'This reference has been used for another credit. A new credit needs a new one.',
@@ -108,61 +113,4 @@ export async function findAccount(sql: SQL, operatorId: string, id: string): Pro
     select account.* from users left join account_overviews as account on account.id = ${id}
     where users.id = ${operatorId} and is_operator`;
   return rowsForOperator(rows, 'id')[0] ?? null;
-}
-
-type NewAccount = Readonly<{
-  name: string;
-  credit: Money;
-  /** A draft that is sent twice with the same reference creates one account. */
-  reference: string;
-}>;
-
-/** Returns the ID of the new account, or of the one that was created with this reference. */
-export async function createAccountAs(
-  sql: SQL,
-  operatorId: string,
-  { name, credit, reference }: NewAccount,
-): Promise<string> {
-  return await sql.begin(async (transaction) => {
-    await requireOperator(transaction, operatorId);
-    // A duplicate that is sent at the same moment waits here, and then finds the account.
-    await transaction`select pg_advisory_xact_lock(hashtextextended(${reference}, 0))`;
-    const [earlier] = await transaction<{ id: string; is_same: boolean }[]>`
-      select accounts.id, name = ${name} and coalesce(amount, 0) = ${formatMoney(credit)}::numeric as is_same
-      from operator_actions join accounts on accounts.id = account_id where reference = ${reference}`;
-    if (earlier?.is_same === false)
-      throw new ApiError('invalid_parameter', {
-        param: 'reference',
-        message: 'This reference has been used for another account. A new account needs a new one.',
-      });
-    if (earlier !== undefined) return earlier.id;
-    const { id } = await insertAccount(transaction, name, credit);
-    await transaction`
-      insert into operator_actions (id, operator_id, action, account_id, amount, reference)
-      values (${newId()}, ${operatorId}, 'create_account', ${id}, ${credit === 0n ? null : formatMoney(credit)}::numeric, ${reference})`;
-    return id;
-  });
-}
-
-/** One statement, because requests of the account wait while its row is locked. The database notifies every node. */
-export async function suspendAccountAs(
-  sql: SQL,
-  operatorId: string,
-  accountId: string,
-  isSuspended: boolean,
-): Promise<void> {
-  const operators = await sql<{ id: string }[]>`
-    with operator as (
-      select id from users where id = ${operatorId} and is_operator for share
-    ), changed as (
-      update accounts set suspended_at = case when ${isSuspended}::boolean then now() end
-      from operator
-      where accounts.id = ${accountId} and (suspended_at is not null) <> ${isSuspended}::boolean
-      returning accounts.id
-    ), noted as (
-      insert into operator_actions (id, operator_id, action, account_id)
-      select ${newId()}, ${operatorId}, ${isSuspended ? 'suspend_account' : 'resume_account'}, id from changed
-    )
-    select id from operator`;
-  rowsForOperator(operators, 'id');
 }
