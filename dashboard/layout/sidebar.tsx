@@ -8,6 +8,7 @@ import {
   ClipboardList,
   CreditCard,
   KeyRound,
+  KeySquare,
   LayoutDashboard,
   ListTree,
   type LucideIcon,
@@ -131,6 +132,7 @@ const operatorDestinations: readonly Destination[] = [
   { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },
   { to: '/operator/ledger', label: 'Ledger', icon: Scale },
   { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
+  { to: '/operator/tokens', label: 'Admin tokens', icon: KeySquare },
   { to: '/operator/audit-log', label: 'Audit log', icon: ClipboardList },
 ];
 

@@ -92,13 +92,14 @@ export async function updateAccountAs(
   change: AccountChange,
   check: (current: AccountState) => void = () => undefined,
 ): Promise<void> {
-  const before = await lockDetails(transaction, id);
-  check(before);
+  const stored = await lockDetails(transaction, id);
+  check(stored);
+  const before = { ...stored, metadata: inOrder(stored.metadata) };
   const after: AccountState = {
     ...before,
     name: change.name ?? before.name,
     external_id: change.externalId === undefined ? before.external_id : change.externalId,
-    metadata: change.metadata ?? before.metadata,
+    metadata: change.metadata === undefined ? before.metadata : inOrder(change.metadata),
   };
   const difference = differenceOf(before, after);
   if (Object.keys(difference.after).length === 0) return;
@@ -110,6 +111,11 @@ export async function updateAccountAs(
   // Last, because requests of the account wait while this row is locked.
   if (after.name !== before.name)
     await transaction`update accounts set name = ${after.name} where id = ${id}`;
+}
+
+/** The database keeps no order, so two that are the same may be written in two ways. */
+function inOrder(metadata: Metadata): Metadata {
+  return Object.fromEntries(Object.entries(metadata).toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
 
 /** Locks what no request needs, so that none has to wait. */

@@ -1,11 +1,11 @@
 import { listAccounts } from '../accounts/account-store.ts';
 import { createAccountAs, suspendAccountAs } from '../accounts/changes.ts';
 import { giveCredit } from '../ledger/credit.ts';
+import { referenceIdOf } from '../ledger/credit-reference.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { readAccountId, readDollars, readLine, readOptionalLine, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
-import { referenceIdOf } from './credit-reference.ts';
 import { shellActor } from './shell-user.ts';
 
 const create: DatabaseCommand = {

@@ -22,6 +22,7 @@ import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { reconcileCommand } from './reconcile-command.ts';
+import { tokenCommands } from './token-commands.ts';
 import { userCommands } from './user-commands.ts';
 
 const serve: LocalCommand = {
@@ -42,6 +43,7 @@ const commands: readonly Command[] = [
   ...accountCommands,
   ...keyCommands,
   ...userCommands,
+  ...tokenCommands,
   ...catalogCommands,
   ...ledgerCommands,
   reconcileCommand,

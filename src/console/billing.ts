@@ -5,7 +5,7 @@ import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
-import type { Caller } from './access.ts';
+import { type AccountReader, readableAccount } from './access.ts';
 import type { LedgerEntry, Statement, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -48,7 +48,7 @@ type EntryRow = Unsent<Omit<LedgerEntry, 'number' | 'generation'>> & {
   model: string | null;
 };
 
-function presentEntry({ number, generation_id: id, model, ...entry }: EntryRow): Unsent<LedgerEntry> {
+export function presentEntry({ number, generation_id: id, model, ...entry }: EntryRow): Unsent<LedgerEntry> {
   const generation = id === null ? null : { id: requestIdFromUuid(id), model };
   return { ...entry, number: Number(number), generation };
 }
@@ -56,9 +56,9 @@ function presentEntry({ number, generation_id: id, model, ...entry }: EntryRow):
 type AccountRow = { balance: string; held: string };
 
 /** The newest `rowCount` entries before a number, and the balance, in one snapshot. */
-async function findEntries(
+export async function findEntries(
   sql: SQL,
-  { userId, accountId }: Caller,
+  reader: AccountReader,
   before: bigint,
   rowCount: number,
 ): Promise<AccountRow & { entries: EntryRow[] }> {
@@ -66,12 +66,11 @@ async function findEntries(
     select balance, held, entry.number, entry.kind, entry.amount, entry.is_estimated, entry.balance_after,
            entry.memo, entry.generation_id, entry.created_at,
            (select model from generations where generations.id = entry.generation_id) as model
-    from memberships join accounts on accounts.id = memberships.account_id
+    from ${readableAccount(sql, reader)} as readable join accounts on accounts.id = readable.account_id
     left join lateral (
       select * from ledger_entries where ledger_entries.account_id = accounts.id and number < ${before}
       order by number desc limit ${rowCount}
     ) as entry on true
-    where user_id = ${userId} and memberships.account_id = ${accountId}
     order by entry.number desc`;
   const [first] = rows;
   if (first === undefined) throw new ApiError('account_not_found');

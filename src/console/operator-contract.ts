@@ -301,6 +301,36 @@ export type ReconciledDetail = {
   }[];
 };
 
+/** GET …/operator/tokens → { data: AdminToken[] }: tokens of the admin API, the newest first. */
+export type AdminToken = {
+  id: string;
+  name: string;
+  /** Such as tg_admin_…a1b2. */
+  hint: string;
+  state: 'active' | 'revoked' | 'expired';
+  scopes: AdminScope[];
+  /** The only addresses that it can be used from; null for all. */
+  networks: string[] | null;
+  requests_per_minute: number;
+  /** The address of the operator who created it; null at the command line. */
+  created_by: string | null;
+  created_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
+};
+export type AdminScope = 'read' | 'accounts' | 'keys' | 'money' | 'catalogue';
+/** POST …/operator/tokens → NewAdminToken. POST …/operator/tokens/{id}/revoke → AdminToken. */
+export type AdminTokenDraft = {
+  name: string;
+  scopes: AdminScope[];
+  networks?: string[] | null;
+  requests_per_minute?: number;
+  expires_at: string;
+};
+/** The secret is in this response only. */
+export type NewAdminToken = { token: AdminToken; secret: string };
+
 /** GET …/operator/audit-log?account&limit&cursor → Page<Change>: what everyone changed, the newest first. */
 export type Change = {
   id: string;

@@ -30,6 +30,7 @@ import { marginsPage } from './operator/margins.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
+import { tokensPage } from './operator/tokens.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
@@ -88,6 +89,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
       ...usersPage(services),
+      ...tokensPage(services),
       ...providersPage(services),
       ...catalogPage(services),
       ...nodesPage(services),

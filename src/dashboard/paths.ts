@@ -28,6 +28,7 @@ export const appPaths = [
   '/operator/margins',
   '/operator/ledger',
   '/operator/reconciliation',
+  '/operator/tokens',
   '/operator/audit-log',
 ] as const;
 

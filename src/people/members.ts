@@ -38,14 +38,18 @@ export async function addMemberAs(
   await recordChange(transaction, actor, { action: 'add_member', accountId, object, after: { role } });
 }
 
+/** `check` sees what is about to be changed, and may throw. */
 export async function updateMemberAs(
   transaction: TransactionSQL,
   actor: Actor,
   accountId: string,
   userId: string,
   role: Role,
+  check: (current: Role) => void = () => undefined,
 ): Promise<void> {
   const members = await lockMembers(transaction, accountId);
+  const current = members.get(userId);
+  if (current !== undefined) check(current);
   await changeRole(transaction, actor, accountId, userId, role, members);
 }
 

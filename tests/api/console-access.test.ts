@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { NewInvitation } from '../../src/console/contract.ts';
 import { type ConsoleServices, consoleRoutes } from '../../src/console/routes.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { createTokenAs } from '../../src/tokens/token-store.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import {
   type ConsoleFixture,
@@ -48,6 +49,23 @@ const chat = { model: 'full', messages: [{ role: 'user', content: 'hello' }] };
 const newReference = () => crypto.randomUUID();
 const newEmail = () => `${crypto.randomUUID()}@example.com`;
 const nothing = () => ({});
+
+async function someToken(): Promise<{ token: string }> {
+  const { id } = await fixture.database.sql.begin((transaction) =>
+    createTokenAs(
+      transaction,
+      { door: 'cli', shellUser: 'someone@somewhere' },
+      {
+        name: 'Some',
+        scopes: ['read'],
+        networks: null,
+        requestsPerMinute: 1,
+        expiresAt: new Date(Date.now() + 60_000),
+      },
+    ),
+  );
+  return { token: id };
+}
 
 /** Someone else, who belongs to the account. */
 async function someUser(): Promise<{ user: string }> {
@@ -167,6 +185,12 @@ const table: Readonly<Record<string, Row>> = {
   },
   [`GET ${operator}/margins`]: { who: forOperators },
   [`GET ${operator}/margins.csv`]: { who: forOperators },
+  [`GET ${operator}/tokens`]: { who: forOperators },
+  [`POST ${operator}/tokens`]: {
+    who: forOperators,
+    body: () => ({ name: 'CI', scopes: ['read'], expires_at: '2099-01-01T00:00:00Z' }),
+  },
+  [`POST ${operator}/tokens/:token/revoke`]: { who: forOperators, names: someToken, body: nothing },
   [`GET ${operator}/audit-log`]: { who: forOperators },
 };
 const routes = Object.keys(table);

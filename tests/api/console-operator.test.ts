@@ -132,14 +132,14 @@ test('every statement itself checks that an operator runs it', async () => {
   const actor = { door: 'dashboard', userId: owner, address: null } as const;
   const invited = { email: 'sly@example.com', isOperator: true, accountId: null, role: 'owner' } as const;
   for (const attempt of [
-    () => findAccounts(sql, owner, everything),
-    () => findAccount(sql, owner, account),
-    () => findAllChanges(sql, owner, null, newestPosition, 1),
-    () => findNodes(sql, owner),
-    () => findReports(sql, owner),
-    () => countAttempts(sql, owner),
-    () => findFailures(sql, owner),
-    () => findAnyGeneration(sql, owner, uuidFromRequestId(charged) ?? ''),
+    () => findAccounts(sql, { userId: owner }, everything),
+    () => findAccount(sql, { userId: owner }, account),
+    () => findAllChanges(sql, { userId: owner }, null, newestPosition, 1),
+    () => findNodes(sql, { userId: owner }),
+    () => findReports(sql, { userId: owner }),
+    () => countAttempts(sql, { userId: owner }),
+    () => findFailures(sql, { userId: owner }),
+    () => findAnyGeneration(sql, { userId: owner }, uuidFromRequestId(charged) ?? ''),
     () => findAuditsAs(sql, owner),
     () => startAuditAs(sql, noAudits, owner, true),
     // What operators do to accounts is done in here.

@@ -4,9 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { referenceIdOf } from '../../src/cli/credit-reference.ts';
 import { findAllChanges } from '../../src/console/operator/audit-log.ts';
 import { newestPosition } from '../../src/generations/generation-store.ts';
+import { referenceIdOf } from '../../src/ledger/credit-reference.ts';
 import { OperatorError } from '../../src/lib/operator-error.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
@@ -132,7 +132,7 @@ describe('the audit log', () => {
     await run('ledger', 'retry');
     await run(...reconcile('12.50'));
 
-    const changes = await findAllChanges(database.sql, userId, null, newestPosition, 100);
+    const changes = await findAllChanges(database.sql, { userId }, null, newestPosition, 100);
     const since = changes.findIndex(
       ({ action, account: of }) => action === 'create_account' && of?.id === account,
     );

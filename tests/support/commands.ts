@@ -9,6 +9,7 @@ import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
 import { migrateCommand } from '../../src/cli/migrate-command.ts';
 import { reconcileCommand } from '../../src/cli/reconcile-command.ts';
+import { tokenCommands } from '../../src/cli/token-commands.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Environment } from './gateway.ts';
@@ -18,6 +19,7 @@ const commands = [
   ...keyCommands,
   ...ledgerCommands,
   ...userCommands,
+  ...tokenCommands,
   ...backupCommands,
   ...catalogCommands,
   migrateCommand,

@@ -5,7 +5,14 @@ import { createAccountAs, suspendAccountAs } from '../../accounts/changes.ts';
 import { ApiError } from '../../errors.ts';
 import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../../json/fields.ts';
 import { giveCredit } from '../../ledger/credit.ts';
-import { accountIn, asOperator, type Found, rowsForOperator } from '../access.ts';
+import {
+  accountIn,
+  asOperator,
+  type Found,
+  type OperatorReader,
+  operatorOnly,
+  rowsForOperator,
+} from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorAccount, OperatorAccounts } from '../operator-contract.ts';
@@ -33,7 +40,7 @@ const accountCredit = bodyOf({
 
 export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
   async function showAccount({ signedIn }: ConsoleContext, accountId: string): Promise<Response> {
-    const account = await findAccount(sql, signedIn.userId, accountId);
+    const account = await findAccount(sql, signedIn, accountId);
     if (account === null) throw new ApiError('account_not_found');
     return Response.json(account satisfies Unsent<OperatorAccount>);
   }
@@ -53,7 +60,7 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
     '/accounts': {
       GET: async (request, { signedIn }) => {
         const query = readListQuery(request.url);
-        const accounts = await findAccounts(sql, signedIn.userId, query);
+        const accounts = await findAccounts(sql, signedIn, query);
         return Response.json(pageOf(accounts, query.limit) satisfies Unsent<OperatorAccounts>);
       },
       POST: async (request, context) => {
@@ -93,24 +100,22 @@ type AccountRow = Unsent<OperatorAccount>;
 /** One more than the limit, if there are that many. */
 export async function findAccounts(
   sql: SQL,
-  operatorId: string,
+  reader: OperatorReader,
   { search, limit, before }: ListQuery,
 ): Promise<AccountRow[]> {
   const rows = await sql<Found<AccountRow, 'id'>[]>`
-    select account.* from users left join lateral (
+    select account.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
       select * from account_overviews
       where id < ${before}
         and (${search.pattern}::text is null or name ~ ${search.pattern} or id = ${search.id}::uuid)
       order by id desc limit ${limit + 1}
     ) as account on true
-    where users.id = ${operatorId} and is_operator
     order by account.id desc`;
   return rowsForOperator(rows, 'id');
 }
 
-export async function findAccount(sql: SQL, operatorId: string, id: string): Promise<AccountRow | null> {
+export async function findAccount(sql: SQL, reader: OperatorReader, id: string): Promise<AccountRow | null> {
   const rows = await sql<Found<AccountRow, 'id'>[]>`
-    select account.* from users left join account_overviews as account on account.id = ${id}
-    where users.id = ${operatorId} and is_operator`;
+    select account.* from ${operatorOnly(sql, reader)} as allowed left join account_overviews as account on account.id = ${id}`;
   return rowsForOperator(rows, 'id')[0] ?? null;
 }

@@ -4,7 +4,7 @@ import type { LoggedChange } from '../../audit-log/read.ts';
 import { changesQuery } from '../../audit-log/read.ts';
 import { invalidQuery, parseLimit, readQuery } from '../../http/query.ts';
 import { isUuid } from '../../lib/ids.ts';
-import { type Found, rowsForOperator } from '../access.ts';
+import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { AuditLog } from '../operator-contract.ts';
@@ -20,7 +20,7 @@ export function auditLogPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
         const accountId = parseAccount(query.get('account'));
         const limit = parseLimit(query.get('limit'), defaultLimit);
         const before = parseCursor(query.get('cursor'));
-        const changes = await findAllChanges(sql, signedIn.userId, accountId, before, limit + 1);
+        const changes = await findAllChanges(sql, signedIn, accountId, before, limit + 1);
         return Response.json(pageOf(changes, limit) satisfies Unsent<AuditLog>);
       },
     },
@@ -34,16 +34,15 @@ function parseAccount(text: string | null): string | null {
 
 export async function findAllChanges(
   sql: SQL,
-  operatorId: string,
+  reader: OperatorReader,
   accountId: string | null,
   before: string,
   rowCount: number,
 ): Promise<LoggedChange[]> {
   const rows = await sql<(Found<LoggedChange, 'id'> & { actor_user_id: string | null })[]>`
-    select change.* from users left join lateral (
+    select change.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
       ${changesQuery(sql, { accountId, action: null }, before, rowCount)}
     ) as change on true
-    where users.id = ${operatorId} and users.is_operator
     order by change.id desc`;
   return rowsForOperator<LoggedChange, 'id'>(
     rows.map(({ actor_user_id: _, ...row }) => row as Found<LoggedChange, 'id'>),

@@ -30,7 +30,7 @@ export function catalogPage(services: CatalogServices): Routes<ConsoleHandler> {
   };
 }
 
-function presentCatalog(
+export function presentCatalog(
   file: string,
   { loadedAt, lastError }: StoreStatus,
   active: ActiveCatalog,

@@ -16,6 +16,7 @@ import {
   lockUsers,
   nameFrom,
 } from '../../people/user-store.ts';
+import { revokeTokensOf } from '../../tokens/token-store.ts';
 import { type Found, idIn, requireOperator, rowsForOperator } from '../access.ts';
 import type { Role, Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
@@ -196,7 +197,7 @@ export async function createUserAs(
   });
 }
 
-/** Of two operators who dismiss each other, one remains. The links that a dismissed operator created end as well. */
+/** Of two operators who dismiss each other, one remains. Links and tokens of a dismissed operator end as well. */
 export async function makeOperatorAs(
   sql: SQL,
   actor: DashboardActor,
@@ -218,7 +219,9 @@ export async function makeOperatorAs(
         before: { is_operator: !isOperator },
         after: { is_operator: isOperator },
       });
-    if (!isOperator) await endLinksMadeBy(transaction, userId);
+    if (isOperator) return;
+    await endLinksMadeBy(transaction, userId);
+    await revokeTokensOf(transaction, actor, userId);
   });
 }
 
