@@ -84,7 +84,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'lib',
     'errors',
   ],
-  openapi: ['images', 'chat', 'models', 'generations', 'http', 'lib', 'errors'],
+  openapi: ['admin', 'images', 'chat', 'models', 'generations', 'tokens', 'keys', 'http', 'lib', 'errors'],
   console: [
     'decisions',
     'images',

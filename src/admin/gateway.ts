@@ -21,7 +21,7 @@ const yamlWords = 'the catalogue as a YAML text';
 export const catalogueCheckSchema = bodyOf({ catalogue: z.string(yamlWords).min(1, yamlWords) });
 
 export function gatewayEndpoints(services: AdminServices): Endpoints {
-  const { sql, deriveKey, catalog, catalogFile, catalogStatus, nodeId } = services;
+  const { sql, deriveKey, catalog, catalogFile, catalogStatus, nodeId, adminDocument } = services;
   const cursorKey = deriveKey('admin cursor');
   return {
     '/token': {
@@ -31,6 +31,9 @@ export function gatewayEndpoints(services: AdminServices): Endpoints {
           body: { object: 'admin_token', ...(await requireToken(sql, actor.tokenId)) },
         }),
       }),
+    },
+    '/openapi.json': {
+      GET: reading({ scope: null, read: async () => ({ body: await adminDocument() }) }),
     },
     '/nodes': {
       GET: reading({

@@ -61,6 +61,8 @@ export type ConsoleServices = Readonly<{
   nodeId: string;
   audits: AuditJobs;
   deriveKey: DerivedKeys;
+  /** The OpenAPI document with the admin API. */
+  adminDocument: () => Promise<object>;
 }> &
   PlaygroundServices;
 

@@ -73,6 +73,7 @@ const invitation = [['invitation', 'invitation_not_found']] as [string, string][
 /** In an order in which each finds what it needs. */
 const table: Readonly<Record<string, Row>> = {
   'GET /token': { scope: null },
+  'GET /openapi.json': { scope: null },
   'GET /accounts': { scope: 'read' },
   'POST /accounts': { scope: 'accounts', body: () => ({ name: 'New' }) },
   'GET /accounts/:account': { scope: 'read' },

@@ -185,6 +185,7 @@ const table: Readonly<Record<string, Row>> = {
   },
   [`GET ${operator}/margins`]: { who: forOperators },
   [`GET ${operator}/margins.csv`]: { who: forOperators },
+  [`GET ${operator}/openapi.json`]: { who: forOperators },
   [`GET ${operator}/tokens`]: { who: forOperators },
   [`POST ${operator}/tokens`]: {
     who: forOperators,

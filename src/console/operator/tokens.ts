@@ -9,8 +9,16 @@ import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { AdminToken, NewAdminToken } from '../operator-contract.ts';
 
-export function tokensPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
+type TokensServices = Readonly<{ sql: SQL; adminDocument: () => Promise<object> }>;
+
+export function tokensPage({ sql, adminDocument }: TokensServices): Routes<ConsoleHandler> {
   return {
+    '/openapi.json': {
+      GET: async (request) => {
+        readQuery(request.url, []);
+        return Response.json(await adminDocument());
+      },
+    },
     '/tokens': {
       GET: async (request, context) => {
         readQuery(request.url, []);

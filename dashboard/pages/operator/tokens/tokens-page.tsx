@@ -5,11 +5,13 @@ import type { AdminToken, NewAdminToken } from '../../../../src/console/operator
 import { StatusBadge } from '../../../kit/badge.tsx';
 import { Button } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Time } from '../../../kit/figures.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../../kit/table.tsx';
+import { operatorPath } from '../operator-query.ts';
 import { useTokens } from './queries.ts';
 import { CreateTokenDialog, NewTokenDialog, RevokeTokenDialog } from './token-dialogs.tsx';
 
@@ -47,6 +49,13 @@ export function OperatorTokensPage() {
           }
         />
       </Card>
+      <p className="text-xs text-ink-faint">
+        The{' '}
+        <a href={operatorPath('openapi.json')} download="tollgate-admin.json" className={textLinkClass}>
+          OpenAPI document
+        </a>{' '}
+        describes the admin API. Programs find it at <code>/admin/v1/openapi.json</code>.
+      </p>
       {dialog !== null && <TokenDialog dialog={dialog} onChange={setDialog} />}
     </Page>
   );
