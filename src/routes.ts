@@ -45,8 +45,8 @@ export type Services = InferenceServices &
   Parameters<typeof listUsage>[0] &
   Parameters<typeof runDecision>[0] &
   Parameters<typeof signInRoutes>[0] &
-  Omit<Parameters<typeof consoleRoutes>[0], 'adminDocument'> &
-  Omit<Parameters<typeof adminRoutes>[0], 'adminDocument'> &
+  Parameters<typeof consoleRoutes>[0] &
+  Parameters<typeof adminRoutes>[0] &
   Parameters<typeof reportReadiness>[0] &
   Readonly<{
     rates: KnownRates;
@@ -94,8 +94,8 @@ export function createRoutes(services: Services, origin: () => string): { routes
     '/v1/usage': { GET: listUsage(services) },
     '/api/decisions/run': { POST: runDecision(services) },
     ...signInRoutes(services),
-    ...consoleRoutes({ ...services, adminDocument: reference.adminDocument }),
-    ...adminRoutes({ ...services, adminDocument: reference.adminDocument }),
+    ...consoleRoutes(services, reference.adminDocument),
+    ...adminRoutes(services, reference.adminDocument),
     '/openapi.json': { GET: reference.showDocument },
     '/docs': { GET: reference.showPage },
     '/docs/*': {

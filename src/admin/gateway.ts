@@ -21,20 +21,8 @@ const yamlWords = 'the catalogue as a YAML text';
 export const catalogueCheckSchema = bodyOf({ catalogue: z.string(yamlWords).min(1, yamlWords) });
 
 export function gatewayEndpoints(services: AdminServices): Endpoints {
-  const { sql, deriveKey, catalog, catalogFile, catalogStatus, nodeId, adminDocument } = services;
-  const cursorKey = deriveKey('admin cursor');
+  const { sql, catalog, catalogFile, catalogStatus, nodeId } = services;
   return {
-    '/token': {
-      GET: reading({
-        scope: null,
-        read: async ({ actor }) => ({
-          body: { object: 'admin_token', ...(await requireToken(sql, actor.tokenId)) },
-        }),
-      }),
-    },
-    '/openapi.json': {
-      GET: reading({ scope: null, read: async () => ({ body: await adminDocument() }) }),
-    },
     '/nodes': {
       GET: reading({
         scope: 'read',
@@ -74,6 +62,22 @@ export function gatewayEndpoints(services: AdminServices): Endpoints {
         check: async ({ body }) => ({ body: checkCatalogue(body.catalogue) }),
       }),
     },
+  };
+}
+
+/** The token of the request, what it can do, and what was done. */
+export function ownEndpoints({ sql, deriveKey }: AdminServices, document: () => Promise<object>): Endpoints {
+  const cursorKey = deriveKey('admin cursor');
+  return {
+    '/token': {
+      GET: reading({
+        scope: null,
+        read: async ({ actor }) => ({
+          body: { object: 'admin_token', ...(await requireToken(sql, actor.tokenId)) },
+        }),
+      }),
+    },
+    '/openapi.json': { GET: reading({ scope: null, read: async () => ({ body: await document() }) }) },
     '/audit-log': {
       GET: reading({
         scope: 'read',

@@ -21,12 +21,17 @@ import { etagOf, readPrecondition, requireMatch } from './etag.ts';
 import { pageOf, pageParameters, readPage } from './page.ts';
 import type { AdminServices } from './services.ts';
 
-export function keyEndpoints({ sql, deriveKey, catalog }: AdminServices): Endpoints {
-  const cursorKey = deriveKey('admin cursor');
+export function keyEndpoints(services: AdminServices): Endpoints {
+  const { catalog } = services;
   const rules: KeyRules = {
     isInCatalog: (id) => catalog().catalog.models.has(id),
     maxInForce: maxKeysInForce,
   };
+  return { ...allKeys(services, rules), ...oneKey(services, rules) };
+}
+
+function allKeys({ sql, deriveKey }: AdminServices, rules: KeyRules): Endpoints {
+  const cursorKey = deriveKey('admin cursor');
   return {
     '/accounts/:account/keys': {
       GET: reading({
@@ -56,6 +61,11 @@ export function keyEndpoints({ sql, deriveKey, catalog }: AdminServices): Endpoi
         },
       }),
     },
+  };
+}
+
+function oneKey({ sql }: AdminServices, rules: KeyRules): Endpoints {
+  return {
     '/accounts/:account/keys/:key': {
       GET: reading({
         scope: 'read',

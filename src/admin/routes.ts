@@ -4,7 +4,7 @@ import { accountEndpoints } from './accounts.ts';
 import { activityEndpoints } from './activity.ts';
 import { authenticateTokens } from './authenticate.ts';
 import { type Endpoints, endpointHandlers, type Method } from './endpoint.ts';
-import { gatewayEndpoints } from './gateway.ts';
+import { gatewayEndpoints, ownEndpoints } from './gateway.ts';
 import { keyEndpoints } from './keys.ts';
 import { invitationEndpoints, memberEndpoints } from './members.ts';
 import { moneyEndpoints } from './money.ts';
@@ -12,7 +12,8 @@ import type { AdminServices } from './services.ts';
 
 export const adminPrefix = '/admin/v1';
 
-export function adminEndpoints(services: AdminServices): Endpoints {
+/** `document` is the OpenAPI document with the admin API. */
+export function adminEndpoints(services: AdminServices, document: () => Promise<object>): Endpoints {
   return {
     ...accountEndpoints(services),
     ...keyEndpoints(services),
@@ -21,17 +22,21 @@ export function adminEndpoints(services: AdminServices): Endpoints {
     ...moneyEndpoints(services),
     ...activityEndpoints(services),
     ...gatewayEndpoints(services),
+    ...ownEndpoints(services, document),
   };
 }
 
-export function adminRoutes(services: AdminServices): Record<string, Partial<Record<Method, Handler>>> {
+export function adminRoutes(
+  services: AdminServices,
+  document: () => Promise<object>,
+): Record<string, Partial<Record<Method, Handler>>> {
   const handlerOf = endpointHandlers({
     sql: services.sql,
     authenticateToken: authenticateTokens(services.sql),
     encryptionKey: services.deriveKey('admin responses'),
   });
   return Object.fromEntries(
-    Object.entries(adminEndpoints(services)).map(([path, methods]) => [
+    Object.entries(adminEndpoints(services, document)).map(([path, methods]) => [
       adminPrefix + path,
       Object.fromEntries(Object.entries(methods).map(([method, endpoint]) => [method, handlerOf(endpoint)])),
     ]),

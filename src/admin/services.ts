@@ -19,8 +19,6 @@ export type AdminServices = Readonly<{
   publicUrl: string | null;
   /** How often mail may be sent. */
   attempts: Attempts;
-  /** The OpenAPI document with the admin API. */
-  adminDocument: () => Promise<object>;
   /** Null when the gateway cannot send mail. */
   invitationMail: InvitationMail | null;
 }>;

@@ -61,12 +61,14 @@ export type ConsoleServices = Readonly<{
   nodeId: string;
   audits: AuditJobs;
   deriveKey: DerivedKeys;
-  /** The OpenAPI document with the admin API. */
-  adminDocument: () => Promise<object>;
 }> &
   PlaygroundServices;
 
-export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
+/** `adminDocument` is the OpenAPI document with the admin API. */
+export function consoleRoutes(
+  services: ConsoleServices,
+  adminDocument: () => Promise<object>,
+): Routes<Handler> {
   const guard = createGuard(services);
   const cursorKey = services.deriveKey('console cursor');
   return {
@@ -91,7 +93,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
       ...usersPage(services),
-      ...tokensPage(services),
+      ...tokensPage(services, adminDocument),
       ...providersPage(services),
       ...catalogPage(services),
       ...nodesPage(services),

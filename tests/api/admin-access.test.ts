@@ -137,8 +137,8 @@ function call(
 
 test('every endpoint has a row with its scope, and every row an endpoint', () => {
   const services = { deriveKey: () => Buffer.alloc(32) } as unknown as AdminServices;
-  const served = Object.entries(adminEndpoints(services)).flatMap(([path, methods]) =>
-    Object.entries(methods).map(([method, { scope }]) => [`${method} ${path}`, scope]),
+  const served = Object.entries(adminEndpoints(services, () => Promise.resolve({}))).flatMap(
+    ([path, methods]) => Object.entries(methods).map(([method, { scope }]) => [`${method} ${path}`, scope]),
   );
   expect(Object.fromEntries(served)).toEqual(
     Object.fromEntries(Object.entries(table).map(([route, { scope }]) => [route, scope])),

@@ -9,9 +9,10 @@ import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { AdminToken, NewAdminToken } from '../operator-contract.ts';
 
-type TokensServices = Readonly<{ sql: SQL; adminDocument: () => Promise<object> }>;
-
-export function tokensPage({ sql, adminDocument }: TokensServices): Routes<ConsoleHandler> {
+export function tokensPage(
+  { sql }: Readonly<{ sql: SQL }>,
+  adminDocument: () => Promise<object>,
+): Routes<ConsoleHandler> {
   return {
     '/openapi.json': {
       GET: async (request) => {

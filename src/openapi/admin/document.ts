@@ -14,7 +14,10 @@ const tag = {
   description: 'For programs of the operator: accounts, keys, members, money, and the state of the gateway.',
 };
 
-const errorCodes = [...new Set(adminEndpoints.flatMap(({ errors }) => errors))] as [ErrorCode, ...ErrorCode[]];
+const errorCodes = [...new Set(adminEndpoints.flatMap(({ errors }) => errors))] as [
+  ErrorCode,
+  ...ErrorCode[],
+];
 
 const errorSchema = z
   .strictObject({
@@ -57,7 +60,8 @@ export function createAdminDocument() {
           type: 'http',
           scheme: 'bearer',
           bearerFormat: 'tg_admin_…',
-          description: 'An admin token, created by an operator in the dashboard or with `tollgate token create`.',
+          description:
+            'An admin token, created by an operator in the dashboard or with `tollgate token create`.',
         },
       },
     },
@@ -166,7 +170,9 @@ function responsesOf(endpoint: AdminEndpoint): Record<string, AdminResponse> {
 }
 
 /** The error codes of an endpoint by status. */
-export function adminStatusesOf({ errors }: Pick<AdminEndpoint, 'errors'>): Map<number, [ErrorCode, ...ErrorCode[]]> {
+export function adminStatusesOf({
+  errors,
+}: Pick<AdminEndpoint, 'errors'>): Map<number, [ErrorCode, ...ErrorCode[]]> {
   const statuses = new Map<number, [ErrorCode, ...ErrorCode[]]>();
   for (const code of errors) {
     const status = errorTable[code].status ?? 500;

@@ -65,7 +65,12 @@ function errorsOf({ path, errors = [] }: Given, usual: readonly ErrorCode[]): Er
 }
 
 export const page: readonly Parameter[] = [
-  queryParameter('limit', 'How many, at most 100.', { type: 'integer', minimum: 1, maximum: 100, default: 20 }),
+  queryParameter('limit', 'How many, at most 100.', {
+    type: 'integer',
+    minimum: 1,
+    maximum: 100,
+    default: 20,
+  }),
   queryParameter('cursor', '`next_cursor` of the page before. It is valid for a day.', { type: 'string' }),
 ];
 

@@ -36,7 +36,7 @@ const accounts: readonly AdminEndpoint[] = [
     description: 'It has no balance: give it credit next. `external_id` is its ID in your own system.',
     body: {
       schema: accountDraftSchema,
-      example: { name: 'Acme Inc.', external_id: 'crm-7421', metadata: { plan: 'gold' } },
+      example: { name: 'Acme Inc.', external_id: 'crm-1842', metadata: { plan: 'gold' } },
     },
     status: 201,
     response: schemas.accountSchema,
@@ -66,7 +66,10 @@ const accounts: readonly AdminEndpoint[] = [
     scope: 'accounts',
     summary: 'Update an account',
     description: 'What is left out stays as it is. `metadata` is replaced as a whole.',
-    body: { schema: accountChangeSchema, example: { name: 'Acme Corporation', metadata: { plan: 'platinum' } } },
+    body: {
+      schema: accountChangeSchema,
+      example: { name: 'Acme Corporation', metadata: { plan: 'platinum' } },
+    },
     response: schemas.accountSchema,
     errors: ['external_id_taken'],
   }),
@@ -109,7 +112,11 @@ const money: readonly AdminEndpoint[] = [
     scope: 'read',
     summary: 'List the movements of a balance',
     query: page,
-    response: schemas.listSchema(schemas.ledgerEntrySchema, 'AdminLedgerEntryList', 'A page of ledger entries.'),
+    response: schemas.listSchema(
+      schemas.ledgerEntrySchema,
+      'AdminLedgerEntryList',
+      'A page of ledger entries.',
+    ),
     errors: ['invalid_cursor'],
   }),
   reading({
@@ -322,7 +329,8 @@ const activity: readonly AdminEndpoint[] = [
     operationId: 'listDiscrepancies',
     scope: 'read',
     summary: 'List discrepancies with the bills of providers',
-    description: 'Of the newest 31 reconciled days of each provider, those that are not within the tolerance.',
+    description:
+      'Of the newest 31 reconciled days of each provider, those that are not within the tolerance.',
     response: schemas.listSchema(schemas.discrepancySchema, 'AdminDiscrepancyList', 'All of them.'),
   }),
 ];

@@ -1,8 +1,8 @@
 /** What the admin API answers with. */
 import { z } from 'zod';
 import { scopes } from '../../tokens/token-store.ts';
-import { generationSchema, generationSummaryFields } from '../schemas/generations.ts';
 import { count, exactUsd, requestId, timestamp, uuid } from '../schemas/fields.ts';
+import { generationSchema, generationSummaryFields } from '../schemas/generations.ts';
 
 /** Charges and corrections are negative, and so may be what a cache saved. */
 const signedUsd = z.string().regex(/^-?\d+\.\d{12}$/);
@@ -67,7 +67,10 @@ const keyFields = {
 };
 export const keySchema = z
   .strictObject(keyFields)
-  .meta({ id: 'AdminApiKey', description: 'A key, its limits, and what it has spent. Never the key itself.' });
+  .meta({
+    id: 'AdminApiKey',
+    description: 'A key, its limits, and what it has spent. Never the key itself.',
+  });
 export const newKeySchema = z
   .strictObject({ ...keyFields, secret: z.string().describe('The key itself. It is in this response only.') })
   .meta({ id: 'NewAdminApiKey', description: 'A key with its secret, which is not stored.' });
@@ -112,7 +115,9 @@ export const creditSchema = z
     memo: z.string().nullable(),
     reference: z.string().nullable(),
     balance: signedUsd.describe('The balance now.'),
-    already_credited: z.boolean().describe('Whether it was given before with this reference, and not again now.'),
+    already_credited: z
+      .boolean()
+      .describe('Whether it was given before with this reference, and not again now.'),
   })
   .meta({ id: 'AdminCredit', description: 'A credit that was given.' });
 
@@ -123,7 +128,9 @@ export const ledgerEntrySchema = z
     number: z.int().min(1).describe('Without gaps within an account.'),
     kind: z.enum(['credit', 'charge', 'refund', 'correction']),
     amount: signedUsd.describe('Negative for a charge.'),
-    is_estimated: z.boolean().describe('Whether the gateway ended the call before the provider reported usage.'),
+    is_estimated: z
+      .boolean()
+      .describe('Whether the gateway ended the call before the provider reported usage.'),
     balance_after: signedUsd,
     memo: z.string().nullable(),
     generation: z.strictObject({ id: requestId, model: z.string().nullable() }).nullable(),
@@ -178,9 +185,7 @@ export const usageSchema = z
     to: day,
     totals: z.strictObject(figures),
     rows: z
-      .array(
-        z.strictObject({ day, model: z.string(), key_id: uuid, key_name: z.string(), ...figures }),
-      )
+      .array(z.strictObject({ day, model: z.string(), key_id: uuid, key_name: z.string(), ...figures }))
       .describe('One for each day, model and key with usage, in that order.'),
   })
   .meta({ id: 'AdminUsage', description: 'What an account used, by UTC day, model and key.' });
@@ -249,7 +254,9 @@ export const circuitSchema = z
     state: z.enum(['closed', 'open', 'half_open']),
     consecutive_failures: count,
     until: timestamp.nullable().describe('When the provider is called again.'),
-    accounts_shut: count.describe('For how many accounts it is open because of failures that only they have seen.'),
+    accounts_shut: count.describe(
+      'For how many accounts it is open because of failures that only they have seen.',
+    ),
     setback: z
       .strictObject({
         kind: z.enum(['key', 'credit', 'model']),
@@ -296,7 +303,10 @@ export const catalogueCheckResultSchema = z
     warnings: z.array(z.string()).describe('What can be sold below cost.'),
     notes: z.array(z.string()),
   })
-  .meta({ id: 'AdminCatalogueCheck', description: 'Whether a catalogue would be loaded. Nothing is changed.' });
+  .meta({
+    id: 'AdminCatalogueCheck',
+    description: 'Whether a catalogue would be loaded. Nothing is changed.',
+  });
 
 const fields = z.record(z.string(), z.unknown()).nullable();
 export const changeSchema = z

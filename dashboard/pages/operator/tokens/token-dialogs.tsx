@@ -80,24 +80,11 @@ export function CreateTokenDialog({ onCreated, onClose }: CreateTokenDialogProps
           onChange={(event) => setName(event.target.value)}
         />
       </Field>
-      <FieldGroup
-        label="Scopes"
+      <ScopeField
+        scopes={scopes}
+        onChange={setScopes}
         error={(isTried ? scopesProblem : null) ?? fieldProblem(creating.error, 'scopes')}
-      >
-        <div className="space-y-2">
-          {allScopes.map((scope) => (
-            <Checkbox
-              key={scope}
-              label={scope}
-              hint={scopeHints[scope]}
-              isChecked={scopes.includes(scope)}
-              onChange={(isChecked) =>
-                setScopes(allScopes.filter((one) => (one === scope ? isChecked : scopes.includes(one))))
-              }
-            />
-          ))}
-        </div>
-      </FieldGroup>
+      />
       <Field
         label="Addresses"
         isOptional
@@ -115,6 +102,32 @@ export function CreateTokenDialog({ onCreated, onClose }: CreateTokenDialogProps
         <Select value={lifetime} options={lifetimes} onChange={setLifetime} />
       </Field>
     </FormDialog>
+  );
+}
+
+type ScopeFieldProps = Readonly<{
+  scopes: readonly AdminScope[];
+  onChange: (scopes: readonly AdminScope[]) => void;
+  error: string | null | undefined;
+}>;
+
+function ScopeField({ scopes, onChange, error }: ScopeFieldProps) {
+  const choose = (scope: AdminScope, isChosen: boolean) =>
+    onChange(allScopes.filter((one) => (one === scope ? isChosen : scopes.includes(one))));
+  return (
+    <FieldGroup label="Scopes" error={error}>
+      <div className="space-y-2">
+        {allScopes.map((scope) => (
+          <Checkbox
+            key={scope}
+            label={scope}
+            hint={scopeHints[scope]}
+            isChecked={scopes.includes(scope)}
+            onChange={(isChecked) => choose(scope, isChecked)}
+          />
+        ))}
+      </div>
+    </FieldGroup>
   );
 }
 
