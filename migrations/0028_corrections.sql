@@ -78,17 +78,11 @@ begin
   return null;
 end $$;
 
-alter table operator_actions
-  drop constraint if exists operator_actions_action_check,
-  add constraint operator_actions_action_check check (action in (
-    'create_account', 'credit_account', 'correct_account', 'refund_generation', 'suspend_account', 'resume_account',
-    'create_user', 'make_reset_link', 'sign_user_out', 'make_operator', 'unmake_operator', 'add_member', 'create_key',
-    'update_key', 'revoke_key', 'retry_settlements', 'repair_ledger', 'reconcile_bill'));
-comment on column operator_actions.amount is 'What was credited, corrected or refunded.';
-
+-- It writes audit_log, which 0030 makes. No gateway calls it before.
 create or replace function book_movement(
   of_kind text, by_actor text, on_account uuid, wanted numeric, with_words text, with_reference uuid,
-  with_reference_text text, about_entry bigint, about_generation uuid, action_id uuid, is_preview boolean
+  with_reference_text text, about_entry bigint, about_generation uuid, change_id uuid, from_address text,
+  is_preview boolean
 ) returns table (
   outcome text, account_id uuid, entry_number bigint, amount numeric, balance numeric, held numeric, possible numeric
 ) language plpgsql as $$
@@ -98,10 +92,11 @@ declare
   earlier credit_references;
   used usage_records;
   concerned ledger_entries;
-  is_operator_actor constant boolean := by_actor like 'operator:%';
+  actor_kind constant text := split_part(by_actor, ':', 1);
+  actor_name constant text := substr(by_actor, length(actor_kind) + 2);
 begin
-  if is_operator_actor then
-    perform 1 from users where id = split_part(by_actor, ':', 2)::uuid and is_operator for share;
+  if actor_kind = 'operator' then
+    perform 1 from users where id = actor_name::uuid and is_operator for share;
     if not found then outcome := 'denied'; return next; return; end if;
   end if;
 
@@ -137,7 +132,7 @@ begin
     -- The words of a script may have its date in them.
     outcome := case when earlier.kind = of_kind and earlier.amount = coalesce(wanted, earlier.amount)
         and (earlier.generation_id, earlier.concerns_entry) is not distinct from (about_generation, about_entry)
-        and (by_actor like 'shell:%' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
+        and (actor_kind = 'shell' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
     return next;
     return;
   end if;
@@ -191,14 +186,17 @@ begin
   values (on_account, entry_number, of_kind, amount, balance, case of_kind when 'refund' then about_generation end,
     with_words, with_reference, by_actor, with_reference_text, about_entry,
     case of_kind when 'correction' then about_generation end);
-  -- Who uses a token is recorded by the door that knows it.
-  if by_actor not like 'token:%' then
-    insert into operator_actions (id, operator_id, shell_user, action, account_id, amount)
-    values (action_id, case when is_operator_actor then split_part(by_actor, ':', 2)::uuid end,
-      case when not is_operator_actor then substr(by_actor, length('shell:') + 1) end,
-      case of_kind when 'credit' then 'credit_account' when 'correction' then 'correct_account' else 'refund_generation' end,
-      on_account, amount);
-  end if;
+  insert into audit_log (id, door, actor_user_id, actor_token_id, actor_shell_user, address, action, account_id, object_type,
+    object_id, after)
+  values (change_id, case actor_kind when 'operator' then 'dashboard' when 'token' then 'api' else 'cli' end,
+    case actor_kind when 'operator' then actor_name::uuid end, case actor_kind when 'token' then actor_name::uuid end,
+    case actor_kind when 'shell' then actor_name end, from_address,
+    case of_kind when 'credit' then 'credit_account' when 'correction' then 'correct_account' else 'refund_generation' end,
+    on_account, 'account', on_account::text,
+    jsonb_build_object('amount', amount::numeric(38,12)::text, case of_kind when 'credit' then 'memo' else 'reason' end,
+      with_words, 'reference', coalesce(with_reference_text, with_reference::text), 'entry_number', entry_number)
+    || jsonb_strip_nulls(jsonb_build_object('concerns_entry', about_entry,
+      'request_id', 'req_' || replace(about_generation::text, '-', ''))));
   return next;
 end $$;
 comment on function book_movement is

@@ -25,10 +25,3 @@ create or replace view account_overviews as
           where account_id = accounts.id and month = date_trunc('month', now() at time zone 'UTC'))::numeric(38,12) as month_spent,
          price_group
   from accounts;
-
-alter table operator_actions
-  drop constraint if exists operator_actions_action_check,
-  add constraint operator_actions_action_check check (action in (
-    'create_account', 'credit_account', 'correct_account', 'refund_generation', 'set_price_group', 'suspend_account',
-    'resume_account', 'create_user', 'make_reset_link', 'sign_user_out', 'make_operator', 'unmake_operator', 'add_member',
-    'create_key', 'update_key', 'revoke_key', 'retry_settlements', 'repair_ledger', 'reconcile_bill'));

@@ -3,6 +3,20 @@
 -- First the tables, each with its indexes and triggers, then views, types and functions, all by name. The partitions of the
 -- months are left out: create_partitions makes them.
 
+-- What an operator's own systems know about an account. An account without a row has none of it.
+CREATE TABLE account_details (
+  account_id uuid NOT NULL,
+  -- The ID of the account in another system.
+  external_id text,
+  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+  -- Identifies the request for a new account, so that sending it twice creates one account.
+  reference uuid,
+  CONSTRAINT account_details_pkey PRIMARY KEY (account_id),
+  CONSTRAINT account_details_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT account_details_external_id_key UNIQUE (external_id),
+  CONSTRAINT account_details_reference_key UNIQUE (reference)
+);
+
 -- Customers. balance is the balance after the last entry, held the sum of the open holds. version changes with every
 -- change of the row, so that a batch of the ledger fails if the row has changed since the batch was decided.
 CREATE TABLE accounts (
@@ -31,6 +45,52 @@ CREATE TRIGGER accounts_announce_prices AFTER UPDATE OF price_group ON accounts
 CREATE TRIGGER accounts_renew_version BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (new.version = old.version)
   EXECUTE FUNCTION renew_version();
+
+-- Requests to the admin API that had an Idempotency-Key, for a day. Each is stored in the transaction of its change, so
+-- one that failed is not here.
+CREATE TABLE admin_requests (
+  token_id uuid NOT NULL,
+  key_hash bytea NOT NULL,
+  request_hash bytea NOT NULL,
+  -- Encrypted, because it may hold the secret of a key.
+  response bytea,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT admin_requests_pkey PRIMARY KEY (token_id, key_hash),
+  CONSTRAINT admin_requests_token_id_fkey FOREIGN KEY (token_id) REFERENCES admin_tokens(id)
+);
+CREATE INDEX admin_requests_by_time ON admin_requests USING btree (created_at);
+
+-- When a token was last used, and how far it is ahead of its rate.
+CREATE TABLE admin_token_uses (
+  token_id uuid NOT NULL,
+  last_used_at timestamp with time zone,
+  theoretical_arrival_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  CONSTRAINT admin_token_uses_pkey PRIMARY KEY (token_id),
+  CONSTRAINT admin_token_uses_token_id_fkey FOREIGN KEY (token_id) REFERENCES admin_tokens(id)
+);
+
+-- What programs of the operator authenticate with, at the admin API. Only hashes are stored.
+CREATE TABLE admin_tokens (
+  id uuid NOT NULL,
+  name text NOT NULL,
+  hash bytea NOT NULL,
+  hint text NOT NULL,
+  scopes text[] NOT NULL,
+  -- The only addresses that it can be used from; null for all.
+  networks text[],
+  requests_per_minute integer NOT NULL,
+  -- The operator who created it in the dashboard; null at the command line.
+  created_by uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  expires_at timestamp with time zone NOT NULL,
+  revoked_at timestamp with time zone,
+  CONSTRAINT admin_tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT admin_tokens_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT admin_tokens_hash_key UNIQUE (hash),
+  CONSTRAINT admin_tokens_requests_per_minute_check CHECK (requests_per_minute > 0),
+  CONSTRAINT admin_tokens_scopes_check CHECK (scopes <@ ARRAY['read'::text, 'accounts'::text, 'keys'::text,
+    'money'::text, 'catalogue'::text] AND cardinality(scopes) > 0)
+);
 
 -- The part of a key that changes with every request, kept apart so that gateways' copies of api_keys stay valid under
 -- load. version covers the limits of the key, too.
@@ -106,6 +166,45 @@ CREATE INDEX attempts_failed ON attempts USING btree (generation_id, index) WHER
 
 -- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
 CREATE TABLE attempts_default PARTITION OF attempts DEFAULT;
+
+-- Who changed what: a user in the dashboard, a token of the admin API, or a user of the system at the command line.
+-- Like the ledger it only grows. It never holds a secret.
+CREATE TABLE audit_log (
+  id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  door text NOT NULL,
+  actor_user_id uuid,
+  actor_token_id uuid,
+  actor_shell_user text,
+  -- Where the request came from; null at the command line.
+  address text,
+  action text NOT NULL,
+  -- The account whose owners see the change; null for what concerns none.
+  account_id uuid,
+  object_type text,
+  -- What was changed: an ID, or the name of a provider.
+  object_id text,
+  -- The fields that changed, as they were; null for what is new.
+  before jsonb,
+  -- The same fields as they are now.
+  after jsonb,
+  CONSTRAINT audit_log_pkey PRIMARY KEY (id),
+  CONSTRAINT audit_log_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT audit_log_actor CHECK (door = 'dashboard'::text AND num_nulls(actor_token_id,
+    actor_shell_user) = 2 AND actor_user_id IS NOT NULL OR door = 'api'::text AND num_nulls(actor_user_id,
+    actor_shell_user) = 2 AND actor_token_id IS NOT NULL OR door = 'cli'::text AND num_nulls(actor_user_id,
+    actor_token_id) = 2 AND actor_shell_user IS NOT NULL),
+  CONSTRAINT audit_log_actor_token_id_fkey FOREIGN KEY (actor_token_id) REFERENCES admin_tokens(id),
+  CONSTRAINT audit_log_actor_user_id_fkey FOREIGN KEY (actor_user_id) REFERENCES users(id),
+  CONSTRAINT audit_log_object CHECK ((object_type IS NULL) = (object_id IS NULL))
+);
+CREATE INDEX audit_log_by_account ON audit_log USING btree (account_id, id);
+CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON audit_log
+  FOR EACH ROW
+  EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_log_never_emptied BEFORE TRUNCATE ON audit_log
+  FOR EACH STATEMENT
+  EXECUTE FUNCTION refuse_change();
 
 -- What a provider said it billed for a day (UTC). Providers correct their figures for days; a figure that changed is a
 -- new version, and every version is kept.
@@ -353,16 +452,19 @@ CREATE TABLE invitations (
   account_id uuid NOT NULL,
   role text NOT NULL,
   -- The invitation is valid only while this user is an owner of the account.
-  invited_by uuid NOT NULL,
+  invited_by uuid,
   -- The address that the link was mailed to, and the only one that can accept it. Null for a link that its owner hands
   -- over.
   email text,
   token_hash bytea NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  -- The token of the admin API that made it, in place of an owner.
+  invited_by_token uuid,
   CONSTRAINT invitations_pkey PRIMARY KEY (id),
   CONSTRAINT invitations_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
   CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES users(id) ON DELETE CASCADE,
+  CONSTRAINT invitations_invited_by_token_fkey FOREIGN KEY (invited_by_token) REFERENCES admin_tokens(id),
   CONSTRAINT invitations_role_check CHECK (role = ANY (ARRAY['owner'::text, 'member'::text])),
   CONSTRAINT invitations_token_hash_check CHECK (length(token_hash) = 32),
   CONSTRAINT invitations_token_hash_key UNIQUE (token_hash)
@@ -602,15 +704,14 @@ CREATE TABLE open_generations (
 CREATE INDEX open_generations_by_key ON open_generations USING btree (key_id, id);
 CREATE INDEX open_generations_by_node ON open_generations USING btree (node_id);
 
--- Who did what to whom: an operator who was signed in, or a user of the system at the command line. Like the ledger it
--- only grows.
+-- Replaced by audit_log. Only gateways of the version before write it.
 CREATE TABLE operator_actions (
   id uuid NOT NULL,
   operator_id uuid,
   action text NOT NULL,
   account_id uuid,
   user_id uuid,
-  -- What was credited, corrected or refunded.
+  -- What was credited.
   amount numeric(38,12),
   -- Identifies the request for a new account, so that sending it twice creates one account.
   reference uuid,
@@ -622,10 +723,9 @@ CREATE TABLE operator_actions (
   CONSTRAINT operator_actions_pkey PRIMARY KEY (id),
   CONSTRAINT operator_actions_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT operator_actions_action_check CHECK (action = ANY (ARRAY['create_account'::text, 'credit_account'::text,
-    'correct_account'::text, 'refund_generation'::text, 'set_price_group'::text, 'suspend_account'::text,
-    'resume_account'::text, 'create_user'::text, 'make_reset_link'::text, 'sign_user_out'::text, 'make_operator'::text,
-    'unmake_operator'::text, 'add_member'::text, 'create_key'::text, 'update_key'::text, 'revoke_key'::text,
-    'retry_settlements'::text, 'repair_ledger'::text, 'reconcile_bill'::text])),
+    'suspend_account'::text, 'resume_account'::text, 'create_user'::text, 'make_reset_link'::text,
+    'sign_user_out'::text, 'make_operator'::text, 'unmake_operator'::text, 'add_member'::text, 'create_key'::text,
+    'update_key'::text, 'revoke_key'::text, 'retry_settlements'::text, 'repair_ledger'::text, 'reconcile_bill'::text])),
   CONSTRAINT operator_actions_by_one CHECK (num_nonnulls(operator_id, shell_user) = 1),
   CONSTRAINT operator_actions_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
   CONSTRAINT operator_actions_operator_id_fkey FOREIGN KEY (operator_id) REFERENCES users(id),
@@ -635,6 +735,9 @@ CREATE TABLE operator_actions (
 CREATE TRIGGER operator_actions_append_only BEFORE DELETE OR UPDATE ON operator_actions
   FOR EACH ROW
   EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER operator_actions_copied AFTER INSERT ON operator_actions
+  FOR EACH ROW
+  EXECUTE FUNCTION copy_operator_actions();
 CREATE TRIGGER operator_actions_never_emptied BEFORE TRUNCATE ON operator_actions
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
@@ -1026,6 +1129,35 @@ UNION ALL
     generation.cost_cache_write,
     generation.cost_cache_write_long
    FROM unfinished_generations generation;
+
+-- A key as lists show it.
+CREATE VIEW key_overviews AS
+ SELECT api_keys.id,
+    api_keys.account_id,
+    api_keys.name,
+    api_keys.hint,
+        CASE
+            WHEN api_keys.revoked_at <= now() THEN 'revoked'::text
+            WHEN api_keys.expires_at <= now() THEN 'expired'::text
+            WHEN api_keys.revoked_at IS NULL THEN 'active'::text
+            ELSE 'replaced'::text
+        END AS state,
+    api_keys.requests_per_minute,
+    api_keys.max_concurrent,
+    api_keys.monthly_limit,
+    api_keys.allowed_models,
+    api_keys.expires_at,
+    api_keys.revoked_at,
+    api_keys.created_at,
+    api_key_meters.last_used_at,
+    api_key_meters.held,
+        CASE
+            WHEN api_key_meters.month = date_trunc('month'::text,
+    (now() AT TIME ZONE 'UTC'::text)) THEN api_key_meters.month_spent
+            ELSE 0::numeric(38,12)
+        END AS month_spent
+   FROM api_keys
+     LEFT JOIN api_key_meters ON api_key_meters.key_id = api_keys.id;
 
 -- What providers may bill although no customer was charged for it. Decisions belong to no account.
 CREATE VIEW uncharged_calls AS
@@ -1438,8 +1570,8 @@ end $$;
 -- another movement), too_large (with what is possible), nothing_left, no_account, no_generation, no_entry, not_undoable
 -- or denied.
 CREATE FUNCTION book_movement(of_kind text, by_actor text, on_account uuid, wanted numeric, with_words text,
-    with_reference uuid, with_reference_text text, about_entry bigint, about_generation uuid, action_id uuid,
-    is_preview boolean)
+    with_reference uuid, with_reference_text text, about_entry bigint, about_generation uuid, change_id uuid,
+    from_address text, is_preview boolean)
  RETURNS TABLE(outcome text, account_id uuid, entry_number bigint, amount numeric, balance numeric, held numeric,
     possible numeric)
  LANGUAGE plpgsql
@@ -1450,10 +1582,11 @@ declare
   earlier credit_references;
   used usage_records;
   concerned ledger_entries;
-  is_operator_actor constant boolean := by_actor like 'operator:%';
+  actor_kind constant text := split_part(by_actor, ':', 1);
+  actor_name constant text := substr(by_actor, length(actor_kind) + 2);
 begin
-  if is_operator_actor then
-    perform 1 from users where id = split_part(by_actor, ':', 2)::uuid and is_operator for share;
+  if actor_kind = 'operator' then
+    perform 1 from users where id = actor_name::uuid and is_operator for share;
     if not found then outcome := 'denied'; return next; return; end if;
   end if;
 
@@ -1489,7 +1622,7 @@ begin
 
     outcome := case when earlier.kind = of_kind and earlier.amount = coalesce(wanted, earlier.amount)
         and (earlier.generation_id, earlier.concerns_entry) is not distinct from (about_generation, about_entry)
-        and (by_actor like 'shell:%' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
+        and (actor_kind = 'shell' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
     return next;
     return;
   end if;
@@ -1543,15 +1676,49 @@ begin
   values (on_account, entry_number, of_kind, amount, balance, case of_kind when 'refund' then about_generation end,
     with_words, with_reference, by_actor, with_reference_text, about_entry,
     case of_kind when 'correction' then about_generation end);
-
-  if by_actor not like 'token:%' then
-    insert into operator_actions (id, operator_id, shell_user, action, account_id, amount)
-    values (action_id, case when is_operator_actor then split_part(by_actor, ':', 2)::uuid end,
-      case when not is_operator_actor then substr(by_actor, length('shell:') + 1) end,
-      case of_kind when 'credit' then 'credit_account' when 'correction' then 'correct_account' else 'refund_generation' end,
-      on_account, amount);
-  end if;
+  insert into audit_log (id, door, actor_user_id, actor_token_id, actor_shell_user, address, action, account_id, object_type,
+    object_id, after)
+  values (change_id, case actor_kind when 'operator' then 'dashboard' when 'token' then 'api' else 'cli' end,
+    case actor_kind when 'operator' then actor_name::uuid end, case actor_kind when 'token' then actor_name::uuid end,
+    case actor_kind when 'shell' then actor_name end, from_address,
+    case of_kind when 'credit' then 'credit_account' when 'correction' then 'correct_account' else 'refund_generation' end,
+    on_account, 'account', on_account::text,
+    jsonb_build_object('amount', amount::numeric(38,12)::text, case of_kind when 'credit' then 'memo' else 'reason' end,
+      with_words, 'reference', coalesce(with_reference_text, with_reference::text), 'entry_number', entry_number)
+    || jsonb_strip_nulls(jsonb_build_object('concerns_entry', about_entry,
+      'request_id', 'req_' || replace(about_generation::text, '-', ''))));
   return next;
+end $$;
+
+-- What a gateway of the version before has written to the operators' log.
+CREATE FUNCTION copy_operator_action(done operator_actions)
+ RETURNS void
+ LANGUAGE sql
+AS $$
+  insert into audit_log (id, created_at, door, actor_user_id, actor_shell_user, action, account_id, object_type, object_id, after)
+  select done.id, done.created_at, case when done.operator_id is null then 'cli' else 'dashboard' end, done.operator_id,
+         done.shell_user, done.action, done.account_id, concerned.type, concerned.id,
+         case when done.amount is not null then jsonb_build_object('amount', done.amount::text) end
+  from (values
+    (1, 'key', done.key_id::text), (2, 'user', done.user_id::text), (3, 'provider', done.provider),
+    (4, 'account', done.account_id::text), (5, null, null)
+  ) as concerned (place, type, id)
+  where concerned.id is not null or concerned.type is null
+  order by place limit 1
+  on conflict (id) do nothing;
+  insert into account_details (account_id, reference)
+  select done.account_id, done.reference where done.account_id is not null and done.reference is not null
+  on conflict do nothing;
+$$;
+
+-- Gateways of the version before write the operators' log. One version later, both can be dropped.
+CREATE FUNCTION copy_operator_actions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  perform copy_operator_action(new);
+  return null;
 end $$;
 
 -- Creates the monthly partitions from one day to another; those of the ledger at most three months ahead. Can be

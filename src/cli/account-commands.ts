@@ -1,11 +1,11 @@
-import { insertAccount, listAccounts, setPriceGroup, setSuspended } from '../accounts/account-store.ts';
-import { recordShellAction } from '../accounts/operator-log.ts';
+import { accountExists, listAccounts } from '../accounts/account-store.ts';
+import { createAccountAs, suspendAccountAs, updateAccountAs } from '../accounts/changes.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import { readAccountId, readDollars, readLine } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
-import { shellUserOf } from './shell-user.ts';
+import { shellActor } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'account create',
@@ -17,15 +17,12 @@ const create: DatabaseCommand = {
   run: async (sql, words, config) => {
     const name = readLine(words.text('name') ?? '', '--name', 200);
     const opening = readDollars(words.text('credit') ?? '0', '--credit');
-    const { id, balance } = await sql.begin(async (transaction) => {
-      const account = await insertAccount(transaction, name, opening);
-      const done = { action: 'create_account', accountId: account.id, amount: opening } as const;
-      await recordShellAction(transaction, shellUserOf(config), done);
-      return account;
-    });
+    const id = await sql.begin((transaction) =>
+      createAccountAs(transaction, shellActor(config), { name, credit: opening }),
+    );
     return {
-      json: { id, name, balance: formatMoney(balance) },
-      text: `Account ${id} (${name}) has ${formatMoneyShort(balance)} USD.`,
+      json: { id, name, balance: formatMoney(opening) },
+      text: `Account ${id} (${name}) has ${formatMoneyShort(opening)} USD.`,
     };
   },
 };
@@ -65,7 +62,7 @@ const suspension = (name: string, summary: string, isSuspended: boolean): Databa
   positionals: ['ACCOUNT'],
   run: async (sql, words, config) => {
     const id = readAccountId(words.positionals[0] ?? '', 'ACCOUNT');
-    if (!(await setSuspended(sql, shellUserOf(config), id, isSuspended))) throw noSuchAccount(id);
+    if (!(await suspendAccountAs(sql, shellActor(config), id, isSuspended))) throw noSuchAccount(id);
     return {
       json: { id, suspended: isSuspended },
       text: `Account ${id} is ${isSuspended ? 'suspended: its keys are rejected' : 'active'}.`,
@@ -84,8 +81,10 @@ const priceGroup: DatabaseCommand = {
     const [account = '', group = null] = words.positionals;
     const id = readAccountId(account, 'ACCOUNT');
     if (group !== null) await requirePriceGroup(config.catalogFile, group);
-    const outcome = await setPriceGroup(sql, { kind: 'shell', user: shellUserOf(config) }, id, group);
-    if (outcome !== 'set') throw noSuchAccount(id);
+    if (!(await accountExists(sql, id))) throw noSuchAccount(id);
+    await sql.begin((transaction) =>
+      updateAccountAs(transaction, shellActor(config), id, { priceGroup: group }),
+    );
     return {
       json: { id, price_group: group },
       text: `Account ${id} pays ${group === null ? 'list prices' : `the prices of the group ${group}`}.`,

@@ -23,6 +23,7 @@ import { ledgerCommands } from './ledger-commands.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { movementCommands } from './movement-commands.ts';
 import { reconcileCommand } from './reconcile-command.ts';
+import { tokenCommands } from './token-commands.ts';
 import { userCommands } from './user-commands.ts';
 
 const serve: LocalCommand = {
@@ -44,6 +45,7 @@ const commands: readonly Command[] = [
   ...movementCommands,
   ...keyCommands,
   ...userCommands,
+  ...tokenCommands,
   ...catalogCommands,
   ...ledgerCommands,
   reconcileCommand,

@@ -1,6 +1,7 @@
 /** Money that is moved by hand: credits, corrections, refunds, and the entries that they become. */
 import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
+import type { ShellActor } from '../audit-log/audit-log.ts';
 import { type Entry, findEntries, findEntryNumber, newestEntry } from '../ledger/entries.ts';
 import { type Booked, book, type Correction, isBooked, type Movement, preview } from '../ledger/movements.ts';
 import { refusalOf } from '../ledger/refusals.ts';
@@ -18,7 +19,7 @@ import {
   UsageError,
 } from './arguments.ts';
 import { type DatabaseCommand, formatList, type Outcome } from './command.ts';
-import { shellUserOf } from './shell-user.ts';
+import { shellActor } from './shell-user.ts';
 
 const maxWords = 500;
 const maxReference = 200;
@@ -40,7 +41,7 @@ const credit: DatabaseCommand = {
     // Customers see the memo of a credit, so an invoice number that is given as the reference is shown there.
     const memo = readOptionalLine(words.text('memo'), '--memo', maxWords) ?? reference;
     const movement = { kind: 'credit', accountId: id, amount, memo, reference } as const;
-    const { outcome, balance, entryNumber } = await move(sql, shellUserOf(config), movement, false);
+    const { outcome, balance, entryNumber } = await move(sql, shellActor(config), movement, false);
     const now = formatMoneyShort(balance);
     const isRepeated = outcome === 'repeated';
     return {
@@ -72,7 +73,7 @@ const correct: DatabaseCommand = {
     dryRun,
   ],
   run: async (sql, words, config) => {
-    return await moveAndTell(sql, shellUserOf(config), words, {
+    return await moveAndTell(sql, shellActor(config), words, {
       kind: 'correction',
       accountId: readAccountId(words.positionals[0] ?? '', 'ACCOUNT'),
       amount: readSigned(words),
@@ -97,7 +98,7 @@ const undo: DatabaseCommand = {
       throw new UsageError('Which entry? Give its number or --reference, as it was made with.');
     const number =
       reference === null ? readEntry(entry ?? '', 'ENTRY') : await entryWith(sql, accountId, reference);
-    return await moveAndTell(sql, shellUserOf(config), words, {
+    return await moveAndTell(sql, shellActor(config), words, {
       kind: 'correction',
       accountId,
       amount: 'rest',
@@ -121,7 +122,7 @@ const refund: DatabaseCommand = {
   ],
   run: async (sql, words, config) => {
     const [request = '', dollars] = words.positionals;
-    return await moveAndTell(sql, shellUserOf(config), words, {
+    return await moveAndTell(sql, shellActor(config), words, {
       kind: 'refund',
       generationId: readRequest(request, 'REQUEST'),
       accountId: null,
@@ -191,8 +192,8 @@ function aboutOf(entry: Entry): string {
   return subject.join(': ') || '-';
 }
 
-async function move(sql: SQL, user: string, movement: Movement, isDryRun: boolean): Promise<Booked> {
-  const result = await (isDryRun ? preview : book)(sql, { kind: 'shell', user }, movement);
+async function move(sql: SQL, actor: ShellActor, movement: Movement, isDryRun: boolean): Promise<Booked> {
+  const result = await (isDryRun ? preview : book)(sql, actor, movement);
   if (isBooked(result)) return result;
   if (result.outcome === 'no_account' && movement.accountId !== null) throw noSuchAccount(movement.accountId);
   throw new OperatorError(refusalOf(result).message);
@@ -200,12 +201,12 @@ async function move(sql: SQL, user: string, movement: Movement, isDryRun: boolea
 
 async function moveAndTell(
   sql: SQL,
-  user: string,
+  actor: ShellActor,
   words: Arguments,
   movement: Exclude<Movement, { kind: 'credit' }>,
 ): Promise<Outcome> {
   const isDryRun = words.flag('dry-run');
-  const booked = await move(sql, user, movement, isDryRun);
+  const booked = await move(sql, actor, movement, isDryRun);
   const { accountId, amount, balance, held, entryNumber, outcome } = booked;
   return {
     json: {

@@ -6,7 +6,7 @@ import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { newestEntry } from '../ledger/entries.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
-import type { Caller } from './access.ts';
+import { type AccountReader, readableAccount } from './access.ts';
 import type { LedgerEntry, Statement, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -48,7 +48,7 @@ type EntryRow = Unsent<Omit<LedgerEntry, 'number' | 'generation' | 'concerns_ent
   model: string | null;
 };
 
-function presentEntry(row: EntryRow): Unsent<LedgerEntry> {
+export function presentEntry(row: EntryRow): Unsent<LedgerEntry> {
   const { number, generation_id: id, model, concerns_entry: concerned, ...entry } = row;
   const generation = id === null ? null : { id: requestIdFromUuid(id), model };
   const concernsEntry = concerned === null ? null : Number(concerned);
@@ -58,9 +58,9 @@ function presentEntry(row: EntryRow): Unsent<LedgerEntry> {
 type AccountRow = { balance: string; held: string };
 
 /** The newest `rowCount` entries before a number, and the balance, in one snapshot. */
-async function findEntries(
+export async function findEntries(
   sql: SQL,
-  { userId, accountId }: Caller,
+  reader: AccountReader,
   before: bigint,
   rowCount: number,
 ): Promise<AccountRow & { entries: EntryRow[] }> {
@@ -69,12 +69,11 @@ async function findEntries(
            entry.memo, entry.created_at, entry.concerns_entry, entry.actor is not null as is_by_hand,
            coalesce(entry.reference_text, entry.reference::text) as reference, concerned_id as generation_id,
            (select model from generations where generations.id = concerned_id) as model
-    from memberships join accounts on accounts.id = memberships.account_id
+    from ${readableAccount(sql, reader)} as readable join accounts on accounts.id = readable.account_id
     left join lateral (
       select *, coalesce(ledger_entries.generation_id, concerns_generation_id) as concerned_id from ledger_entries where ledger_entries.account_id = accounts.id and number < ${before}
       order by number desc limit ${rowCount}
     ) as entry on true
-    where user_id = ${userId} and memberships.account_id = ${accountId}
     order by entry.number desc`;
   const [first] = rows;
   if (first === undefined) throw new ApiError('account_not_found');

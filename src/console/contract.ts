@@ -228,8 +228,8 @@ export type Invitation = {
   role: Role;
   /** The only address that can accept it, where it was mailed; null for a link that anyone can use. */
   email: string | null;
-  /** The e-mail address of the owner who created it. */
-  invited_by: string;
+  /** The e-mail address of the owner who created it; null when the operator's own program did. */
+  invited_by: string | null;
   created_at: string;
   expires_at: string;
 };
@@ -242,6 +242,60 @@ export type InvitationDraft = { role: Role; email?: string | null };
 
 /** `url` is the link, which is shown once; null when it was mailed. */
 export type NewInvitation = { invitation: Invitation; url: string | null };
+
+export type ChangeAction =
+  | 'create_account'
+  | 'update_account'
+  | 'credit_account'
+  | 'correct_account'
+  | 'refund_generation'
+  | 'suspend_account'
+  | 'resume_account'
+  | 'create_key'
+  | 'update_key'
+  | 'replace_key'
+  | 'revoke_key'
+  | 'create_user'
+  | 'sign_up'
+  | 'make_reset_link'
+  | 'change_password'
+  | 'sign_user_out'
+  | 'make_operator'
+  | 'unmake_operator'
+  | 'add_member'
+  | 'update_member'
+  | 'remove_member'
+  | 'create_invitation'
+  | 'revoke_invitation'
+  | 'accept_invitation'
+  | 'create_token'
+  | 'revoke_token'
+  | 'retry_settlements'
+  | 'repair_ledger'
+  | 'reconcile_bill';
+
+/** The name is null for what no longer exists, and for what has none. */
+export type ChangedObject = {
+  type: 'account' | 'key' | 'user' | 'invitation' | 'token' | 'provider';
+  id: string;
+  name: string | null;
+};
+
+/** GET …/audit-log?limit&cursor → Page<AccountChange>: what was changed in the account, the newest first. Owners only. */
+export type AccountChange = {
+  id: string;
+  at: string;
+  /** The e-mail address of a user; null for the operator of the gateway. */
+  actor: string | null;
+  /** Where the request came from; null for the operator of the gateway. */
+  address: string | null;
+  action: ChangeAction;
+  object: ChangedObject | null;
+  /** The fields that changed, as they were; null for what is new. */
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+};
+export type AccountAuditLog = Page<AccountChange>;
 
 /**
  * POST …/playground/chat and …/playground/images, where `request` is a body of POST /v1/chat/completions or

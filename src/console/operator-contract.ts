@@ -1,5 +1,13 @@
 /** The operator's part of the console API. Everyone else gets a 403. */
-import type { GenerationDetail, GenerationRow, LedgerEntry, Page, Role } from './contract.ts';
+import type {
+  ChangeAction,
+  ChangedObject,
+  GenerationDetail,
+  GenerationRow,
+  LedgerEntry,
+  Page,
+  Role,
+} from './contract.ts';
 
 /** GET /api/console/operator/accounts?search&limit&cursor → Page<OperatorAccount>, the newest first. */
 export type OperatorAccount = {
@@ -336,39 +344,50 @@ export type ReconciledDetail = {
   }[];
 };
 
-/** GET …/operator/actions → { data: OperatorAction[] }: what operators did, the newest 100. */
-export type OperatorAction = {
+/** GET …/operator/tokens → { data: AdminToken[] }: tokens of the admin API, the newest first. */
+export type AdminToken = {
   id: string;
-  action:
-    | 'create_account'
-    | 'credit_account'
-    | 'correct_account'
-    | 'refund_generation'
-    | 'set_price_group'
-    | 'suspend_account'
-    | 'resume_account'
-    | 'create_user'
-    | 'make_reset_link'
-    | 'sign_user_out'
-    | 'make_operator'
-    | 'unmake_operator'
-    | 'add_member'
-    | 'create_key'
-    | 'update_key'
-    | 'revoke_key'
-    | 'retry_settlements'
-    | 'repair_ledger'
-    | 'reconcile_bill';
-  /** Null for what was done with the command line. */
-  operator: { id: string; email: string } | null;
-  /** Who used the command line, as `user@host`; null for what was done in the dashboard. */
-  shell_user: string | null;
-  account: { id: string; name: string } | null;
-  user: { id: string; email: string } | null;
-  key: { id: string; name: string } | null;
-  /** The ID in the catalogue, which it may have left since. */
-  provider: string | null;
-  /** What was credited, corrected or refunded. */
-  amount: string | null;
-  at: string;
+  name: string;
+  /** Such as tg_admin_…a1b2. */
+  hint: string;
+  state: 'active' | 'revoked' | 'expired';
+  scopes: AdminScope[];
+  /** The only addresses that it can be used from; null for all. */
+  networks: string[] | null;
+  requests_per_minute: number;
+  /** The address of the operator who created it; null at the command line. */
+  created_by: string | null;
+  created_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
 };
+export type AdminScope = 'read' | 'accounts' | 'keys' | 'money' | 'catalogue';
+/** POST …/operator/tokens → NewAdminToken. POST …/operator/tokens/{id}/revoke → AdminToken. */
+export type AdminTokenDraft = {
+  name: string;
+  scopes: AdminScope[];
+  networks?: string[] | null;
+  requests_per_minute?: number;
+  expires_at: string;
+};
+/** The secret is in this response only. */
+export type NewAdminToken = { token: AdminToken; secret: string };
+
+/** GET …/operator/audit-log?account&limit&cursor → Page<Change>: what everyone changed, the newest first. */
+export type Change = {
+  id: string;
+  at: string;
+  door: 'api' | 'cli' | 'dashboard';
+  /** The name is an e-mail address, the name of a token, or `user@host`. */
+  actor: { type: 'user' | 'token' | 'shell'; id: string | null; name: string };
+  /** Where the request came from; null at the command line. */
+  address: string | null;
+  action: ChangeAction;
+  account: { id: string; name: string } | null;
+  object: ChangedObject | null;
+  /** The fields that changed, as they were; null for what is new. */
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+};
+export type AuditLog = Page<Change>;

@@ -3,15 +3,10 @@
  * same function. Charges, and refunds of responses that were never delivered, are the gateway's own.
  */
 import type { SQL } from 'bun';
+import type { Actor } from '../audit-log/audit-log.ts';
 import { newId } from '../lib/ids.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 import { referenceOf } from './reference.ts';
-
-/** Who moves money. Operators are checked with the movement itself; whoever lets a token in checks its scope. */
-export type Actor =
-  | Readonly<{ kind: 'operator'; userId: string }>
-  | Readonly<{ kind: 'shell'; user: string }>
-  | Readonly<{ kind: 'token'; tokenId: string }>;
 
 export type Credit = Readonly<{
   kind: 'credit';
@@ -77,7 +72,10 @@ export function isBooked(result: Booked | Refused): result is Booked {
   return result.outcome === 'booked' || result.outcome === 'repeated';
 }
 
-/** Once for its reference, whatever kind of movement of this account that is for. */
+/**
+ * Once for its reference, whatever kind of movement of this account that is for. Whoever is signed in has to be an operator,
+ * which is checked with the movement itself; whoever lets a token in checks its scope.
+ */
 export async function book(sql: SQL, actor: Actor, movement: Movement): Promise<Booked | Refused> {
   return await run(sql, actor, movement, false);
 }
@@ -107,7 +105,7 @@ async function run(sql: SQL, actor: Actor, movement: Movement, isPreview: boolea
     select outcome, account_id, entry_number, amount, balance, held, possible from book_movement(
       ${kind}::text, ${nameOf(actor)}::text, ${movement.accountId}::uuid, ${amount}::numeric, ${words}::text,
       ${reference?.id ?? null}::uuid, ${reference?.text ?? null}::text, ${entryNumber}::bigint, ${generationId}::uuid,
-      ${newId()}::uuid, ${isPreview}::boolean)`;
+      ${newId()}::uuid, ${actor.door === 'cli' ? null : actor.address}::text, ${isPreview}::boolean)`;
   return resultOf(row, kind === 'refund' ? kind : 'correction');
 }
 
@@ -118,12 +116,12 @@ function concernOf(movement: Movement): { entryNumber: bigint | null; generation
 }
 
 function nameOf(actor: Actor): string {
-  switch (actor.kind) {
-    case 'operator':
+  switch (actor.door) {
+    case 'dashboard':
       return `operator:${actor.userId}`;
-    case 'shell':
-      return `shell:${actor.user}`;
-    case 'token':
+    case 'cli':
+      return `shell:${actor.shellUser}`;
+    case 'api':
       return `token:${actor.tokenId}`;
   }
 }

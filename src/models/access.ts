@@ -37,6 +37,18 @@ export function atPricesOf<Priced extends Readonly<{ priceGroups: ReadonlyMap<st
   throw new ApiError('model_pricing_not_configured', { message });
 }
 
+/** For whoever puts an account into a group; null is for list prices. */
+export function requirePriceGroup(
+  catalog: Readonly<{ priceGroups: ReadonlyMap<string, unknown> }>,
+  group: string | null,
+): void {
+  if (group === null || catalog.priceGroups.has(group)) return;
+  throw new ApiError('invalid_parameter', {
+    param: 'price_group',
+    message: 'The catalogue has no such price group.',
+  });
+}
+
 export type CallableModel = Model & Readonly<{ price: Price }>;
 
 /** Enabled, allowed, priced and served by at least one configured provider; in the catalogue's order. */

@@ -2,9 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { GenerationDetail, Statement } from '../../src/console/contract.ts';
 import type {
+  AuditLog,
   BookedMovement,
   OperatorAccount,
-  OperatorAction,
   OperatorStatement,
 } from '../../src/console/operator-contract.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
@@ -98,12 +98,14 @@ describe('a correction', () => {
       ],
       has_more: false,
     });
-    const actions = await ask<{ data: OperatorAction[] }>('GET', `${operatorRoot}/actions`);
-    expect(actions.body.data[0]).toMatchObject({
+    const log = await ask<AuditLog>('GET', `${operatorRoot}/audit-log`);
+    expect(log.body.data[0]).toMatchObject({
       action: 'correct_account',
+      door: 'dashboard',
+      address: expect.any(String),
       account: { id: account },
-      amount: '-5.500000000000',
-      operator: { email: 'operator@example.com' },
+      actor: { type: 'user', name: 'operator@example.com' },
+      after: { amount: '-5.500000000000' },
     });
   });
 

@@ -145,6 +145,11 @@ test('the command line does the same', async () => {
   ]);
   expect(await run('partner')).toEqual({ id: account, price_group: 'partner' });
   const actions = await fixture.database.sql`
-    select (operator_id is null) as is_shell from operator_actions where action = 'set_price_group' order by id`;
-  expect(actions.map(({ is_shell: isShell }: { is_shell: boolean }) => isShell)).toEqual([false, true, true]);
+    select door, before ->> 'price_group' as before, after ->> 'price_group' as after
+    from audit_log where action = 'update_account' order by id`;
+  expect([...actions]).toEqual([
+    { door: 'dashboard', before: null, after: 'partner' },
+    { door: 'cli', before: 'partner', after: null },
+    { door: 'cli', before: null, after: 'partner' },
+  ]);
 });

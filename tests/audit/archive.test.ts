@@ -165,7 +165,7 @@ test('refunds by hand, in parts of other months than the charge, still add up wh
   const give = (cents: bigint, reference: string) =>
     book(
       sql,
-      { kind: 'shell', user: 'someone@somewhere' },
+      { door: 'cli', shellUser: 'someone@somewhere' },
       {
         kind: 'refund',
         generationId: id,

@@ -81,7 +81,7 @@ test('the second audit checks what came after the first, and a full one checks a
   expect(recorded[0]).toMatchObject({ stepsDone: 26, stepCount: 26, totals: { held: '0.000000000000' } });
 });
 
-const shell = { kind: 'shell', user: 'someone@somewhere' } as const;
+const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
 
 test('whatever breaks after a checkpoint is found without a full audit', async () => {
   const { sql } = database;

@@ -18,9 +18,17 @@ const upTo = (last: number) => knownMigrations.filter(({ version }) => version <
 const findViolations = async (sql: SQL) =>
   (await auditLedger(sql)).filter(({ violations }) => violations > 0);
 
-const shell = { kind: 'shell', user: 'someone@somewhere' } as const;
+const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
 const creditOf = (accountId: string, reference: string, amount: bigint) =>
   ({ kind: 'credit', accountId, amount, memo: null, reference }) as const;
+
+/** As the version before gave a credit. */
+async function outcomeOfOldCredit(sql: SQL, accountId: string, reference: string): Promise<string> {
+  const [row] = await sql<[{ outcome: string }]>`
+    select outcome from credit_from_shell('someone@somewhere', ${accountId}::uuid, 0.000000000005, null, ${reference}::uuid,
+      ${newId()}::uuid)`;
+  return row.outcome;
+}
 
 async function partitionsOf(sql: SQL, base: string): Promise<Record<string, bigint>> {
   const rows = await sql<{ name: string; rows: bigint }[]>`
@@ -101,11 +109,7 @@ describe('an existing ledger', () => {
     const { sql } = database;
     const owner = await spendingOwner(sql);
     const reference = newId();
-    // As that version did.
-    const [given] = await sql`
-      select outcome from credit_from_shell('someone@somewhere', ${owner.accountId}::uuid, 5e-12, null,
-        ${reference}::uuid, ${newId()}::uuid)`;
-    expect(given.outcome).toBe('credited');
+    expect(await outcomeOfOldCredit(sql, owner.accountId, reference)).toBe('credited');
     const writer = new SQL(database.url, { max: 1, bigint: true });
     let isDone = false;
     let count = 0;

@@ -98,8 +98,8 @@ describe('a refund', () => {
       { kind: 'refund', amount: '0.100000000000', actor: expect.stringContaining(`@${hostname()}`) },
     ]);
     const [action] = await database.sql`
-      select action, amount from operator_actions where account_id = ${account} order by id desc limit 1`;
-    expect(action).toEqual({ action: 'refund_generation', amount: '0.150000000000' });
+      select action, door, after ->> 'amount' as amount from audit_log where account_id = ${account} order by id desc limit 1`;
+    expect(action).toEqual({ action: 'refund_generation', door: 'cli', amount: '0.150000000000' });
   });
 
   test('of nothing is refused', async () => {

@@ -2,15 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
+import type { Actor } from '../../src/audit-log/audit-log.ts';
 import { findEntries, newestEntry } from '../../src/ledger/entries.ts';
-import {
-  type Actor,
-  book,
-  type Correction,
-  type Movement,
-  preview,
-  type Refund,
-} from '../../src/ledger/movements.ts';
+import { book, type Correction, type Movement, preview, type Refund } from '../../src/ledger/movements.ts';
 import type { Hold } from '../../src/ledger/operations.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { addUpUsage, usageQuery } from '../../src/usage/usage-days.ts';
@@ -21,11 +15,15 @@ const fixture = await LedgerFixture.open();
 const { database, nodeId, customer, hold, settlement, money, expectSound } = fixture;
 const { sql } = database;
 const ledger = fixture.openLedger();
-const shell: Actor = { kind: 'shell', user: 'someone@somewhere' };
-const token: Actor = { kind: 'token', tokenId: newId() };
+const shell: Actor = { door: 'cli', shellUser: 'someone@somewhere' };
+const tokenId = newId();
+const token: Actor = { door: 'api', tokenId, address: '192.0.2.7' };
 
 beforeAll(async () => {
   await sql`insert into nodes (id, name) values (${nodeId}, 'test')`;
+  await sql`
+    insert into admin_tokens (id, name, hash, hint, scopes, requests_per_minute, expires_at)
+    values (${tokenId}, 'Tests', '\\x00', '…0000', '{money}', 1, now() + interval '1 day')`;
 });
 
 afterAll(async () => {
@@ -104,7 +102,7 @@ describe('a correction', () => {
         kind: 'correction',
         amount: -25n,
         balanceAfter: 70n,
-        actor: `token:${token.kind === 'token' ? token.tokenId : ''}`,
+        actor: `token:${tokenId}`,
         memo: 'A mistake',
         reference: 'Ticket 7',
         concernsEntry: 1n,

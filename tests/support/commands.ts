@@ -10,6 +10,7 @@ import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
 import { migrateCommand } from '../../src/cli/migrate-command.ts';
 import { movementCommands } from '../../src/cli/movement-commands.ts';
 import { reconcileCommand } from '../../src/cli/reconcile-command.ts';
+import { tokenCommands } from '../../src/cli/token-commands.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Environment } from './gateway.ts';
@@ -20,6 +21,7 @@ const commands = [
   ...keyCommands,
   ...ledgerCommands,
   ...userCommands,
+  ...tokenCommands,
   ...backupCommands,
   ...catalogCommands,
   migrateCommand,

@@ -6,7 +6,7 @@ import type { CatalogStatus as StoreStatus } from '../../models/catalog-store.ts
 import type { Catalog, Model } from '../../models/model.ts';
 import { soldBelowCostIn } from '../../models/review.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../../routing/active-catalog.ts';
-import { type Found, rowsForOperator } from '../access.ts';
+import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { CatalogStatus } from '../operator-contract.ts';
 
@@ -27,14 +27,14 @@ export function catalogPage(services: CatalogServices): Routes<ConsoleHandler> {
     '/catalog': {
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
-        const accounts = await countAccounts(sql, signedIn.userId);
+        const accounts = await countAccounts(sql, signedIn);
         return Response.json(presentCatalog(catalogFile, catalogStatus(), catalog(), accounts));
       },
     },
   };
 }
 
-function presentCatalog(
+export function presentCatalog(
   file: string,
   { loadedAt, lastError }: StoreStatus,
   active: ActiveCatalog,
@@ -73,12 +73,11 @@ function presentCatalog(
 }
 
 /** How many accounts each price group has. */
-export async function countAccounts(sql: SQL, operatorId: string): Promise<ReadonlyMap<string, number>> {
+export async function countAccounts(sql: SQL, reader: OperatorReader): Promise<ReadonlyMap<string, number>> {
   const rows = await sql<Found<{ name: string; accounts: number }, 'name'>[]>`
-    select counted.* from users left join lateral (
+    select counted.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
       select price_group as name, count(*)::int as accounts from accounts where price_group is not null group by 1
-    ) as counted on true
-    where users.id = ${operatorId} and is_operator`;
+    ) as counted on true`;
   return new Map(rowsForOperator(rows, 'name').map(({ name, accounts }) => [name, accounts]));
 }
 

@@ -2,12 +2,12 @@
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
+import { amountFrom, bodyOf, converted, line, readBody, signedAmount, uuid } from '../../json/fields.ts';
 import { type Booked, book, isBooked, type Movement, preview } from '../../ledger/movements.ts';
 import { refusalOf } from '../../ledger/refusals.ts';
 import { uuidFromRequestId } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { accountIn } from '../access.ts';
-import { amountFrom, bodyOf, converted, line, readBody, signedAmount, uuid } from '../fields.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { BookedMovement } from '../operator-contract.ts';
 import { findAccount } from './accounts.ts';
@@ -46,8 +46,7 @@ const refundBody = bodyOf({ amount: amountFrom(1n, ', or null for all that is le
 
 export function movementsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
   async function move(context: ConsoleContext, movement: Movement, isPreview = false): Promise<Booked> {
-    const actor = { kind: 'operator', userId: context.signedIn.userId } as const;
-    const result = await (isPreview ? preview : book)(sql, actor, movement);
+    const result = await (isPreview ? preview : book)(sql, context.actor, movement);
     if (isBooked(result)) return result;
     const { code, ...details } = refusalOf(result);
     throw new ApiError(code, details);
@@ -58,7 +57,7 @@ export function movementsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
       POST: async (request, context) => {
         const accountId = accountIn(context.params);
         await move(context, { kind: 'credit', accountId, ...(await readBody(request, creditBody)) });
-        const account = await findAccount(sql, context.signedIn.userId, accountId);
+        const account = await findAccount(sql, context.signedIn, accountId);
         if (account === null) throw new ApiError('account_not_found');
         return Response.json(account);
       },
@@ -89,9 +88,15 @@ export function movementsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
   };
 }
 
-type CorrectionBody = Omit<z.infer<typeof correctionBody>, 'is_preview'>;
+type CorrectionFields = Pick<z.infer<typeof correctionBody>, 'amount' | 'entry_number' | 'request_id'>;
 
-function correctionOf({ amount, entry_number: entry, request_id: generationId, ...words }: CorrectionBody) {
+/** What a correction is about, and how much it is. */
+export function correctionOf<Words>({
+  amount,
+  entry_number: entry,
+  request_id: generationId,
+  ...words
+}: CorrectionFields & Words) {
   if (entry !== null && generationId !== null)
     throw new ApiError('invalid_parameter', {
       param: 'request_id',

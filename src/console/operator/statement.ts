@@ -38,8 +38,8 @@ export function statementPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
 type FoundStatement = Readonly<{
   account: Unsent<OperatorAccount>;
   entries: readonly Entry[];
-  /** Of the operators who made some of the entries, by their IDs. */
-  emails: ReadonlyMap<string, string>;
+  /** Of the operators and tokens that made some of the entries, by their IDs. */
+  actors: ReadonlyMap<string, string>;
   /** Of the Generations that are still kept, by their IDs. */
   models: ReadonlyMap<string, string>;
 }>;
@@ -53,27 +53,29 @@ export async function findStatement(
 ): Promise<FoundStatement> {
   return await sql.begin('isolation level repeatable read', async (transaction) => {
     await requireOperator(transaction, operatorId);
-    const account = await findAccount(transaction, operatorId, accountId);
+    const account = await findAccount(transaction, { userId: operatorId }, accountId);
     if (account === null) throw new ApiError('account_not_found');
     const entries = await findEntries(transaction, accountId, before, rowCount);
-    const ids = entries.flatMap(({ actor }) =>
-      actor?.startsWith(operatorActor) ? [actor.slice(operatorActor.length)] : [],
-    );
-    const users = await transaction<{ id: string; email: string }[]>`
-      select id, email from users where id = any (${transaction.array(ids, 'uuid')})`;
+    const named = await transaction<{ id: string; name: string }[]>`
+      select id, email as name from users where id = any (${transaction.array(idsOf('operator:', entries), 'uuid')})
+      union all
+      select id, name from admin_tokens where id = any (${transaction.array(idsOf('token:', entries), 'uuid')})`;
     const generations = await transaction<{ id: string; model: string }[]>`
       select id, model from generations
       where id = any (${transaction.array(entries.flatMap(generationsOf), 'uuid')})`;
     return {
       account,
       entries,
-      emails: new Map(users.map(({ id, email }) => [id, email])),
+      actors: new Map(named.map(({ id, name }) => [id, name])),
       models: new Map(generations.map(({ id, model }) => [id, model])),
     };
   });
 }
 
-const operatorActor = 'operator:';
+/** Of the actors of one kind. */
+function idsOf(kind: 'operator:' | 'token:', entries: readonly Entry[]): string[] {
+  return entries.flatMap(({ actor }) => (actor?.startsWith(kind) ? [actor.slice(kind.length)] : []));
+}
 
 /** At most one: what it is for, or about. */
 function generationsOf({ generationId, concernsGenerationId }: Entry): string[] {
@@ -81,18 +83,18 @@ function generationsOf({ generationId, concernsGenerationId }: Entry): string[] 
   return id === null ? [] : [id];
 }
 
-/** An operator by their e-mail address, others by what they are known as. */
+/** An operator by their e-mail address, a token by its name. */
 function presentActor(
   actor: string,
-  emails: ReadonlyMap<string, string>,
+  actors: ReadonlyMap<string, string>,
 ): NonNullable<OperatorEntry['actor']> {
   const [kind = '', name = ''] = actor.split(/:(.*)/s);
-  return { kind: kind as 'operator' | 'shell' | 'token', name: emails.get(name) ?? name };
+  return { kind: kind as 'operator' | 'shell' | 'token', name: actors.get(name) ?? name };
 }
 
-type Names = Pick<FoundStatement, 'emails' | 'models'>;
+type Names = Pick<FoundStatement, 'actors' | 'models'>;
 
-function presentEntry(entry: Entry, { emails, models }: Names): Unsent<OperatorEntry> {
+function presentEntry(entry: Entry, { actors, models }: Names): Unsent<OperatorEntry> {
   const [id] = generationsOf(entry);
   return {
     number: Number(entry.number),
@@ -105,7 +107,7 @@ function presentEntry(entry: Entry, { emails, models }: Names): Unsent<OperatorE
     generation: id === undefined ? null : { id: requestIdFromUuid(id), model: models.get(id) ?? null },
     concerns_entry: entry.concernsEntry === null ? null : Number(entry.concernsEntry),
     is_by_hand: entry.actor !== null,
-    actor: entry.actor === null ? null : presentActor(entry.actor, emails),
+    actor: entry.actor === null ? null : presentActor(entry.actor, actors),
     created_at: entry.createdAt,
   };
 }
