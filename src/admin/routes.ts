@@ -8,6 +8,7 @@ import { gatewayEndpoints, ownEndpoints } from './gateway.ts';
 import { keyEndpoints } from './keys.ts';
 import { invitationEndpoints, memberEndpoints } from './members.ts';
 import { moneyEndpoints } from './money.ts';
+import { movementEndpoints } from './movements.ts';
 import type { AdminServices } from './services.ts';
 
 export const adminPrefix = '/admin/v1';
@@ -19,6 +20,7 @@ export function adminEndpoints(services: AdminServices, document: () => Promise<
     ...keyEndpoints(services),
     ...memberEndpoints(services),
     ...invitationEndpoints(services),
+    ...movementEndpoints,
     ...moneyEndpoints(services),
     ...activityEndpoints(services),
     ...gatewayEndpoints(services),

@@ -63,20 +63,14 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   if (root.price_groups !== undefined && !(root.price_groups instanceof Map))
     add(['price_groups'], mismatch('a mapping of names to groups', root.price_groups));
   if (version === undefined) return null;
-  const catalog = {
-    providers,
-    models,
-    ...labelled(version, models),
-    priceGroups: new Map<string, Catalog>(),
-  };
+  const catalog = { providers, models, ...labelled(version, models), priceGroups: new Map<string, Catalog>() };
   for (const [name, raw] of entriesOf('price_groups')) {
     const path = ['price_groups', name];
     read(priceGroupName, name, path);
     const entry = read(priceGroup, raw, path);
     if (entry === undefined) continue;
     const priced = modelsOfGroup(models, entry, (inner, text) => add([...path, ...inner], text));
-    const label = labelled(`${version}/${name}`, priced);
-    catalog.priceGroups.set(name, { ...catalog, models: priced, ...label, priceGroups: new Map() });
+    catalog.priceGroups.set(name, atGroupPrices(catalog, name, priced));
   }
   return catalog;
 
@@ -98,6 +92,11 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
     const isKnown = problems.some((problem) => keyOf(problem.path) === keyOf(path));
     if (!isKnown) problems.push({ line: source.lineOf(path), path, text });
   }
+}
+
+function atGroupPrices(catalog: Catalog, name: string, models: ReadonlyMap<string, Model>): Catalog {
+  const label = labelled(`${catalog.priceVersion}/${name}`, models);
+  return { ...catalog, models, ...label, priceGroups: new Map() };
 }
 
 function labelled(priceVersion: string, models: ReadonlyMap<string, Model>) {

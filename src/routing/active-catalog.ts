@@ -60,21 +60,7 @@ export async function followCatalog(
     const problems = keyProblems(catalog, surroundings.secret);
     for (const [provider, { text, remedy }] of problems)
       log.warn('provider key not used', { provider, problems: [`${text} ${remedy}`] });
-    return await priced(catalog, { connections, keyProblems: problems });
-  }
-
-  /** With its price list stored, and those of its groups. */
-  async function priced(
-    catalog: Catalog,
-    connected: Pick<ActiveCatalog, 'connections' | 'keyProblems'>,
-  ): Promise<ActiveCatalog> {
-    const priceList = new StoredPriceList(sql, priceListOf(catalog));
-    // The catalogue is valid without the database too; a request that needs the price list stores it.
-    await priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error }));
-    const candidates = candidatesByModel(catalog, connected.connections, gates);
-    const priceGroups = new Map<string, ActiveCatalog>();
-    for (const [name, group] of catalog.priceGroups) priceGroups.set(name, await priced(group, connected));
-    return { catalog, priceList, ...connected, candidates, priceGroups };
+    return await priced(catalog, { connections, keyProblems: problems }, gates, sql, log);
   }
 
   const opened = CatalogStore.open({
@@ -121,6 +107,24 @@ export async function followCatalog(
       await sandbox.stop();
     },
   };
+}
+
+/** With its price list stored, and those of its groups. */
+async function priced(
+  catalog: Catalog,
+  connected: Pick<ActiveCatalog, 'connections' | 'keyProblems'>,
+  gates: Gates,
+  sql: SQL,
+  log: Log,
+): Promise<ActiveCatalog> {
+  const priceList = new StoredPriceList(sql, priceListOf(catalog));
+  // The catalogue is valid without the database too; a request that needs the price list stores it.
+  await priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error }));
+  const candidates = candidatesByModel(catalog, connected.connections, gates);
+  const priceGroups = new Map<string, ActiveCatalog>();
+  for (const [name, group] of catalog.priceGroups)
+    priceGroups.set(name, await priced(group, connected, gates, sql, log));
+  return { catalog, priceList, ...connected, candidates, priceGroups };
 }
 
 function logGateEvent(log: Log, event: GateEvent): void {

@@ -60,6 +60,7 @@ test('the whole life of a customer', async () => {
     held: '0.000000000000',
     available: '0.000000000000',
     month_spent: '0.000000000000',
+    price_group: null,
     keys_in_force: 0,
     members: 0,
     created_at: expect.stringMatching(/Z$/),
@@ -409,4 +410,71 @@ describe('the gateway', () => {
     const wrong = await check('price_version: "x"\nproviders: {}\nmodels: []\n');
     expect([wrong.ok, wrong.problems.length > 0]).toEqual([false, true]);
   });
+});
+
+test('corrections and refunds are booked once, and refused with what is possible', async () => {
+  const { send } = program;
+  const { account, key } = await fixture.customer('10');
+  const generation = (await chat(key)).headers.get('x-service-request-id') ?? '';
+  const corrections = `/accounts/${account}/corrections`;
+  const taking = { amount: '-4', reason: 'Paid out', reference: 'PAYOUT-1' };
+  const taken = await bodyOf<{ entry_number: number; already_booked: boolean }>(send('POST', corrections, taking));
+  expect(taken).toMatchObject({ object: 'correction', amount: '-4.000000000000', already_booked: false });
+  expect(await bodyOf(send('POST', corrections, taking))).toMatchObject({
+    entry_number: taken.entry_number,
+    already_booked: true,
+  });
+  expect(await refusalOf(send('POST', corrections, { ...taking, amount: '-5' }))).toEqual([
+    409,
+    'reference_in_use',
+    'reference',
+  ]);
+  expect(await refusalOf(send('POST', corrections, { ...taking, amount: '-40', reference: 'P2' }))).toEqual([
+    409,
+    'amount_too_large',
+    'amount',
+  ]);
+  const undoing = { entry_number: taken.entry_number, reason: 'Not paid out', reference: 'P3' };
+  expect(await bodyOf(send('POST', corrections, undoing))).toMatchObject({ amount: '4.000000000000' });
+
+  const refunds = `/generations/${generation}/refunds`;
+  const words = { reason: 'Cut short', reference: 'T1' };
+  expect(await bodyOf(send('POST', refunds, words))).toMatchObject({
+    object: 'refund',
+    account_id: account,
+    balance: '10.000000000000',
+  });
+  expect(await refusalOf(send('POST', refunds, { ...words, reference: 'T2' }))).toEqual([
+    409,
+    'nothing_left',
+    undefined,
+  ]);
+  expect(await refusalOf(send('POST', `/generations/req_${'0'.repeat(32)}/refunds`, words))).toEqual([
+    404,
+    'generation_not_found',
+    undefined,
+  ]);
+  const log = await bodyOf<List<{ action: string; door: string; actor: object; address: string | null }>>(
+    send('GET', `/audit-log?account=${account}`),
+  );
+  const byProgram = log.data.filter(({ door }) => door === 'api');
+  expect(byProgram.map(({ action }) => action)).toEqual([
+    'refund_generation',
+    'correct_account',
+    'correct_account',
+  ]);
+  expect(byProgram[0]).toMatchObject({ actor: { type: 'token', id: program.tokenId }, address: expect.any(String) });
+});
+
+test('an account cannot be put into a price group that the catalogue does not have', async () => {
+  const { account } = await fixture.customer('1');
+  const change = { price_group: 'nobody' };
+  expect(
+    await refusalOf(program.send('PATCH', `/accounts/${account}`, change, { 'if-match': '*' })),
+  ).toEqual([400, 'invalid_parameter', 'price_group']);
+  expect(await refusalOf(program.send('POST', '/accounts', { name: 'New', ...change }))).toEqual([
+    400,
+    'invalid_parameter',
+    'price_group',
+  ]);
 });

@@ -6,7 +6,7 @@ import {
   correctionSchema as correctionBody,
   creditSchema as creditBody,
   refundSchema as refundBody,
-} from '../../admin/money.ts';
+} from '../../admin/movements.ts';
 import { keyChangeSchema, keyDraftSchema, replacementSchema } from '../../keys/key-body.ts';
 import { queryParameter } from '../endpoints/endpoint.ts';
 import { nameSchema } from '../json-schema.ts';
