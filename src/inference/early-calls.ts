@@ -84,7 +84,7 @@ type Begun<Job, Opened> = {
   outcome: Readonly<{ opened: Opened } | { error: unknown }> | null;
 };
 
-/** The first attempt of a request, which may start early. It ends in exactly one of `held`, `cancel` and `abandon`. */
+/** The first attempt of a request, which may start early. It ends in `held` or in `cancel`. */
 export class EarlyCall<Job, Opened> {
   readonly #calls: EarlyCalls;
   readonly #services: EarlyCallServices;
@@ -108,6 +108,11 @@ export class EarlyCall<Job, Opened> {
     this.#generation = generation;
     this.#exchange = exchange;
     this.#accept = accept;
+  }
+
+  /** Whether the provider was called, and its hold is not known yet. */
+  get hasBegun(): boolean {
+    return this.#begun !== null;
   }
 
   /**
@@ -157,13 +162,13 @@ export class EarlyCall<Job, Opened> {
 
   /** Nothing is held. The attempt ends here, unless no call was made. */
   cancel(reason: 'denied' | 'not_committed'): void {
-    if (!this.abandon()) return;
+    if (!this.#abandon()) return;
     const { uncharged, completedAtMs } = this.#generation.attempts.at(-1) ?? {};
     if (uncharged) this.#record(reason, uncharged, completedAtMs ?? Date.now());
   }
 
-  /** Ends the call and its attempt, of which the settlement tells, if there is one. Returns whether there was a call. */
-  abandon(): boolean {
+  /** Ends the call and its attempt. Returns whether there was a call. */
+  #abandon(): boolean {
     const begun = this.#take();
     if (begun === null) return false;
     this.#end(begun);

@@ -146,8 +146,8 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
       throw admission.denial(key, plan.hold, hold, (available) =>
         workload.advice(plan, available, hold.code),
       );
-    if (client.aborted) {
-      early?.abandon();
+    // A provider that was called early is paid, so a client that has left is charged as at any later moment.
+    if (client.aborted && early?.hasBegun !== true) {
       await generation.abandon();
       return new Response();
     }

@@ -41,12 +41,8 @@ export function isForeseeable(operation: Operation, holds: ReadonlyMap<string, M
   return operation.kind === 'settle' ? holds.has(operation.generation.id) : operation.kind !== 'set_aside';
 }
 
-export function decideWithPlenty(
-  batch: readonly Operation[],
-  holds: ReadonlyMap<string, Money>,
-  nowMs: number,
-): Expected {
-  const rows = emptyRows(nowMs);
+export function decideWithPlenty(batch: readonly Operation[], holds: ReadonlyMap<string, Money>): Expected {
+  const rows = emptyRows(0);
   for (const { kind, generation } of batch) {
     const { id, accountId, keyId } = generation;
     rows.accounts.set(accountId, unchanged(plentifulAccount));

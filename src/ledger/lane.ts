@@ -58,31 +58,16 @@ export class Lane {
 
   /** `LeftExpress` is the outcome of an operation that this lane cannot commit. */
   async #commit(batch: readonly Operation[]): Promise<readonly Outcome[]> {
-    const { holds, pending, writer, onCommit, onWritten } = this.#parts;
-    const express = batch.filter(
-      (operation) => this.#isForExpress(operation) && !pending.isGivenUp(operation),
-    );
-    const outcomes = new Map<Operation, Outcome>();
-    const outcomeOf = (operation: Operation) =>
-      outcomes.get(operation) ?? (pending.isGivenUp(operation) ? givenUp : leftExpress);
-    if (express.length === 0) return batch.map(outcomeOf);
-    const isDurable = this.#isIdle && express.every(({ kind }) => kind !== 'hold');
-    const { results, effects, rows, needs } = decideWithPlenty(express, holds, Date.now());
+    const { pending } = this.#parts;
+    const express: Operation[] = [];
     this.#executing += 1;
     try {
-      const { written, server } = await writer.use(async (connection, session) => {
-        pending.noteSent(express);
-        const how = { atMs: null, needs, isDurable };
-        return { written: await effects.write(connection, rows, how), server: session.server };
-      });
-      onWritten(written);
-      onCommit(express.length);
-      for (const [place, result] of withRates(express, results, written).entries())
-        outcomes.set(express[place] as Operation, { result, isDurable, server });
-      return batch.map(outcomeOf);
+      const outcomes = await this.#write(batch, express);
+      return batch.map(
+        (operation) => outcomes.get(operation) ?? (pending.isGivenUp(operation) ? givenUp : leftExpress),
+      );
     } catch (error) {
-      const isRejected = this.#divert(express, error);
-      if (!isRejected) throw error;
+      if (!this.#divert(express, error)) throw error;
       pending.noteRejected(express);
     } finally {
       this.#executing -= 1;
@@ -90,9 +75,29 @@ export class Lane {
     return await this.#commit(batch);
   }
 
+  /** `express` gets the operations that are sent: which these are is known only when there is a session to send them on. */
+  async #write(batch: readonly Operation[], express: Operation[]): Promise<Map<Operation, Outcome>> {
+    const { holds, pending, writer, onCommit, onWritten } = this.#parts;
+    return await writer.use(async (connection, { server }) => {
+      const outcomes = new Map<Operation, Outcome>();
+      for (const operation of batch)
+        if (this.#isForExpress(operation) && !pending.isGivenUp(operation)) express.push(operation);
+      if (express.length === 0) return outcomes;
+      const isDurable = this.#isIdle && express.every(({ kind }) => kind !== 'hold');
+      const { results, effects, rows, needs } = decideWithPlenty(express, holds);
+      pending.noteSent(express);
+      const written = await effects.write(connection, rows, { atMs: null, needs, isDurable });
+      onWritten(written);
+      onCommit(express.length);
+      for (const [place, result] of withRates(express, results, written).entries())
+        outcomes.set(express[place] as Operation, { result, isDurable, server });
+      return outcomes;
+    });
+  }
+
   /** Nothing would wait behind a batch that waits for the disk. */
   get #isIdle(): boolean {
-    return this.#executing === 0 && this.#batches.waitingCount === 0;
+    return this.#executing === 1 && this.#batches.waitingCount === 0;
   }
 
   /** Sends what kept the batch from being written to the other lane. False if that was something else. */

@@ -15,6 +15,15 @@ export type Session = Readonly<{ connection: SQL; server: string; lock: number }
 const lockClass = 0x70_6c_67;
 const stopMs = 1_000;
 
+/** A lost session goes on. It says nothing about the one on which it was to be ended. */
+export class NotEndedError extends Error {
+  override readonly name = 'NotEndedError';
+
+  constructor() {
+    super('A lost session with the database has not ended yet.');
+  }
+}
+
 export class LostSessions {
   readonly #lost = new Set<Session>();
 
@@ -26,11 +35,14 @@ export class LostSessions {
     this.#lost.add(session);
   }
 
-  /** Throws unless all of them have ended. Those with another server have ended with it, or can no longer be reached. */
+  /**
+   * Throws unless all of them have ended that are with this server. One with another server stays noted: a session may lead to
+   * a standby for a moment, and to the same server again.
+   */
   async stop({ connection, server }: Session): Promise<void> {
     for (const lost of this.#lost) {
-      if (lost.server === server && !(await hasStopped(connection, lost.lock)))
-        throw new Error('A lost session with the database has not ended yet.');
+      if (lost.server !== server) continue;
+      if (!(await hasStopped(connection, lost.lock))) throw new NotEndedError();
       this.#lost.delete(lost);
     }
   }
@@ -50,7 +62,7 @@ export async function lockSession(connection: SQL): Promise<number> {
 async function hasStopped(connection: SQL, lock: number): Promise<boolean> {
   const endHolder = () => connection`
     select pg_terminate_backend(pid, ${stopMs}) from pg_locks
-    where locktype = 'advisory' and classid = ${lockClass}::integer::oid and objid = ${lock}::integer::oid
+    where locktype = 'advisory' and classid = ${lockClass}::integer::oid and objid = ${lock}::integer::oid and objsubid = 2
       and database = (select oid from pg_database where datname = current_database())`;
   // What ending it returns says little: it may have ended by itself at that moment.
   return (await endHolder()).length === 0 || (await endHolder()).length === 0;

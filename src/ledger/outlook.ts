@@ -97,8 +97,10 @@ export class Outlook {
     else this.#pending.delete(id);
   }
 
-  /** A call was started that should not have been. The next ones wait for their holds. */
+  /** A call was started that should not have been. The next ones wait for their holds, until one is committed again. */
   surprised({ generation: { accountId, keyId } }: Pick<Hold, 'generation'>): void {
+    this.#accounts.delete(accountId);
+    this.#keys.delete(keyId);
     const untilMs = performance.now() + surpriseMs;
     this.#surprisedUntilMs.set(accountId, untilMs);
     this.#surprisedUntilMs.set(keyId, untilMs);

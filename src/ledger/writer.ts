@@ -5,7 +5,7 @@ import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { reasonNotConnected } from '../lib/shortage.ts';
 import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
-import { type LostSessions, lockSession, type Session } from './lost-sessions.ts';
+import { type LostSessions, lockSession, NotEndedError, type Session } from './lost-sessions.ts';
 
 const deadlines = new Deadlines();
 
@@ -69,10 +69,10 @@ export class Writer {
     try {
       const session = await reserved;
       if (this.#lost !== null && this.#lost.count > 0) await this.#lost.stop(session);
+      if (this.#session !== reserved) throw new Error('The session with the database was replaced.');
       return await work(session.connection, session);
     } catch (error) {
-      // Only these leave the session as it was. Any other error may have ended it.
-      if (!isIntegrityError(error) && !isLocked(error) && unmetNeeds(error) === null) this.#replace(reserved);
+      if (!leavesSession(error)) this.#replace(reserved);
       throw error;
     } finally {
       silence.clear();
@@ -121,3 +121,10 @@ export class Writer {
 }
 
 type ReservedSession = Session & Readonly<{ connection: ReservedSQL }>;
+
+/** Any other error may have ended it. */
+function leavesSession(error: unknown): boolean {
+  return (
+    isIntegrityError(error) || isLocked(error) || unmetNeeds(error) !== null || error instanceof NotEndedError
+  );
+}

@@ -372,7 +372,7 @@ test('an early call that fails is followed by the next provider once the hold is
   client.socket.destroy();
 });
 
-test('a client that leaves while its hold is pending is not charged, and the call is cancelled', async () => {
+test('a client that leaves while its hold is pending is charged, so that leaving does not make calls free', async () => {
   const customer = await knownCustomer();
   const text = nextText();
   const call = await whileLocked(customer, async () => {
@@ -381,18 +381,14 @@ test('a client that leaves while its hold is pending is not charged, and the cal
     await client.leave();
     return received;
   });
-  await eventually('the end of the call', () => call.isCancelled());
+  call.reply(answer('Hi'));
   const { sql } = fixture.database;
   const [generation] = await eventually('the end of the Generation', async () => {
     const rows = await sql`
       select id, status from generations where account_id = ${customer.account} and status <> 'completed'`;
-    return rows[0]?.status === 'cancelled' && rows;
+    return rows.length > 0 && rows;
   });
-  expect(await sql`select 1 from usage_records where id = ${generation.id}`).toHaveLength(0);
-  expect(await sql`select cost from uncharged_attempts where generation_id = ${generation.id}`).toHaveLength(
-    1,
-  );
+  expect(generation.status).toBe('cancelled');
+  expect(await sql`select 1 from usage_records where id = ${generation.id}`).toHaveLength(1);
   expect(await cancelledCalls(customer)).toEqual([]);
-  // For a few seconds no call of this account is early, so that leaving does not make calls free.
-  await expectToWait(customer);
 });

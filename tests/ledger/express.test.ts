@@ -21,7 +21,7 @@ afterAll(async () => {
 
 /** Null if the needs of the batch were not met. Nothing stays written. */
 async function tryExpress(batch: readonly Operation[], holds: ReadonlyMap<string, bigint>, owner: Customer) {
-  const { results, effects, rows, needs } = decideWithPlenty(batch, holds, Date.now());
+  const { results, effects, rows, needs } = decideWithPlenty(batch, holds);
   await connection.unsafe('begin');
   try {
     const written = await effects.write(connection, rows, { atMs: null, needs, isDurable: false });
