@@ -1,7 +1,6 @@
 /** The rows that a batch is decided on, what it needs of them, and how the database writes them. */
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import type { AccountState, Ended, KeyState } from './decide.ts';
-import type { SettlementResult } from './operations.ts';
 
 /** `state` is updated as the operations of the batch are applied. */
 export type BatchRow<State> = Readonly<{ before: State; state: State }>;
@@ -13,8 +12,6 @@ export type BatchRows = Readonly<{
   openHolds: Map<string, Money>;
   /** How Generations ended that this batch is to settle, but that are no longer open. */
   ended: Map<string, Ended>;
-  /** What this batch has settled so far. */
-  settled: Map<string, SettlementResult>;
   nowMs: number;
 }>;
 
@@ -24,7 +21,6 @@ export function emptyRows(nowMs: number): BatchRows {
     keys: new Map(),
     openHolds: new Map(),
     ended: new Map(),
-    settled: new Map(),
     nowMs,
   };
 }

@@ -91,17 +91,15 @@ function applySettlement(settlement: Settlement, rows: BatchRows, effects: Effec
     return close(settlement, account.state, key.state, hold, rows, effects);
   }
   const ended = rows.ended.get(id);
-  if (ended === undefined) return rows.settled.get(id) ?? 'interrupted';
+  if (ended === undefined) throw new Error('Nothing is known of a Generation that is to be settled.');
   const decision = decideLate(ended, settlement);
   if (decision === 'reopen' || decision === 'record') {
     if (decision === 'reopen') effects.reopen(id);
-    rows.ended.delete(id);
     const reopened = { ...key.state, openCount: key.state.openCount + 1 };
     return close(settlement, account.state, reopened, null, rows, effects);
   }
   if (decision === 'refund') {
     update(rows, settlement, decideRefund(account.state, key.state, ended));
-    rows.ended.set(id, { ...ended, charged: null });
     effects.refund(settlement, rows);
     return 'settled';
   }
@@ -121,9 +119,7 @@ function close(
   const decision = decideSettlement(account, key, hold ?? 0n, settlement);
   update(rows, settlement, decision);
   effects.settle(settlement, decision, hold);
-  const result = decision.shortfall > 0n ? 'short' : 'settled';
-  rows.settled.set(settlement.generation.id, result);
-  return result;
+  return decision.shortfall > 0n ? 'short' : 'settled';
 }
 
 /** An open Generation is closed. One that has ended, and was to be charged late or refunded, is left for the retry. */

@@ -59,7 +59,6 @@ type Tally = { isAdmitting: boolean; needed: Money | null; freed: Money; opened:
 function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>): Needs {
   const accounts = new Map<string, Tally>();
   const keys = new Map<string, Tally>();
-  const closed = new Set<string>();
   for (const operation of batch) {
     const { id, accountId, keyId } = operation.generation;
     const account = tallyOf(accounts, accountId);
@@ -68,8 +67,6 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
       admit(account, operation);
       admit(key, operation);
     } else if (operation.kind === 'settle') {
-      if (closed.has(id)) continue;
-      closed.add(id);
       const hold = holds.get(id) ?? 0n;
       const cost = operation.cost?.total ?? 0n;
       // What was delivered counts towards a month, whatever is left of it.

@@ -4,6 +4,7 @@
  * whose rows others have locked, go to `locking-lane.ts`, so they hold up nobody else.
  */
 import { GroupCommit } from '../lib/group-commit.ts';
+import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { commitInParts } from './commit-in-parts.ts';
 import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
 import { decideWithPlenty, isForeseeable, withRates } from './express.ts';
@@ -20,6 +21,8 @@ export class Lane {
   readonly #parts: LaneParts;
   readonly #locking: LockingLane;
   readonly #batches: GroupCommit<Operation, Committed>;
+  /** A node that closes a Generation as an orphan may be the one that settles it. What comes second depends on what came first. */
+  readonly #endings = new OneAtATime();
   #executing = 0;
 
   constructor(parts: LaneParts) {
@@ -37,14 +40,20 @@ export class Lane {
 
   /** `isAgain`: it may have been committed before, without this process knowing. */
   submit<Result extends OperationResult>(operation: Operation, isAgain = false): Promise<Committed<Result>> {
-    const committed =
-      (isAgain && operation.kind === 'hold') || !this.#isForExpress(operation)
-        ? this.#locking.submit(operation)
-        : this.#batches.submit(operation).catch((error: unknown) => {
-            if (!(error instanceof LeftExpress)) throw error;
-            return this.#locking.submit(operation);
-          });
+    const isEnding = operation.kind === 'settle' || operation.kind === 'set_aside';
+    const committed = isEnding
+      ? this.#endings.run(operation.generation.id, () => this.#submit(operation, isAgain))
+      : this.#submit(operation, isAgain);
     return committed as Promise<Committed<Result>>;
+  }
+
+  #submit(operation: Operation, isAgain: boolean): Promise<Committed> {
+    if ((isAgain && operation.kind === 'hold') || !this.#isForExpress(operation))
+      return this.#locking.submit(operation);
+    return this.#batches.submit(operation).catch((error: unknown) => {
+      if (!(error instanceof LeftExpress)) throw error;
+      return this.#locking.submit(operation);
+    });
   }
 
   /** Somebody waits for a hold that was patient before. */

@@ -14,13 +14,14 @@ import type { Steadiness } from './steadiness.ts';
 /** Nothing is closed while this node must not judge others. */
 export async function closeOrphans(
   sql: SQL,
+  nodeId: string,
   ledger: Pick<Ledger, 'settleOnce'>,
   steadiness: Steadiness,
   { leaseMs, patienceMs }: LeaseTimings,
   log: Log,
 ): Promise<void> {
   if (!steadiness.isSteady(performance.now())) return;
-  const orphans = await within(patienceMs, findOrphans(sql, leaseMs / 1000));
+  const orphans = await within(patienceMs, findOrphans(sql, nodeId, leaseMs / 1000));
   // If this process was suspended meanwhile, the nodes may have renewed their leases.
   if (orphans.length === 0 || !steadiness.isSteady(performance.now())) return;
   log.warn('closing what a dead node left open', { count: orphans.length });
@@ -31,13 +32,14 @@ type OrphanRow = Omit<GenerationFacts, 'idempotencyHash'> & Readonly<{ provider:
 
 const maxOrphansAtOnce = 500;
 
-/** The settlements that close the Generations of dead nodes. */
-export async function findOrphans(sql: SQL, silenceSeconds: number): Promise<Settlement[]> {
+/** The settlements that close the Generations of dead nodes. A node that asks is alive, even if its lease has expired. */
+export async function findOrphans(sql: SQL, nodeId: string, silenceSeconds: number): Promise<Settlement[]> {
   const rows = await sql<OrphanRow[]>`
     select open_generations.id, account_id as "accountId", key_id as "keyId", workload, model, provider, streaming,
            price_list_id as "priceListId", attempts, extract(epoch from created_at)::float8 * 1000 as "createdAtMs"
     from open_generations left join nodes on nodes.id = node_id
-    where nodes.id is null or stopped_at is not null or heartbeat_at < now() - make_interval(secs => ${silenceSeconds})
+    where node_id <> ${nodeId} and (nodes.id is null or stopped_at is not null
+      or heartbeat_at < now() - make_interval(secs => ${silenceSeconds}))
     limit ${maxOrphansAtOnce}`;
   const nowMs = Date.now();
   return rows.map(({ provider, attempts, ...generation }) =>

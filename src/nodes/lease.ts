@@ -75,7 +75,7 @@ export async function takeLease({
   );
   const closing = repeat(timings.beatMs, async () => {
     try {
-      await closeOrphans(client.current, ledger, steadiness, timings, log);
+      await closeOrphans(client.current, node.id, ledger, steadiness, timings, log);
     } catch (error) {
       log.warn('orphans not closed yet', { nodeId: node.id, error });
       hosts.moveOn();

@@ -76,7 +76,9 @@ test('a denied request leaves nothing', async () => {
 
 test('what a dead node left open keeps it', async () => {
   const held = await open();
-  const orphan = (await findOrphans(sql, 60)).find(({ generation }) => generation.id === held.generation.id);
+  const orphan = (await findOrphans(sql, newId(), 60)).find(
+    ({ generation }) => generation.id === held.generation.id,
+  );
   if (orphan === undefined) throw new Error('It was not found.');
   expect(await ledger.settleOnce(orphan)).toBe('settled');
   expect(await labelsOf(held)).toEqual(stored);

@@ -133,6 +133,7 @@ test('what a node left open is released when it has stopped, is unknown, or was 
     { name: 'stopped', silentSeconds: 0, isOrphaned: true },
     { name: 'silent for just less', silentSeconds: leaseSeconds - 60, isOrphaned: false },
     { name: 'silent for just more', silentSeconds: leaseSeconds + 60, isOrphaned: true },
+    { name: 'the one that asks', silentSeconds: leaseSeconds + 60, isOrphaned: false },
   ].map((node) => ({ ...node, id: newId() }));
   const left = new Map<string, string>();
   for (const { id, name } of [...nodes, { id: newId(), name: 'unknown' }]) {
@@ -145,7 +146,7 @@ test('what a node left open is released when it has stopped, is unknown, or was 
       insert into nodes (id, name, heartbeat_at, stopped_at)
       values (${id}, ${name}, now() - make_interval(secs => ${silentSeconds}),
               case when ${name === 'stopped'}::boolean then now() end)`;
-  const orphans = await findOrphans(database.sql, leaseSeconds);
+  const orphans = await findOrphans(database.sql, nodes.at(-1)?.id ?? '', leaseSeconds);
   const found = orphans.flatMap(({ generation }) => left.get(generation.id) ?? []);
   expect(found.toSorted()).toEqual(['silent for just more', 'stopped', 'unknown']);
   for (const orphan of orphans) await ledger.settleOnce(orphan);
@@ -177,6 +178,25 @@ describe('a settlement of a Generation that was given up', () => {
     expect(await ledger.settle(settlement(held, null))).toBe('settled');
     expect(await generationOf(held)).toMatchObject({ status: 'failed', error_code: 'provider_unavailable' });
     expect(await money(owner)).toEqual({ balance: '100', held: '0' });
+    await expectSound();
+  });
+
+  test('is charged as well if both arrive at once, in either order', async () => {
+    const owner = await customer(100n);
+    const [one, other] = [hold(owner, 30n), hold(owner, 30n)];
+    const giveUp = (held: Hold) =>
+      ledger.settleOnce(settlement(held, null, { errorCode: 'gateway_interrupted' }));
+    await Promise.all([ledger.hold(one), ledger.hold(other)]);
+    const results = await Promise.all([
+      giveUp(one),
+      ledger.settle(settlement(one, 30n)),
+      ledger.settle(settlement(other, 20n)),
+      giveUp(other),
+    ]);
+    expect(results).toEqual(['settled', 'settled', 'settled', 'settled']);
+    expect(await generationOf(one)).toMatchObject({ status: 'completed', charged: '30' });
+    expect(await generationOf(other)).toMatchObject({ status: 'completed', charged: '20' });
+    expect(await money(owner)).toEqual({ balance: '50', held: '0' });
     await expectSound();
   });
 

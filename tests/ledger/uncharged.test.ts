@@ -147,7 +147,9 @@ describe('what a dead node left open', () => {
   }
 
   async function closeOrphan({ generation }: Hold): Promise<Settlement> {
-    const orphan = (await findOrphans(database.sql, 60)).find((one) => one.generation.id === generation.id);
+    const orphan = (await findOrphans(database.sql, newId(), 60)).find(
+      (one) => one.generation.id === generation.id,
+    );
     if (orphan === undefined) throw new Error('It was not found.');
     expect(await ledger.settleOnce(orphan)).toBe('settled');
     return orphan;
