@@ -15,8 +15,7 @@ CREATE TABLE accounts (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   version bigint NOT NULL DEFAULT 0,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
-  CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held),
-  CONSTRAINT accounts_name_check CHECK (length(name) >= 1 AND length(name) <= 200)
+  CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held)
 ) WITH (fillfactor=70);
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
@@ -40,9 +39,7 @@ CREATE TABLE api_key_meters (
   version bigint NOT NULL DEFAULT 0,
   CONSTRAINT api_key_meters_pkey PRIMARY KEY (key_id),
   CONSTRAINT api_key_meters_held_check CHECK (held >= 0::numeric),
-  CONSTRAINT api_key_meters_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
-  CONSTRAINT api_key_meters_month_spent_check CHECK (month_spent >= 0::numeric),
-  CONSTRAINT api_key_meters_open_count_check CHECK (open_count >= 0)
+  CONSTRAINT api_key_meters_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id)
 ) WITH (fillfactor=50);
 CREATE TRIGGER api_key_meters_renew_version BEFORE UPDATE ON api_key_meters
   FOR EACH ROW WHEN (new.version = old.version)
@@ -91,9 +88,7 @@ CREATE TABLE attempts (
   completed_at timestamp with time zone NOT NULL,
   upstream_status smallint,
   error_code text,
-  CONSTRAINT attempts_pkey PRIMARY KEY (generation_id, index),
-  CONSTRAINT attempts_index_check CHECK (index > 0),
-  CONSTRAINT attempts_status_check CHECK (status = ANY (ARRAY['succeeded'::text, 'failed'::text, 'cancelled'::text]))
+  CONSTRAINT attempts_pkey PRIMARY KEY (generation_id, index)
 ) PARTITION BY RANGE (generation_id);
 CREATE INDEX attempts_failed ON attempts USING btree (generation_id, index) WHERE status = 'failed'::text;
 
@@ -267,31 +262,7 @@ CREATE TABLE generations (
   cost_cache_read numeric(38,12),
   cost_cache_write numeric(38,12),
   cost_cache_write_long numeric(38,12),
-  CONSTRAINT generations_pkey PRIMARY KEY (id),
-  CONSTRAINT generations_cached_cost CHECK (num_nulls(cost_cache_read, cost_cache_write,
-    cost_cache_write_long) = 3 OR cost_cache_read >= 0::numeric AND cost_cache_write >= 0::numeric AND
-    cost_cache_write_long >= 0::numeric AND cache_read_tokens IS NOT NULL AND cost_input >= (cost_cache_read +
-    cost_cache_write + cost_cache_write_long)) NOT VALID,
-  CONSTRAINT generations_cached_tokens CHECK (num_nulls(cache_read_tokens, cache_write_tokens,
-    cache_write_long_tokens) = 3 OR cache_read_tokens >= 0 AND cache_write_tokens >= 0 AND cache_write_long_tokens >= 0
-    AND input_tokens >= (cache_read_tokens + cache_write_tokens + cache_write_long_tokens)) NOT VALID,
-  CONSTRAINT generations_completed_is_billed CHECK (status <> 'completed'::text OR cost_total IS NOT NULL AND error_code
-    IS NULL),
-  CONSTRAINT generations_cost_input_check CHECK (cost_input >= 0::numeric),
-  CONSTRAINT generations_cost_needs_usage CHECK (cost_total IS NULL OR units IS NOT NULL),
-  CONSTRAINT generations_cost_output_check CHECK (cost_output >= 0::numeric),
-  CONSTRAINT generations_cost_sums CHECK (cost_total = (cost_input + cost_output)),
-  CONSTRAINT generations_cost_total_check CHECK (cost_total >= 0::numeric),
-  CONSTRAINT generations_cost_whole CHECK (num_nulls(cost_input, cost_output, cost_total) = ANY (ARRAY[0, 3])),
-  CONSTRAINT generations_failed_says_why CHECK (status <> 'failed'::text OR error_code IS NOT NULL),
-  CONSTRAINT generations_hold_check CHECK (hold >= 0::numeric),
-  CONSTRAINT generations_input_tokens_check CHECK (input_tokens >= 0),
-  CONSTRAINT generations_output_tokens_check CHECK (output_tokens >= 0),
-  CONSTRAINT generations_status_check CHECK (status = ANY (ARRAY['completed'::text, 'failed'::text,
-    'cancelled'::text])),
-  CONSTRAINT generations_unit_check CHECK (unit = ANY (ARRAY['tokens'::text, 'images'::text])),
-  CONSTRAINT generations_units_check CHECK (units >= 0),
-  CONSTRAINT generations_usage_whole CHECK (num_nulls(input_tokens, output_tokens, units, unit) = ANY (ARRAY[0, 4]))
+  CONSTRAINT generations_pkey PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX generations_by_account_and_status ON generations USING btree (account_id, status, id);
 CREATE INDEX generations_by_account_status_and_model ON generations USING btree (account_id, status, model, id);
@@ -787,16 +758,8 @@ CREATE TABLE usage_records (
   -- What the provider asks of the operator, by the same price list. Never shown to customers. Null when it is unknown.
   provider_cost numeric(38,12),
   CONSTRAINT usage_records_pkey PRIMARY KEY (id),
-  CONSTRAINT usage_records_cached_tokens CHECK (num_nulls(cache_read_tokens, cache_write_tokens,
-    cache_write_long_tokens, cache_saved) = 4 OR cache_read_tokens >= 0 AND cache_write_tokens >= 0 AND
-    cache_write_long_tokens >= 0 AND cache_saved IS NOT NULL AND input_tokens >= (cache_read_tokens + cache_write_tokens
-    + cache_write_long_tokens)) NOT VALID,
   CONSTRAINT usage_records_cost_check CHECK (cost >= 0::numeric),
-  CONSTRAINT usage_records_input_tokens_check CHECK (input_tokens >= 0),
-  CONSTRAINT usage_records_output_tokens_check CHECK (output_tokens >= 0),
-  CONSTRAINT usage_records_provider_cost CHECK (provider_cost >= 0::numeric) NOT VALID,
-  CONSTRAINT usage_records_unit_check CHECK (unit = ANY (ARRAY['tokens'::text, 'images'::text])),
-  CONSTRAINT usage_records_units_check CHECK (units >= 0)
+  CONSTRAINT usage_records_provider_cost CHECK (provider_cost >= 0::numeric) NOT VALID
 ) PARTITION BY RANGE (id);
 CREATE INDEX usage_records_by_account ON usage_records USING btree (account_id, billed_at, id);
 
@@ -2043,15 +2006,18 @@ begin
   end if;
 end $$;
 
--- Writes a batch, and returns its accounts and keys as they are now. If a row is not as the batch needs it, this fails
--- with TG001 and the IDs of such rows, and changes nothing. A batch whose rows are locked has no needs, and says when
--- it was decided (at_ms). An array without rows is null; open_count is how many of the settled Generations are open.
--- The sessions of the ledger do not wait for the disk; with is_durable this commit does.
+-- Writes a batch. If requests were admitted (has_arrivals), it returns what is left for their keys, a comma between
+-- them: the key, its account, what is free of the balance, the theoretical arrival, the rate, how many Generations are
+-- open and how many may be, and what is left of the month, if that is limited. If a row is not as the batch needs it,
+-- this fails with TG001 and the IDs of such rows, and changes nothing. A batch whose rows are locked has no needs, and
+-- says when it was decided (at_ms). An array without rows is null; open_count is how many of the settled Generations
+-- are open. The sessions of the ledger do not wait for the disk; with is_durable this commit does.
 CREATE FUNCTION ledger_write_batch(at_ms double precision, account_rows ledger_account_delta[],
     key_rows ledger_key_delta[], claim_rows ledger_claim_row[], opened_rows ledger_opened_row[],
     settled_rows ledger_settled_row[], open_count integer, attempt_rows ledger_attempt_row[],
     write_off_rows ledger_write_off_row[], answer_rows ledger_answer_row[], metered_rows ledger_metered_row[],
-    uncharged_rows ledger_uncharged_row[], attribution_rows ledger_attribution_row[], is_durable boolean)
+    uncharged_rows ledger_uncharged_row[], attribution_rows ledger_attribution_row[], has_arrivals boolean,
+    is_durable boolean)
  RETURNS json
  LANGUAGE plpgsql
 AS $$
@@ -2062,27 +2028,22 @@ declare
   at timestamptz;
   now_ms double precision;
   this_month date;
-  written_accounts json;
-  written_keys json;
+  admitted text;
 begin
   if is_durable then
     set local synchronous_commit to default;
   end if;
 
-  with written as (
-    update accounts
-    set balance = accounts.balance + row.balance, held = accounts.held + row.held,
-        entry_count = accounts.entry_count + row.entry_count, version = random_version()
-    from unnest(account_rows) as row
-    where accounts.id = row.id and (row.free is null or accounts.balance - accounts.held >= row.free)
-      and not (row.is_admitting and suspended_at is not null) and (is_locked or accounts.held + row.held >= 0)
-    returning accounts.id, accounts.balance::text, accounts.held::text, accounts.entry_count::text as "entryCount",
-      suspended_at is not null as "isSuspended"
-  )
-  select count(*), json_agg(written) into affected, written_accounts from written;
+  update accounts
+  set balance = accounts.balance + row.balance, held = accounts.held + row.held,
+      entry_count = accounts.entry_count + row.entry_count, version = random_version()
+  from unnest(account_rows) as row
+  where accounts.id = row.id and (row.free is null or accounts.balance - accounts.held >= row.free)
+    and not (row.is_admitting and suspended_at is not null) and (is_locked or accounts.held + row.held >= 0);
+  get diagnostics affected = row_count;
   if affected < cardinality(account_rows) then
     select string_agg(row.id::text, ',') into unmet from unnest(account_rows) as row
-    where row.id not in (select (written ->> 'id')::uuid from json_array_elements(written_accounts) as written);
+    where not exists (select 1 from accounts where id = row.id and xmin = pg_current_xact_id()::xid);
     raise exception 'an account is not as the batch needs it' using errcode = 'TG001', table = 'accounts', detail = unmet;
   end if;
 
@@ -2091,35 +2052,47 @@ begin
   now_ms := extract(epoch from at)::float8 * 1000;
   this_month := date_trunc('month', at at time zone 'UTC');
 
-  with written as (
+  if has_arrivals then
+    with written as (
+      update api_key_meters as meter
+      set held = meter.held + row.held,
+          month = this_month,
+          month_spent = case when meter.month = this_month then meter.month_spent else 0 end + row.month_spent,
+          open_count = greatest(meter.open_count + row.open_count, 0),
+          theoretical_arrival_at = case when row.arrivals = 0 then meter.theoretical_arrival_at else to_timestamp((
+            greatest(extract(epoch from meter.theoretical_arrival_at)::float8 * 1000, now_ms)
+              + row.arrivals * 60000::float8 / key.requests_per_minute) / 1000) end,
+          last_used_at = now(),
+          version = random_version()
+      from unnest(key_rows) as row join api_keys as key on key.id = row.key_id
+      where meter.key_id = row.key_id and (is_locked or meter.held + row.held >= 0) and not (row.is_admitting and (
+        key.revoked_at <= at is true or key.expires_at <= at is true
+        or meter.open_count + row.open > key.max_concurrent
+        or key.monthly_limit - meter.held - case when meter.month = this_month then meter.month_spent else 0 end
+          < row."left" is true
+        or greatest(extract(epoch from meter.theoretical_arrival_at)::float8 * 1000, now_ms)
+          + row.arrivals * 60000::float8 / key.requests_per_minute - now_ms - 60000 > 0.001))
+      returning case when row.arrivals > 0 then concat_ws(' ', meter.key_id, key.account_id,
+        (select balance - accounts.held from accounts where accounts.id = key.account_id),
+        extract(epoch from meter.theoretical_arrival_at)::float8 * 1000, key.requests_per_minute, meter.open_count,
+        key.max_concurrent, key.monthly_limit - meter.held - meter.month_spent) end as admitted
+    )
+    select count(*), string_agg(written.admitted, ',') into affected, admitted from written;
+  else
     update api_key_meters as meter
     set held = meter.held + row.held,
         month = this_month,
         month_spent = case when meter.month = this_month then meter.month_spent else 0 end + row.month_spent,
         open_count = greatest(meter.open_count + row.open_count, 0),
-        theoretical_arrival_at = case when row.arrivals = 0 then meter.theoretical_arrival_at else to_timestamp((
-          greatest(extract(epoch from meter.theoretical_arrival_at)::float8 * 1000, now_ms)
-            + row.arrivals * 60000::float8 / key.requests_per_minute) / 1000) end,
         last_used_at = now(),
         version = random_version()
-    from unnest(key_rows) as row join api_keys as key on key.id = row.key_id
-    where meter.key_id = row.key_id and (is_locked or meter.held + row.held >= 0) and not (row.is_admitting and (
-      key.revoked_at <= at is true or key.expires_at <= at is true
-      or meter.open_count + row.open > key.max_concurrent
-      or key.monthly_limit - meter.held - case when meter.month = this_month then meter.month_spent else 0 end
-        < row."left" is true
-      or greatest(extract(epoch from meter.theoretical_arrival_at)::float8 * 1000, now_ms)
-        + row.arrivals * 60000::float8 / key.requests_per_minute - now_ms - 60000 > 0.001))
-    returning meter.key_id as "keyId", meter.held::text, meter.month_spent::text as "monthSpent",
-      key.monthly_limit::text as "monthlyLimit", key.requests_per_minute as "requestsPerMinute",
-      key.max_concurrent as "maxConcurrent", meter.open_count as "openCount",
-      extract(epoch from meter.theoretical_arrival_at)::float8 * 1000 as "theoreticalArrivalMs",
-      key.revoked_at <= at is true as "isRevoked", key.expires_at <= at is true as "isExpired"
-  )
-  select count(*), json_agg(written) into affected, written_keys from written;
+    from unnest(key_rows) as row
+    where meter.key_id = row.key_id and (is_locked or meter.held + row.held >= 0);
+    get diagnostics affected = row_count;
+  end if;
   if affected < cardinality(key_rows) then
     select string_agg(row.key_id::text, ',') into unmet from unnest(key_rows) as row
-    where row.key_id not in (select (written ->> 'keyId')::uuid from json_array_elements(written_keys) as written);
+    where not exists (select 1 from api_key_meters where key_id = row.key_id and xmin = pg_current_xact_id()::xid);
     raise exception 'a key is not as the batch needs it' using errcode = 'TG001', table = 'api_key_meters', detail = unmet;
   end if;
 
@@ -2208,7 +2181,7 @@ begin
     on conflict (generation_id, kind, label) do nothing;
   end if;
 
-  return json_build_object('accounts', written_accounts, 'keys', written_keys, 'nowMs', now_ms);
+  return case when has_arrivals then json_build_object('admitted', admitted, 'nowMs', now_ms) end;
 end $$;
 
 -- At most the largest integer: a Generation may be open for 25 days, for instance after a backup is restored.

@@ -33,7 +33,26 @@ const areTokensOfAttempt = areParts(
 /** The months that are always there, so that a Generation of them is missing only if it never was. */
 const retainedId = "first_id_at(date_trunc('month', now() - interval '31 days', 'UTC'))";
 
+/** Each of them is there or none is, and none is less than nothing. */
+const areWhole = (...parts: readonly string[]) =>
+  `num_nulls(${parts.join(', ')}) in (0, ${parts.length}) and least(${parts.join(', ')}) >= 0 is not false`;
+
+const hasKnownUnit = "coalesce(unit in ('tokens', 'images'), true)";
+
 export const meterInvariants: readonly Invariant[] = [
+  {
+    invariant: 'each Generation says how it ended, and what it cost is the sum of its parts',
+    query: ({ sinceId }) => `
+      select count(*) as checked,
+             count(*) filter (where not (status in ('completed', 'failed', 'cancelled') and ${hasKnownUnit}
+               and (status <> 'completed' or cost_total is not null and error_code is null)
+               and (status <> 'failed' or error_code is not null)
+               and ${areWhole('cost_input', 'cost_output', 'cost_total')}
+               and cost_total = cost_input + cost_output is not false
+               and ${areWhole('input_tokens', 'output_tokens', 'units')} and (units is null) = (unit is null)
+               and (cost_total is null or units is not null) and hold >= 0 is not false)) as violations
+      from generations where id >= '${sinceId}'`,
+  },
   {
     invariant: 'cached tokens are part of the input of their Generation, and cost part of what it costs',
     query: ({ sinceId }) => `
@@ -44,7 +63,8 @@ export const meterInvariants: readonly Invariant[] = [
     invariant: 'each usage record has possible counts, and no cost below zero',
     query: ({ sinceId }) => `
       select count(*) as checked,
-             count(*) filter (where not (${areTokens}) or (cache_saved is null) <> (cache_read_tokens is null)
+             count(*) filter (where not (${areTokens}) or least(input_tokens, output_tokens, units, cost) < 0
+               or not ${hasKnownUnit} or (cache_saved is null) <> (cache_read_tokens is null)
                or provider_cost < 0 or provider_cost is not null and provider is null) as violations
       from usage_records where id >= '${sinceId}'`,
   },

@@ -49,8 +49,8 @@ type AsJson<State> = {
 };
 
 /** Amounts and big integers are strings. */
-export type AccountJson = AsJson<AccountState> & Readonly<{ id: string }>;
-export type KeyJson = AsJson<KeyState> & Readonly<{ keyId: string }>;
+type AccountJson = AsJson<AccountState> & Readonly<{ id: string }>;
+type KeyJson = AsJson<KeyState> & Readonly<{ keyId: string }>;
 
 /** What `ledger_lock_rows` returns. `locked` are the IDs of rows that others have locked. */
 export type LockedRows = Readonly<{
@@ -61,8 +61,41 @@ export type LockedRows = Readonly<{
   nowMs: number;
 }>;
 
-/** What `ledger_write_batch` returns: the rows as they were written, for operations that were admitted. */
-export type WrittenRows = Pick<LockedRows, 'accounts' | 'keys' | 'nowMs'>;
+/** What is left for a key after its requests were admitted. Amounts are as the database formats them. */
+export type AdmittedKey = Readonly<{
+  keyId: string;
+  accountId: string;
+  /** Of the account's balance. */
+  free: string;
+  /** Of the key's month; null if that is not limited. */
+  left: string | null;
+}> &
+  Pick<KeyState, 'theoreticalArrivalMs' | 'requestsPerMinute' | 'openCount' | 'maxConcurrent'>;
+
+export type Admitted = Readonly<{ keys: readonly AdmittedKey[]; nowMs: number }>;
+
+/** What `ledger_write_batch` returns; null if nothing was admitted. */
+export type WrittenJson = Readonly<{ admitted: string; nowMs: number }> | null;
+
+export function admittedFrom(written: WrittenJson): Admitted | null {
+  if (written === null) return null;
+  return { keys: written.admitted.split(',').map(admittedKey), nowMs: written.nowMs };
+}
+
+function admittedKey(fields: string): AdmittedKey {
+  const [keyId = '', accountId = '', free = '', arrivalMs, perMinute, open, maxOpen, left = null] =
+    fields.split(' ');
+  return {
+    keyId,
+    accountId,
+    free,
+    theoreticalArrivalMs: Number(arrivalMs),
+    requestsPerMinute: Number(perMinute),
+    openCount: Number(open),
+    maxConcurrent: Number(maxOpen),
+    left,
+  };
+}
 
 export function rowsFrom({ accounts, keys, open, nowMs }: LockedRows): BatchRows {
   const rows = emptyRows(nowMs);
@@ -72,7 +105,7 @@ export function rowsFrom({ accounts, keys, open, nowMs }: LockedRows): BatchRows
   return rows;
 }
 
-export function accountState({ balance, held, entryCount, isSuspended }: AccountJson): AccountState {
+function accountState({ balance, held, entryCount, isSuspended }: AccountJson): AccountState {
   return {
     balance: moneyFromDatabase(balance),
     held: moneyFromDatabase(held),
@@ -81,7 +114,7 @@ export function accountState({ balance, held, entryCount, isSuspended }: Account
   };
 }
 
-export function keyState(row: KeyJson): KeyState {
+function keyState(row: KeyJson): KeyState {
   return {
     held: moneyFromDatabase(row.held),
     monthSpent: moneyFromDatabase(row.monthSpent),

@@ -1,7 +1,14 @@
 /** Collects what a batch changes, and writes it in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
-import type { BatchRow, BatchRows, Needs, WrittenRows } from './batch-rows.ts';
+import {
+  type Admitted,
+  admittedFrom,
+  type BatchRow,
+  type BatchRows,
+  type Needs,
+  type WrittenJson,
+} from './batch-rows.ts';
 import type { AccountState, KeyState, SettlementDecision } from './decide.ts';
 import type {
   Attempt,
@@ -228,9 +235,12 @@ export class Effects {
     for (const write of this.#rareWrites) await write(connection);
   }
 
-  /** One statement, sent at once. What it writes is added to the rows, so they need not be as they were when it was decided. */
-  async write(connection: SQL, rows: BatchRows, how: Writing): Promise<WrittenRows> {
-    const [{ written }] = await connection<[{ written: WrittenRows }]>`
+  /**
+   * One statement, sent at once. What it writes is added to the rows, so they need not be as they were when it was decided.
+   * Returns what is left for the keys of requests that were admitted, if there are any.
+   */
+  async write(connection: SQL, rows: BatchRows, how: Writing): Promise<Admitted | null> {
+    const [{ written }] = await connection<[{ written: WrittenJson }]>`
       select ledger_write_batch(
         ${how.atMs}::float8,
         ${accountDeltas.literal(this.#accountDeltas(rows, how.needs))}::text::ledger_account_delta[],
@@ -245,8 +255,9 @@ export class Effects {
         ${meteredRows.literal(this.#metered)}::text::ledger_metered_row[],
         ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[],
         ${attributionRows.literal(this.#attributions)}::text::ledger_attribution_row[],
+        ${this.#arrivals.size > 0}::boolean,
         ${how.isDurable}::boolean) as written`.execute();
-    return written;
+    return admittedFrom(written);
   }
 
   #accountDeltas({ accounts }: BatchRows, needs: Needs | null): RowOf<typeof accountDeltas>[] {

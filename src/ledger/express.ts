@@ -5,7 +5,7 @@
 import type { Money } from '../lib/money.ts';
 import { minuteMs, rateAt } from '../lib/rate-limit.ts';
 import { decideBatch } from './batch.ts';
-import { type BatchRows, emptyRows, type Needs, unchanged, type WrittenRows } from './batch-rows.ts';
+import { type Admitted, type BatchRows, emptyRows, type Needs, unchanged } from './batch-rows.ts';
 import { type AccountState, holdDivisor, type KeyState } from './decide.ts';
 import type { Effects } from './effects.ts';
 import type { Hold, Operation, OperationResult } from './operations.ts';
@@ -119,9 +119,11 @@ function mapValues<From, To>(map: ReadonlyMap<string, From>, change: (from: From
 export function withRates(
   batch: readonly Operation[],
   results: readonly OperationResult[],
-  { keys, nowMs }: WrittenRows,
-): OperationResult[] {
-  const rateOf = new Map((keys ?? []).map((key) => [key.keyId, { ...key }]));
+  admitted: Admitted | null,
+): readonly OperationResult[] {
+  if (admitted === null) return results;
+  const { keys, nowMs } = admitted;
+  const rateOf = new Map(keys.map((key) => [key.keyId, { ...key }]));
   const rated = [...results];
   // From the last to the first: what was written is how the last one left it.
   for (let place = batch.length - 1; place >= 0; place -= 1) {

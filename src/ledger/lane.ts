@@ -86,7 +86,7 @@ export class Lane {
 
   /** `express` gets the operations that are sent: which these are is known only when there is a session to send them on. */
   async #write(batch: readonly Operation[], express: Operation[]): Promise<Map<Operation, Outcome>> {
-    const { holds, pending, writer, onCommit, onWritten } = this.#parts;
+    const { holds, pending, writer, onCommit, onAdmitted } = this.#parts;
     return await writer.use(async (connection, { server }) => {
       const outcomes = new Map<Operation, Outcome>();
       for (const operation of batch)
@@ -95,10 +95,10 @@ export class Lane {
       const isDurable = this.#isIdle && express.every(({ kind }) => kind !== 'hold');
       const { results, effects, rows, needs } = decideWithPlenty(express, holds);
       pending.noteSent(express);
-      const written = await effects.write(connection, rows, { atMs: null, needs, isDurable });
-      onWritten(written);
+      const admitted = await effects.write(connection, rows, { atMs: null, needs, isDurable });
+      if (admitted !== null) onAdmitted(admitted);
       onCommit(express.length);
-      for (const [place, result] of withRates(express, results, written).entries())
+      for (const [place, result] of withRates(express, results, admitted).entries())
         outcomes.set(express[place] as Operation, { result, isDurable, server });
       return outcomes;
     });

@@ -72,7 +72,7 @@ export function openLedger(
     pending,
     log,
     onCommit,
-    onWritten: (rows) => outlook.saw(rows),
+    onAdmitted: (admitted) => outlook.saw(admitted),
   });
   const durableLane = new DurableLane(lane, new Durability(flusher, writer, lockingWriter));
   const settling = new Settling(durableLane, spool, log, pending, (generationId) =>

@@ -6,7 +6,7 @@
 import type { SQL } from 'bun';
 import { moneyFromDatabase } from '../lib/money.ts';
 import { decideBatch } from './batch.ts';
-import { type BatchRows, type LockedRows, rowsFrom, type WrittenRows } from './batch-rows.ts';
+import { type Admitted, type BatchRows, type LockedRows, rowsFrom } from './batch-rows.ts';
 import type { Ended } from './decide.ts';
 import type { Operation, OperationResult } from './operations.ts';
 import type { PendingOperations } from './pending-operations.ts';
@@ -17,8 +17,8 @@ export type LockedCommit = Readonly<{
   lockedIds: ReadonlySet<string>;
   wanted: readonly Operation[];
   results: readonly OperationResult[];
-  /** Null if nothing was to be written. */
-  written: WrittenRows | null;
+  /** Null if nothing was admitted. */
+  admitted: Admitted | null;
 }>;
 
 /** The row `awaited` is waited for before anything is locked, so nobody waits for this transaction meanwhile. */
@@ -50,7 +50,7 @@ async function lockAndCommit(
   const wanted = batch.filter((operation) => isFree(operation, lockedIds) && !pending.isGivenUp(operation));
   if (wanted.length === 0) {
     await connection.unsafe('rollback');
-    return { lockedIds, wanted, results: [], written: null };
+    return { lockedIds, wanted, results: [], admitted: null };
   }
   pending.noteSent(wanted);
   const rows = rowsFrom(locked);
@@ -58,11 +58,11 @@ async function lockAndCommit(
   const { results, effects } = decideBatch(wanted, rows);
   await effects.writeRare(connection);
   const how = { atMs: rows.nowMs, needs: null, isDurable: false };
-  const [written] = await Promise.all([
+  const [admitted] = await Promise.all([
     effects.hasRows ? effects.write(connection, rows, how) : null,
     connection.unsafe('commit'),
   ]);
-  return { lockedIds, wanted, results, written };
+  return { lockedIds, wanted, results, admitted };
 }
 
 function isFree(

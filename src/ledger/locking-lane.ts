@@ -8,7 +8,7 @@ import { GroupCommit } from '../lib/group-commit.ts';
 import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import type { WrittenRows } from './batch-rows.ts';
+import type { Admitted } from './batch-rows.ts';
 import { commitInParts } from './commit-in-parts.ts';
 import { isLocked, RowLockedError } from './database-error.ts';
 import { commitLocked } from './locked-commit.ts';
@@ -32,8 +32,7 @@ export type LaneParts = Readonly<{
   pending: PendingOperations;
   log: Log;
   onCommit: (batchSize: number) => void;
-  /** Gets the rows as they were written. */
-  onWritten: (rows: WrittenRows) => void;
+  onAdmitted: (admitted: Admitted) => void;
 }>;
 
 export class LockingLane {
@@ -89,15 +88,15 @@ export class LockingLane {
   }
 
   async #commitFree(batch: readonly Operation[], awaited: string | null): Promise<readonly Outcome[]> {
-    const { lockingWriter, pending, onCommit, onWritten } = this.#parts;
+    const { lockingWriter, pending, onCommit, onAdmitted } = this.#parts;
     try {
-      const { server, lockedIds, wanted, results, written } = await lockingWriter.use(
+      const { server, lockedIds, wanted, results, admitted } = await lockingWriter.use(
         async (connection, session) => ({
           ...(await commitLocked(connection, batch, awaited, pending)),
           server: session.server,
         }),
       );
-      if (written !== null) onWritten(written);
+      if (admitted !== null) onAdmitted(admitted);
       onCommit(wanted.length);
       const resultOf = new Map(wanted.map((operation, place) => [operation, results[place]]));
       return batch.map((operation) => {

@@ -1,12 +1,12 @@
 /**
  * What this process expects to become of a hold, so that a provider can be called while the hold is still being committed.
- * It is a hint and decides nothing: accounts and keys as they were after the last batch that touched them, minus what was
- * submitted since and has no answer yet. Others may have changed them, so a hold is expected only where much is left.
+ * It is a hint and decides nothing: what was left when a request was last admitted, minus what was submitted since and has
+ * no answer yet. Others may have taken some of it, so a hold is expected only where much is left.
  */
-import type { Money } from '../lib/money.ts';
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { minuteMs } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
-import { type AccountJson, accountState, type KeyJson, keyState, type WrittenRows } from './batch-rows.ts';
+import type { Admitted, AdmittedKey } from './batch-rows.ts';
 import { type AccountState, decideHold, type KeyState } from './decide.ts';
 import type { DenialCode, Hold, HoldResult } from './operations.ts';
 
@@ -26,36 +26,36 @@ export type Pending = Readonly<{ count: number; amount: Money }>;
 const nothing: Pending = { count: 0, amount: 0n };
 
 export class Outlook {
-  /** As the database wrote them: most are never asked for. */
-  readonly #accounts = new RecentMap<AccountJson>(maxRows);
-  readonly #keys = new RecentMap<KeyJson>(maxRows);
+  /** What is free of accounts. As the database wrote it: most are never asked for. */
+  readonly #accounts = new RecentMap<string>(maxRows);
+  readonly #keys = new RecentMap<AdmittedKey>(maxRows);
   readonly #surprisedUntilMs = new RecentMap<number>(maxSurprises);
   /** By account and by key. */
   readonly #pending = new Map<string, Pending>();
   /** The database's time minus this process's. */
   #offsetMs = 0;
 
-  /** The rows of a batch that was committed. */
-  saw({ accounts, keys, nowMs }: WrittenRows): void {
+  saw({ keys, nowMs }: Admitted): void {
     this.#offsetMs = nowMs - performance.now();
-    for (const account of accounts ?? []) this.#accounts.set(account.id, account);
-    for (const key of keys ?? []) this.#keys.set(key.keyId, key);
+    for (const key of keys) {
+      this.#accounts.set(key.accountId, key.free);
+      this.#keys.set(key.keyId, key);
+    }
   }
 
   /** The amount that a hold will be granted; null when that is not certain enough. To be asked before it is submitted. */
   expected({ generation: { accountId, keyId }, max }: Pick<Hold, 'generation' | 'max'>): Money | null {
-    const account = this.#accounts.get(accountId);
+    const free = this.#accounts.get(accountId);
     const key = this.#keys.get(keyId);
-    if (account === undefined || key === undefined) return null;
+    if (free === undefined || key === undefined) return null;
     const nowMs = performance.now();
     if (this.#isSurprised(accountId, nowMs) || this.#isSurprised(keyId, nowMs)) return null;
     const pending = {
       ofAccount: this.#pending.get(accountId) ?? nothing,
       ofKey: this.#pending.get(keyId) ?? nothing,
     };
-    return isExpected(accountState(account), keyState(key), pending, max, nowMs + this.#offsetMs)
-      ? max
-      : null;
+    const left = leftFrom(free, key);
+    return isExpected(left, pending, max, nowMs + this.#offsetMs) ? max : null;
   }
 
   #isSurprised(id: string, nowMs: number): boolean {
@@ -114,32 +114,43 @@ const concernsKeyOnly: ReadonlySet<DenialCode> = new Set([
   'monthly_spend_limit_exceeded',
 ]);
 
+/** What is left for a hold: of the account's balance, of the key's month if that is limited, and of the key's other limits. */
+export type Left = Readonly<{ free: Money; ofMonth: Money | null }> &
+  Pick<KeyState, 'requestsPerMinute' | 'maxConcurrent' | 'openCount' | 'theoreticalArrivalMs'>;
+
+function leftFrom(free: string, key: AdmittedKey): Left {
+  const ofMonth = key.left === null ? null : moneyFromDatabase(key.left);
+  return { ...key, free: moneyFromDatabase(free), ofMonth };
+}
+
 /**
  * Whether a hold will be granted its maximum, `max`: a hold of several times as much would be, after everything that is
  * pending and with part of the key's limits to spare. What a key spent in a month that is over counts as spent.
  */
 export function isExpected(
-  account: AccountState,
-  key: KeyState,
+  { free, ofMonth, requestsPerMinute, maxConcurrent, openCount, theoreticalArrivalMs }: Left,
   { ofAccount, ofKey }: Readonly<{ ofAccount: Pending; ofKey: Pending }>,
   max: Money,
   nowMs: number,
 ): boolean {
-  const { requestsPerMinute, maxConcurrent } = key;
-  const intervalMs = minuteMs / requestsPerMinute;
-  const aheadMs = (ofKey.count + requestsPerMinute / reservedShare) * intervalMs;
-  const later: KeyState = {
-    ...key,
-    held: key.held + ofKey.amount,
-    openCount: key.openCount + ofKey.count + Math.floor(maxConcurrent / reservedShare),
-    theoreticalArrivalMs: Math.max(key.theoreticalArrivalMs, nowMs) + aheadMs,
+  const aheadMs = (ofKey.count + requestsPerMinute / reservedShare) * (minuteMs / requestsPerMinute);
+  const account: AccountState = {
+    balance: free,
+    held: ofAccount.amount,
+    entryCount: 0n,
+    isSuspended: false,
+  };
+  const key: KeyState = {
+    held: ofKey.amount,
+    monthSpent: 0n,
+    monthlyLimit: ofMonth,
+    requestsPerMinute,
+    maxConcurrent,
+    openCount: openCount + ofKey.count + Math.floor(maxConcurrent / reservedShare),
+    theoreticalArrivalMs: Math.max(theoreticalArrivalMs, nowMs) + aheadMs,
+    isRevoked: false,
+    isExpired: false,
   };
   const much = max * timesFree;
-  const { result } = decideHold(
-    { ...account, held: account.held + ofAccount.amount },
-    later,
-    { min: much, max: much },
-    nowMs,
-  );
-  return result.outcome === 'held';
+  return decideHold(account, key, { min: much, max: much }, nowMs).result.outcome === 'held';
 }

@@ -77,7 +77,7 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 24, stepCount: 24, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 25, stepCount: 25, totals: { held: '0.000000000000' } });
 });
 
 test('whatever breaks after a checkpoint is found without a full audit', async () => {

@@ -68,12 +68,8 @@ async function brokenBy(
   let found: string[] = [];
   try {
     await copy.begin(async (transaction) => {
-      for (const [table, names] of [
-        ['generations', ['generations_cached_tokens', 'generations_cached_cost']],
-        ['usage_records', ['usage_records_cached_tokens', 'usage_records_provider_cost']],
-        ['uncharged_attempts', ['uncharged_attempts_cost_check']],
-      ] as const)
-        for (const name of names) await transaction.unsafe(`alter table ${table} drop constraint ${name}`);
+      await transaction`alter table usage_records drop constraint usage_records_provider_cost`;
+      await transaction`alter table uncharged_attempts drop constraint uncharged_attempts_cost_check`;
       await change(transaction);
       const findings = await checkInvariants(transaction, await readScope(transaction, since));
       found = findings.filter(({ violations }) => violations > 0).map(({ invariant }) => invariant);
@@ -87,6 +83,7 @@ async function brokenBy(
   return found.map((invariant) => invariant.split(' ').slice(0, 4).join(' '));
 }
 
+const ending = 'each Generation says how';
 const generation = 'cached tokens are part';
 const record = 'each usage record has';
 const same = 'each Generation with a';
@@ -110,6 +107,17 @@ const uncharge = (transaction: SQL, changes: Record<string, unknown>) =>
 describe('broken once', () => {
   const cases: [string, (transaction: SQL) => Promise<unknown>, string[]][] = [
     ['nothing', () => Promise.resolve(), []],
+    ['a status that there is not', (t) => t`update generations set status = 'odd'`, [ending]],
+    ['a failure that does not say why', (t) => t`update generations set status = 'failed'`, [ending]],
+    ['a success with an error', (t) => t`update generations set error_code = 'internal_error'`, [ending]],
+    ['costs that do not add up', (t) => t`update generations set cost_output = cost_output + 1`, [ending]],
+    ['half a cost', (t) => t`update generations set cost_output = null`, [ending]],
+    ['a cost without usage', (t) => t`update generations set units = null, unit = null`, [ending]],
+    ['a unit that there is not', (t) => t`update generations set unit = 'odd'`, [ending]],
+    ['output below zero', (t) => t`update generations set output_tokens = -1`, [ending, same]],
+    ['a hold below zero', (t) => t`update generations set hold = -1`, [ending, 'no charge exceeds its']],
+    ['a record with a unit that there is not', (t) => t`update usage_records set unit = 'odd'`, [record]],
+    ['a record with units below zero', (t) => t`update usage_records set units = -1`, [record]],
     ['more cached than input', (t) => t`update generations set cache_read_tokens = 71`, [generation, same]],
     ['a count below zero', (t) => t`update generations set cache_read_tokens = -1`, [generation, same]],
     ['one count of three', (t) => t`update generations set cache_write_tokens = null`, [generation, same]],
