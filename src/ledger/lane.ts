@@ -6,7 +6,7 @@
 import { GroupCommit } from '../lib/group-commit.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { commitInParts } from './commit-in-parts.ts';
-import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
+import { isIntegrityError, isLocked, isRejection, unmetNeeds } from './database-error.ts';
 import { decideWithPlenty, isForeseeable, withRates } from './express.ts';
 import { type LaneParts, LockingLane } from './locking-lane.ts';
 import type { Committed, Operation, OperationResult, Outcome } from './operations.ts';
@@ -76,8 +76,8 @@ export class Lane {
         (operation) => outcomes.get(operation) ?? (pending.isGivenUp(operation) ? givenUp : leftExpress),
       );
     } catch (error) {
+      if (isRejection(error)) pending.noteRejected(express);
       if (!this.#divert(express, error)) throw error;
-      pending.noteRejected(express);
     } finally {
       this.#executing -= 1;
     }

@@ -7,7 +7,7 @@ import type { SQL } from 'bun';
 
 /**
  * `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. `lock` is the
- * number of a lock that the session keeps for as long as it lives.
+ * number of a lock that the session keeps for as long as it lives; 0 if nobody has to find it.
  */
 export type Session = Readonly<{ connection: SQL; server: string; lock: number }>;
 

@@ -28,11 +28,10 @@ export class PendingOperations {
 
   /** To be called in the turn in which it is sent. */
   noteSent(batch: readonly Operation[]): void {
-    for (const operation of batch) {
-      const state = this.#states.get(operation);
-      if (state === 'given up') throw new Error('An operation that was given up must not be sent.');
-      if (state === 'waits') this.#states.set(operation, 'sent');
-    }
+    if (batch.some((operation) => this.isGivenUp(operation)))
+      throw new Error('An operation that was given up must not be sent.');
+    for (const operation of batch)
+      if (this.#states.get(operation) === 'waits') this.#states.set(operation, 'sent');
   }
 
   /** The database has rejected the statement, so nothing of it was written. */
