@@ -12,8 +12,9 @@ import { type LaneParts, LockingLane } from './locking-lane.ts';
 import type { Committed, Operation, OperationResult, Outcome } from './operations.ts';
 import { givenUp } from './pending-operations.ts';
 
-/** Another batch is sent while one is being executed. */
+/** Another batch is sent while one is being executed, if it is not small. */
 const batchesAtOnce = 2;
+const minBeside = 16;
 /** A hold whose call is under way waits this long for others to share its batch. */
 const patienceMs = 8;
 
@@ -30,7 +31,7 @@ export class Lane {
     this.#locking = new LockingLane(parts);
     this.#batches = new GroupCommit(
       (batch) => commitInParts(batch, (part) => this.#commit(part), parts.log),
-      { maxAtOnce: batchesAtOnce, patienceMs, isPatient },
+      { maxAtOnce: batchesAtOnce, minBeside, patienceMs, isPatient },
     );
   }
 
