@@ -110,11 +110,6 @@ export class EarlyCall<Job, Opened> {
     this.#accept = accept;
   }
 
-  /** Whether the provider was called, and its hold is not known yet. */
-  get hasBegun(): boolean {
-    return this.#begun !== null;
-  }
-
   /**
    * Returns whether it has started. Never throws: what cannot be started now is tried again when the hold is committed, and
    * fails there if it must.

@@ -22,7 +22,10 @@ export class Lane {
   readonly #parts: LaneParts;
   readonly #locking: LockingLane;
   readonly #batches: GroupCommit<Operation, Committed>;
-  /** A node that closes a Generation as an orphan may be the one that settles it. What comes second depends on what came first. */
+  /**
+   * A node may close a Generation as an orphan's while it settles the same from the spool. What comes second depends on what
+   * came first.
+   */
   readonly #endings = new OneAtATime();
   #executing = 0;
 

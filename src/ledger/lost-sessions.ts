@@ -25,14 +25,14 @@ export class NotEndedError extends Error {
 }
 
 export class LostSessions {
-  readonly #lost = new Set<Session>();
+  readonly #lost = new Set<Pick<Session, 'server' | 'lock'>>();
 
   get count(): number {
     return this.#lost.size;
   }
 
-  note(session: Session): void {
-    this.#lost.add(session);
+  note({ server, lock }: Session): void {
+    this.#lost.add({ server, lock });
   }
 
   /**

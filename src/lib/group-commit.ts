@@ -51,8 +51,8 @@ export class GroupCommit<Operation, Result> {
   }
 
   #run(): void {
-    // What came after the last batch was sent, and is patient, still waits for its time.
-    if (this.#waiting.length === 0 || this.#patience !== null) {
+    // What came after the last batch was sent, and is patient, still waits for its time; and a small batch for the other one.
+    if (this.#waiting.length === 0 || this.#patience !== null || this.#committing > this.#maxAtOnce) {
       this.#committing -= 1;
       return;
     }

@@ -63,6 +63,10 @@ test('a small batch waits for the one before it, and a larger one does not', asy
   end();
   await nextTurn();
   await nextTurn();
+  expect(batches).toEqual(['a', 'bcd']);
+  end();
+  await nextTurn();
+  await nextTurn();
   expect(batches).toEqual(['a', 'bcd', 'e']);
 });
 
