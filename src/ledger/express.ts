@@ -19,7 +19,7 @@ export type Expected = Readonly<{
 }>;
 
 /** More than any balance. */
-const plenty = 1n << 256n;
+const plenty = 1n << 127n;
 const plentifulAccount: AccountState = { balance: plenty, held: 0n, entryCount: 0n, isSuspended: false };
 const plentifulKey: KeyState = {
   held: 0n,

@@ -51,6 +51,7 @@ export class LockingLane {
 
   /** Whether an operation belongs here. */
   takes({ generation: { id, accountId, keyId } }: Operation): boolean {
+    if (this.#divertedUntilMs.size === 0) return false;
     return this.#isDiverted(accountId) || this.#isDiverted(keyId) || this.#isDiverted(id);
   }
 

@@ -7,10 +7,15 @@ import type { Operation } from './operations.ts';
 type State = 'waits' | 'sent' | 'given up';
 
 export class PendingOperations {
-  readonly #states = new WeakMap<Operation, State>();
+  readonly #states = new Map<Operation, State>();
 
   begin(operation: Operation): void {
     this.#states.set(operation, 'waits');
+  }
+
+  /** Its outcome is known. */
+  end(operation: Operation): void {
+    this.#states.delete(operation);
   }
 
   /** Does nothing to one that was sent: its outcome will be known, and has to be dealt with. */
