@@ -128,9 +128,9 @@ function judgeGenerations(evidence: Evidence): Truth[] {
     }),
     checkEach('no provider was called twice for one request', called, (requestId) => {
       const providers = calls.get(requestId)?.map(({ provider }) => provider) ?? [];
-      // A call that counted on a larger hold was cancelled, and made again.
-      const isRepeated = ledger.cancelledCalls.get(requestId)?.reason === 'smaller_hold';
-      return new Set(providers).size === providers.length - (isRepeated ? 1 : 0) ? null : requestId;
+      // A call that counted on a larger hold was cancelled, and made again unless the client had left.
+      const mayBeRepeated = ledger.cancelledCalls.get(requestId)?.reason === 'smaller_hold';
+      return providers.length - new Set(providers).size <= (mayBeRepeated ? 1 : 0) ? null : requestId;
     }),
     checkEach('another provider was called only after one had failed', generations, (generation) => {
       const earlier = generation.attempts.slice(0, -1);

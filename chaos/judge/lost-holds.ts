@@ -9,6 +9,8 @@ import { type Asked, askedFor, type Evidence } from './evidence.ts';
  * crash after 0.6 s loses it. A call begins with its hold, and these runs lock no row for longer than the rest of a second.
  */
 const lostWithinMs = 1_000;
+/** Sessions of a server whose main process was killed commit for a moment longer. */
+const outlivesMs = 50;
 /** What a killed gateway had open is resolved within this time, or something else is wrong. */
 const givenUpWithinMs = 120_000;
 
@@ -31,7 +33,8 @@ export function crashAfterHold(
   // A call that begins while the database is away has its hold committed when that is back.
   const outage = outages.find(({ fromMs, untilMs }) => fromMs <= calledAtMs && calledAtMs < untilMs);
   const untilMs = (outage?.untilMs ?? calledAtMs) + lostWithinMs;
-  return outages.find(({ fromMs }) => fromMs >= startedAtMs && fromMs < untilMs)?.fromMs ?? null;
+  const sinceMs = startedAtMs - outlivesMs;
+  return outages.find(({ fromMs }) => fromMs >= sinceMs && fromMs < untilMs)?.fromMs ?? null;
 }
 
 /** Whether all trace of a request may be lost. */
