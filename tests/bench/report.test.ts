@@ -292,11 +292,14 @@ describe('docs/bench.md', () => {
   });
 
   test('keeps one section when the other is written', () => {
-    const both = page(page(existing, { run: 'the run' }), { curves: 'the curves\n\n### Over accounts' });
+    const both = page(page('', { run: 'the run' }), { curves: 'the curves\n\n### Over accounts' });
     expect(both).toEndWith(
       '## Last recorded run\n\nthe run\n\n## Curves\n\nthe curves\n\n### Over accounts\n',
     );
     expect(page(both, { run: 'another' })).toBe(both.replace('the run', 'another'));
+    const all = page(both, { deployments: 'the deployments' });
+    expect(all).toBe(`${both}\n## Deployments\n\nthe deployments\n`);
+    expect(page(all, { run: 'another' })).toBe(all.replace('the run', 'another'));
     expect(page('', {})).not.toContain('recorded run\n');
   });
 
