@@ -63,7 +63,12 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   if (root.price_groups !== undefined && !(root.price_groups instanceof Map))
     add(['price_groups'], mismatch('a mapping of names to groups', root.price_groups));
   if (version === undefined) return null;
-  const catalog = { providers, models, ...labelled(version, models), priceGroups: new Map<string, Catalog>() };
+  const catalog = {
+    providers,
+    models,
+    ...labelled(version, models),
+    priceGroups: new Map<string, Catalog>(),
+  };
   for (const [name, raw] of entriesOf('price_groups')) {
     const path = ['price_groups', name];
     read(priceGroupName, name, path);

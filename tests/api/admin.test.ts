@@ -418,7 +418,9 @@ test('corrections and refunds are booked once, and refused with what is possible
   const generation = (await chat(key)).headers.get('x-service-request-id') ?? '';
   const corrections = `/accounts/${account}/corrections`;
   const taking = { amount: '-4', reason: 'Paid out', reference: 'PAYOUT-1' };
-  const taken = await bodyOf<{ entry_number: number; already_booked: boolean }>(send('POST', corrections, taking));
+  const taken = await bodyOf<{ entry_number: number; already_booked: boolean }>(
+    send('POST', corrections, taking),
+  );
   expect(taken).toMatchObject({ object: 'correction', amount: '-4.000000000000', already_booked: false });
   expect(await bodyOf(send('POST', corrections, taking))).toMatchObject({
     entry_number: taken.entry_number,
@@ -463,15 +465,18 @@ test('corrections and refunds are booked once, and refused with what is possible
     'correct_account',
     'correct_account',
   ]);
-  expect(byProgram[0]).toMatchObject({ actor: { type: 'token', id: program.tokenId }, address: expect.any(String) });
+  expect(byProgram[0]).toMatchObject({
+    actor: { type: 'token', id: program.tokenId },
+    address: expect.any(String),
+  });
 });
 
 test('an account cannot be put into a price group that the catalogue does not have', async () => {
   const { account } = await fixture.customer('1');
   const change = { price_group: 'nobody' };
-  expect(
-    await refusalOf(program.send('PATCH', `/accounts/${account}`, change, { 'if-match': '*' })),
-  ).toEqual([400, 'invalid_parameter', 'price_group']);
+  expect(await refusalOf(program.send('PATCH', `/accounts/${account}`, change, { 'if-match': '*' }))).toEqual(
+    [400, 'invalid_parameter', 'price_group'],
+  );
   expect(await refusalOf(program.send('POST', '/accounts', { name: 'New', ...change }))).toEqual([
     400,
     'invalid_parameter',
