@@ -31,6 +31,10 @@ const mappingsOfData = [
   ['models', '*', 'pricing', 'basis', 'rates'],
   ['models', '*', 'providers', '*', 'cost', 'tier_rates'],
   ['models', '*', 'providers', '*', 'cost', 'basis', 'rates'],
+  ['price_groups'],
+  ['price_groups', '*', 'models'],
+  ['price_groups', '*', 'models', '*', 'tier_rates'],
+  ['price_groups', '*', 'models', '*', 'basis', 'rates'],
 ];
 
 export function readYaml(text: string): Source {

@@ -7,6 +7,7 @@ import { keyOf, type Path, type Problem, readYaml, type Source } from './catalog
 import { faultsOf, matching, mismatch } from './fields.ts';
 import type { Catalog, Model, Provider } from './model.ts';
 import { modelId, modelOf, modelSchema } from './model-schema.ts';
+import { modelsOfGroup, priceGroup, priceGroupName } from './price-group-schema.ts';
 import { providerId, providerSchema } from './provider-schema.ts';
 
 export type CatalogResult =
@@ -14,7 +15,7 @@ export type CatalogResult =
   | Readonly<{ ok: false; problems: readonly string[] }>;
 
 const priceVersion = matching(/^[\x21-\x7e]{1,64}$/, 'a label in quotes such as "2026-11"');
-const rootFields = ['price_version', 'providers', 'models'];
+const rootFields = ['price_version', 'providers', 'models', 'price_groups'];
 
 /** Pure. `fileName` is only the prefix of each problem. */
 export function parseCatalog(text: string, fileName: string): CatalogResult {
@@ -59,10 +60,24 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   for (const name of ['providers', 'models']) {
     if (!(root[name] instanceof Map)) add([name], mismatch('a mapping', root[name]));
   }
+  if (root.price_groups !== undefined && !(root.price_groups instanceof Map))
+    add(['price_groups'], mismatch('a mapping of names to groups', root.price_groups));
   if (version === undefined) return null;
-  const content = JSON.stringify(priceContentOf(version, models));
-  const digest = createHash('sha256').update(content).digest('hex');
-  return { priceVersion: version, providers, models, digest };
+  const catalog = {
+    providers,
+    models,
+    ...labelled(version, models),
+    priceGroups: new Map<string, Catalog>(),
+  };
+  for (const [name, raw] of entriesOf('price_groups')) {
+    const path = ['price_groups', name];
+    read(priceGroupName, name, path);
+    const entry = read(priceGroup, raw, path);
+    if (entry === undefined) continue;
+    const priced = modelsOfGroup(models, entry, (inner, text) => add([...path, ...inner], text));
+    catalog.priceGroups.set(name, atGroupPrices(catalog, name, priced));
+  }
+  return catalog;
 
   function entriesOf(name: string): ReadonlyMap<string, unknown> {
     const value = isObject(root) ? root[name] : undefined;
@@ -82,6 +97,16 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
     const isKnown = problems.some((problem) => keyOf(problem.path) === keyOf(path));
     if (!isKnown) problems.push({ line: source.lineOf(path), path, text });
   }
+}
+
+function atGroupPrices(catalog: Catalog, name: string, models: ReadonlyMap<string, Model>): Catalog {
+  const label = labelled(`${catalog.priceVersion}/${name}`, models);
+  return { ...catalog, models, ...label, priceGroups: new Map() };
+}
+
+function labelled(priceVersion: string, models: ReadonlyMap<string, Model>) {
+  const content = JSON.stringify(priceContentOf(priceVersion, models));
+  return { priceVersion, digest: createHash('sha256').update(content).digest('hex') };
 }
 
 type PriceListContent = {

@@ -10,6 +10,8 @@ const style = readFileSync(join(rootFolder, 'dashboard/docs.css'), 'utf8');
 
 type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;
+  /** With the admin API, which is not for the public. */
+  adminDocument: () => Promise<object>;
   showPage: () => Promise<Response>;
   /** Browsers get a page even when there is no such guide; for other clients the result is then null. */
   showGuide: (request: Request) => Promise<Response | null>;
@@ -38,6 +40,10 @@ export function referencePages(origin: () => string): ReferencePages {
   let page: string | null = null;
   return {
     showDocument: async () => sent((await made()).text, 'application/json'),
+    adminDocument: async () => {
+      const { createAdminDocument } = await import('./admin/document.ts');
+      return createAdminDocument();
+    },
     // The gateway knows its own address only once it is listening.
     showPage: async () => {
       page ??= (await made()).render(origin());

@@ -66,7 +66,7 @@ describe('whoever signs in with the old password while it is replaced', () => {
       await transaction`select 1 from users where id = ${id} for update`;
       const signingIn = tryPassword(email, password);
       await someoneWaits(transaction);
-      await replacePassword(transaction, id, newHash);
+      await replacePassword(transaction, { door: 'dashboard', userId: id, address: null }, newHash);
       return { signingIn };
     });
     expect(await answer.signingIn).toBe('invalid_credentials');
@@ -77,7 +77,7 @@ describe('whoever signs in with the old password while it is replaced', () => {
   test('gets none when theirs begins before the new password is in force', async () => {
     const { id, email } = await fixture.addUser('between@example.com');
     const answer = await fixture.database.sql.begin(async (transaction) => {
-      await replacePassword(transaction, id, newHash);
+      await replacePassword(transaction, { door: 'dashboard', userId: id, address: null }, newHash);
       const signingIn = tryPassword(email, password);
       await Promise.race([signingIn, someoneWaits(transaction)]);
       return { signingIn };
@@ -124,7 +124,7 @@ describe('of two who change the password at once', () => {
     const [session] = await sql<[{ id: string }]>`select id from sessions where user_id = ${id}`;
     const hash = (await findPasswordHash(sql, id)) ?? '';
     const change = (sessionId: string, currentHash: string) =>
-      changeKnownPassword(sql, { userId: id, sessionId }, currentHash, newHash).then(
+      changeKnownPassword(sql, { userId: id, sessionId }, currentHash, newHash, null).then(
         () => 'changed',
         (error: { code: string }) => error.code,
       );

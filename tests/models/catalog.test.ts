@@ -49,9 +49,13 @@ describe('a fault is named with its line, its place and what was expected', () =
     [
       'an empty file',
       '',
-      '1: expected a mapping with the fields price_version, providers, models, got nothing',
+      '1: expected a mapping with the fields price_version, providers, models, price_groups, got nothing',
     ],
-    ['a list', '- 1', '1: expected a mapping with the fields price_version, providers, models, got a list'],
+    [
+      'a list',
+      '- 1',
+      '1: expected a mapping with the fields price_version, providers, models, price_groups, got a list',
+    ],
     [
       'missing parts',
       '# nothing here\n{}',
@@ -83,7 +87,7 @@ describe('a fault is named with its line, its place and what was expected', () =
     [
       'an unknown field at the top',
       'price_version: "1"\nproviders: {}\nmodels: {}\nmodel: {}\n',
-      '4: model: unknown field, expected one of price_version, providers, models',
+      '4: model: unknown field, expected one of price_version, providers, models, price_groups',
     ],
     [
       'a model twice',

@@ -1,0 +1,62 @@
+/** What was changed in an account, for its owners. */
+import type { SQL } from 'bun';
+import { changesQuery, type LoggedChange } from '../audit-log/read.ts';
+import { presentPage } from '../http/present-page.ts';
+import { parseLimit, readQuery } from '../http/query.ts';
+import { type Caller, findRole, requireOwner } from './access.ts';
+import type { AccountAuditLog, AccountChange, Unsent } from './contract.ts';
+import type { AccountHandler, Routes } from './guard.ts';
+import { parseCursor } from './operator/list.ts';
+
+const defaultLimit = 50;
+
+export function accountAuditLogPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandler> {
+  return {
+    '/audit-log': {
+      GET: async (request, { caller }) => {
+        const query = readQuery(request.url, ['limit', 'cursor']);
+        const limit = parseLimit(query.get('limit'), defaultLimit);
+        const before = parseCursor(query.get('cursor'));
+        const changes = await findChanges(sql, caller, before, limit + 1);
+        const page = presentPage(changes, limit, presentChange, ({ id }) => id);
+        return Response.json(page satisfies Unsent<AccountAuditLog>);
+      },
+    },
+  };
+}
+
+type ChangeRow = LoggedChange & Readonly<{ is_own: boolean }>;
+
+/** `is_own`: the actor is not one of the operator's people. */
+async function findChanges(sql: SQL, caller: Caller, before: string, rowCount: number): Promise<ChangeRow[]> {
+  const { userId, accountId } = caller;
+  const rows = await sql<ChangeRow[]>`
+    select change.*,
+           exists (
+             select 1 from users where users.id = actor_user_id
+               and (not is_operator or exists (
+                 select 1 from memberships as own where own.user_id = actor_user_id and own.account_id = ${accountId}))
+           ) as is_own
+    from memberships cross join lateral (
+      ${changesQuery(sql, { accountId, action: null }, before, rowCount)}
+    ) as change
+    where memberships.user_id = ${userId} and memberships.account_id = ${accountId} and role = 'owner'
+    order by change.id desc`;
+  if (rows.length === 0) requireOwner(await findRole(sql, caller));
+  return rows;
+}
+
+/** Customers do not learn who works for the operator, or from where. */
+function presentChange({ is_own: isOwn, ...change }: ChangeRow): Unsent<AccountChange> {
+  const { id, at, action, object, before, after } = change;
+  return {
+    id,
+    at,
+    action,
+    actor: isOwn ? change.actor.name : null,
+    address: isOwn ? change.address : null,
+    object,
+    before,
+    after,
+  };
+}
