@@ -18,7 +18,7 @@ export function readProcessorTimes(): ProcessorTimes {
 /** Its first line: user, nice, system, idle, waiting for the disk, two kinds of interrupts, stolen. */
 export function parseProcessorTimes(stat: string): ProcessorTimes {
   const [user = 0, nice = 0, system = 0, , , irq = 0, softirq = 0, stolen = 0] = stat
-    .replace(/\n[^]*/, '')
+    .replace(/\n.*/s, '')
     .trim()
     .split(/\s+/)
     .slice(1)

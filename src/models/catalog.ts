@@ -34,6 +34,8 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
     problems.push({ line: 1, path: [], text });
     return null;
   }
+  const reader = readerOf(root, source, problems);
+  const { entriesOf, read, add } = reader;
   for (const name of Object.keys(root)) {
     if (!rootFields.includes(name)) add([name], `unknown field, expected one of ${rootFields.join(', ')}`);
   }
@@ -63,24 +65,31 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   if (root.price_groups !== undefined && !(root.price_groups instanceof Map))
     add(['price_groups'], mismatch('a mapping of names to groups', root.price_groups));
   if (version === undefined) return null;
-  const catalog = {
-    providers,
-    models,
-    ...labelled(version, models),
-    priceGroups: new Map<string, Catalog>(),
-  };
+  const catalog = { providers, models, ...labelled(version, models), priceGroups: new Map() };
+  return { ...catalog, priceGroups: readPriceGroups(catalog, reader) };
+}
+
+function readPriceGroups(catalog: Catalog, { entriesOf, read, add }: Reader): ReadonlyMap<string, Catalog> {
+  const groups = new Map<string, Catalog>();
   for (const [name, raw] of entriesOf('price_groups')) {
     const path = ['price_groups', name];
     read(priceGroupName, name, path);
     const entry = read(priceGroup, raw, path);
     if (entry === undefined) continue;
-    const priced = modelsOfGroup(models, entry, (inner, text) => add([...path, ...inner], text));
-    catalog.priceGroups.set(name, atGroupPrices(catalog, name, priced));
+    const priced = modelsOfGroup(catalog.models, entry, (inner, text) => add([...path, ...inner], text));
+    groups.set(name, atGroupPrices(catalog, name, priced));
   }
-  return catalog;
+  return groups;
+}
+
+type Reader = ReturnType<typeof readerOf>;
+
+/** Reads the parts of the catalogue, and adds what is wrong with them to the problems. */
+function readerOf(root: Record<string, unknown>, source: Source, problems: Problem[]) {
+  return { entriesOf, read, add };
 
   function entriesOf(name: string): ReadonlyMap<string, unknown> {
-    const value = isObject(root) ? root[name] : undefined;
+    const value = root[name];
     return value instanceof Map ? value : new Map();
   }
 

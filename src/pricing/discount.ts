@@ -1,5 +1,5 @@
 /** A price less a percentage, in every tier, band and meter. Exact: a discount that would need rounding is none. */
-import { type Money, moneyScaleDigits } from '../lib/money.ts';
+import type { Money } from '../lib/money.ts';
 import type { Price, PriceBasis, TokenPrice, TokenRates } from './price.ts';
 
 /** A percentage with up to four decimals, as an integer of that scale: 12.5 % is 125,000. */
@@ -33,10 +33,7 @@ export function discounted(price: Price, discount: Discount): Price | null {
 const maxSignificantDigits = 15;
 
 function significantDigits(rate: Money): number {
-  return `${rate}`
-    .padStart(moneyScaleDigits + 1, '0')
-    .replace(/^0+/, '')
-    .replace(/0+$/, '').length;
+  return `${rate}`.replace(/0+$/, '').length;
 }
 
 type Change = (rate: Money) => Money;
