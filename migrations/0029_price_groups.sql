@@ -3,11 +3,7 @@
 --
 -- Accounts that pay other prices than those of the list: a group of the catalogue. Its prices are a price list of their own.
 
-alter table accounts
-  add column if not exists price_group text,
-  drop constraint if exists accounts_price_group,
-  -- Not validated, which would read every row: the column is new, so no row can violate it.
-  add constraint accounts_price_group check (length(price_group) between 1 and 40) not valid;
+alter table accounts add column if not exists price_group text;
 comment on column accounts.price_group is
   'The group of the catalogue whose prices the account pays; null for list prices. If the catalogue has no such group, its '
   'requests are refused.';

@@ -32,8 +32,7 @@ CREATE TABLE accounts (
   -- its requests are refused.
   price_group text,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
-  CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held),
-  CONSTRAINT accounts_price_group CHECK (length(price_group) >= 1 AND length(price_group) <= 40) NOT VALID
+  CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held)
 ) WITH (fillfactor=70);
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
@@ -561,14 +560,6 @@ CREATE TABLE ledger_entries (
   -- The Generation that a correction is about.
   concerns_generation_id uuid,
   CONSTRAINT ledger_entries_balance_after_check CHECK (balance_after >= 0::numeric),
-  CONSTRAINT ledger_entries_by_hand CHECK (
-    CASE
-        WHEN actor IS NULL THEN num_nonnulls(concerns_entry, concerns_generation_id) = 0
-        WHEN kind = 'correction'::text THEN memo IS NOT NULL AND reference IS NOT NULL AND num_nonnulls(concerns_entry,
-    concerns_generation_id) <= 1
-        WHEN kind = 'refund'::text THEN memo IS NOT NULL AND reference IS NOT NULL
-        ELSE kind = 'credit'::text
-    END) NOT VALID,
   CONSTRAINT ledger_entries_estimate CHECK (kind = 'charge'::text OR NOT is_estimated),
   CONSTRAINT ledger_entries_kind CHECK (kind = ANY (ARRAY['credit'::text, 'charge'::text, 'refund'::text,
     'correction'::text])),
@@ -895,8 +886,7 @@ CREATE TABLE usage_records (
   refunded numeric(38,12) NOT NULL DEFAULT 0,
   CONSTRAINT usage_records_pkey PRIMARY KEY (id),
   CONSTRAINT usage_records_cost_check CHECK (cost >= 0::numeric),
-  CONSTRAINT usage_records_provider_cost CHECK (provider_cost >= 0::numeric) NOT VALID,
-  CONSTRAINT usage_records_refunded CHECK (refunded >= 0::numeric AND refunded <= cost) NOT VALID
+  CONSTRAINT usage_records_provider_cost CHECK (provider_cost >= 0::numeric) NOT VALID
 ) PARTITION BY RANGE (id);
 CREATE INDEX usage_records_by_account ON usage_records USING btree (account_id, billed_at, id);
 

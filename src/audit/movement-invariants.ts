@@ -31,6 +31,8 @@ const isRight = `
       and (by_gateway = 0 or by_hand + whole = -charged) end
   and (is_unknown or by_hand <= refunded and by_gateway <= 1)`;
 
+const concerns = 'num_nonnulls(concerns_entry, concerns_generation_id)';
+
 export const movementInvariants: readonly Invariant[] = [
   {
     invariant:
@@ -45,6 +47,17 @@ export const movementInvariants: readonly Invariant[] = [
                is distinct from (known.kind, known.amount) or known.number <> entry.number) as violations
       from (select * from entries where reference is not null) as entry
       left join credit_references as known on known.account_id = entry.account_id and known.reference = entry.reference`,
+  },
+  {
+    invariant:
+      'what was moved by hand has a reason and a reference, and only a correction is about something else',
+    query: (scope) => `${withBase(scope)}
+      select count(*) as checked, count(*) filter (where not (case
+               when actor is null then ${concerns} = 0
+               when kind = 'correction' then num_nulls(memo, reference) = 0 and ${concerns} <= 1
+               when kind = 'refund' then num_nulls(memo, reference) = 0 and ${concerns} = 0
+               else kind = 'credit' and ${concerns} = 0 end)) as violations
+      from entries where actor is not null or ${concerns} > 0`,
   },
   {
     invariant:

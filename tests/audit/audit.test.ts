@@ -78,7 +78,7 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 27, stepCount: 27, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 28, stepCount: 28, totals: { held: '0.000000000000' } });
 });
 
 const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
@@ -201,6 +201,21 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
   expect(
     await refundThen((t) => t`update ledger_entries set concerns_entry = number where kind = 'correction'`),
   ).toEqual(['each correction is about an']);
+  const byHand = ['what was moved by hand'];
+  expect(await refundThen((t) => t`update ledger_entries set memo = null where kind = 'correction'`)).toEqual(
+    byHand,
+  );
+  expect(
+    await refundThen((t) => t`update ledger_entries set actor = null where kind = 'correction'`),
+  ).toEqual(byHand);
+  expect(
+    await refundThen(
+      (t, id) => t`update ledger_entries set concerns_generation_id = ${id} where kind = 'refund'`,
+    ),
+  ).toEqual(byHand);
+  expect(await refundThen((t) => t`update ledger_entries set actor = 'a' where kind = 'charge'`)).toEqual(
+    byHand,
+  );
 });
 
 test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {
