@@ -821,10 +821,13 @@ models:
 
   test('the example in the documentation is one', () => {
     const documentation = readFileSync(join(import.meta.dir, '../..', 'docs', 'catalog.md'), 'utf8');
-    const [example = '', ...fields] = [...documentation.matchAll(/```yaml\n(.*?)```/gs)].map(
+    const [example = '', ...parts] = [...documentation.matchAll(/```yaml\n(.*?)```/gs)].map(
       ([, yaml = '']) => yaml,
     );
-    expect(good(example).models.size).toBe(2);
+    const isGroups = (yaml: string) => yaml.startsWith('price_groups:');
+    const catalog = good(example + parts.filter(isGroups).join(''));
+    expect([catalog.models.size, ...catalog.priceGroups.keys()]).toEqual([2, 'partner', 'vip']);
+    const fields = parts.filter((yaml) => !isGroups(yaml));
     for (const lines of fields) {
       expect(good(withModel('workload: chat', ...lines.trimEnd().split('\n'))).models.size).toBe(1);
     }
