@@ -686,7 +686,7 @@ describe('operators', () => {
       {
         ...common,
         action: 'credit_account',
-        after: { amount: '7.000000000000', memo: null, reference: expect.any(String) },
+        after: { amount: '7.000000000000', memo: null, reference: expect.any(String), entry_number: 1 },
       },
       { ...common, action: 'create_account', after: { name, external_id: null, metadata: {} } },
     ]);

@@ -455,7 +455,7 @@ test('nodes show the one that answers, alive', async () => {
 test('the audit log says who did what', async () => {
   const { page } = operator;
   await page.goto('/operator/audit-log');
-  await rowOf(page, 'Added credit').getByText('2.500000000000').waitFor();
+  await rowOf(page, 'Added credit').getByText('$2.50').waitFor();
   await rowOf(page, 'Added credit').getByRole('link', { name: 'Blue Harbour' }).waitFor();
   // The fixture made its key with the command line.
   await rowOf(page, 'Created an API key').first().getByText('Command line').waitFor();
@@ -727,7 +727,8 @@ test.each([
   ['providers', '/operator/providers', '1 (100%)'],
   ['generation', () => `/operator/generations/${failedId}`, 'HTTP status 503'],
   ['catalog', '/operator/catalog', 'It is disabled.'],
-  ['ledger', '/operator/ledger', 'Added credit'],
+  ['ledger', '/operator/ledger', 'The ledger is consistent'],
+  ['audit-log', '/operator/audit-log', 'Added credit'],
 ] as const)('the filled page %s can be used by everyone', async (name, path, words) => {
   const { page } = operator;
   await visit(page, typeof path === 'string' ? path : path());
@@ -812,10 +813,9 @@ test('what a provider billed is shown next to the metered cost, with what may ex
   await checkLooks(page, 'operator-reconciliation-day');
   await page.keyboard.press('Escape');
 
-  await visit(page, '/operator/ledger');
+  await visit(page, '/operator/audit-log');
   const action = rowOf(page, 'Reconciled the bill').first();
   await action.getByText('Command line').waitFor();
-  await takePicture(page, 'operator-actions');
   await action.getByRole('link', { name: 'main' }).click();
   await page.getByRole('heading', { level: 1, name: 'Reconciliation' }).waitFor();
 });

@@ -24,7 +24,7 @@ const columns: readonly Column<AccountChange>[] = [
       </span>
     ),
   },
-  actionColumn,
+  actionColumn(),
   detailsColumn,
 ];
 

@@ -1,5 +1,7 @@
 /** What both audit logs show of a change. */
+import type { ReactNode } from 'react';
 import type { AccountChange, ChangeAction, ChangedObject } from '../../../src/console/contract.ts';
+import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { Dash, Time } from '../../kit/figures.tsx';
 import type { Column } from '../../kit/table.tsx';
 
@@ -13,18 +15,21 @@ export const timeColumn: Column<ShownChange> = {
   cell: ({ at }) => <Time at={at} style="exact" />,
 };
 
-export const actionColumn: Column<ShownChange> = {
-  key: 'action',
-  header: 'Change',
-  cell: ({ action, object }) => (
-    <span className="inline-flex flex-col">
-      <span className="font-medium">{actionLabels[action]}</span>
-      {object !== null && <span className="text-xs break-all text-ink-faint">{nameOf(object)}</span>}
-    </span>
-  ),
-};
+/** `show` says what was changed, as a link where there is a page for it. */
+export function actionColumn(show: (object: ChangedObject) => ReactNode = nameOf): Column<ShownChange> {
+  return {
+    key: 'action',
+    header: 'Change',
+    cell: ({ action, object }) => (
+      <span className="inline-flex flex-col">
+        <span className="font-medium">{actionLabels[action]}</span>
+        {object !== null && <span className="text-xs break-all text-ink-faint">{show(object)}</span>}
+      </span>
+    ),
+  };
+}
 
-function nameOf({ name, id }: ChangedObject): string {
+export function nameOf({ name, id }: ChangedObject): string {
   return name ?? id;
 }
 
@@ -45,20 +50,23 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
           <span className="text-ink-faint">{name.replaceAll('_', ' ')}: </span>
           {before !== null && name in before && (
             <>
-              <del className="text-ink-faint">{textOf(before[name])}</del>
+              <del className="text-ink-faint">{textOf(name, before[name])}</del>
               {after !== null && name in after && ' → '}
             </>
           )}
-          {after !== null && name in after && textOf(after[name])}
+          {after !== null && name in after && textOf(name, after[name])}
         </li>
       ))}
     </ul>
   );
 }
 
-function textOf(value: unknown): string {
+const amounts: ReadonlySet<string> = new Set(['amount', 'monthly_limit']);
+
+function textOf(name: string, value: unknown): string {
   if (value === null) return 'none';
-  if (Array.isArray(value)) return value.map(textOf).join(', ');
+  if (Array.isArray(value)) return value.map((one) => textOf(name, one)).join(', ');
+  if (typeof value === 'string' && amounts.has(name)) return formatMoneyExactly(value);
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 

@@ -2,6 +2,7 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ClipboardList } from 'lucide-react';
+import type { ChangedObject } from '../../../../src/console/contract.ts';
 import type { AuditLog, Change } from '../../../../src/console/operator-contract.ts';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
@@ -10,7 +11,7 @@ import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import type { Column } from '../../../kit/table.tsx';
-import { actionColumn, detailsColumn, timeColumn } from '../../audit-log/change-view.tsx';
+import { actionColumn, detailsColumn, nameOf, timeColumn } from '../../audit-log/change-view.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 
 const pageSize = 50;
@@ -42,14 +43,35 @@ const columns: readonly Column<Change>[] = [
       account === null ? (
         <Dash />
       ) : (
-        <Link to="/operator/accounts" search={{ search: account.id }} className={textLinkClass}>
+        <Link to="/operator/accounts/$id" params={{ id: account.id }} className={textLinkClass}>
           {account.name}
         </Link>
       ),
   },
-  actionColumn,
+  actionColumn((object) => <ObjectLink object={object} />),
   detailsColumn,
 ];
+
+/** An account has a column of its own. */
+function ObjectLink({ object }: Readonly<{ object: ChangedObject }>) {
+  const name = nameOf(object);
+  switch (object.type) {
+    case 'user':
+      return (
+        <Link to="/operator/users" search={{ search: name }} className={textLinkClass}>
+          {name}
+        </Link>
+      );
+    case 'provider':
+      return (
+        <Link to="/operator/reconciliation" className={textLinkClass}>
+          {name}
+        </Link>
+      );
+    default:
+      return name;
+  }
+}
 
 export function OperatorAuditLogPage() {
   const cursors = useAddressCursors();
