@@ -9,7 +9,6 @@ import type { ProviderCall, Usage } from '../world/upstream.ts';
 import { askedFor, type Evidence, isRefused } from './evidence.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { wasKilled } from './lost-holds.ts';
-import { leftBeforeHold } from './unheld-calls.ts';
 
 /** Faults after which an answer is incomplete. The others only make it late. */
 const breaking: readonly FaultKind[] = ['cut', 'reset', 'black-hole', 'refuse'];
@@ -120,8 +119,6 @@ function isExcused(evidence: Evidence, generation: RecordedGeneration): boolean 
     // It was held, but the gateway did not learn of that in time, and cancelled the early call.
     case 'failed balance_lookup_failed':
       return asked !== null && (asked.firstByteAtMs === null || isRefused(asked));
-    case 'cancelled':
-      return leftBeforeHold(evidence, generation.requestId);
     default:
       return false;
   }

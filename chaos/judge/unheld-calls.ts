@@ -12,8 +12,6 @@ import { crashAfterHold, wasKilled } from './lost-holds.ts';
 export const roundedMs = 1;
 /** No hold of a gateway is pending for longer, counted from its call. The rest is for a slow machine. */
 const pendingWithinMs = holdPatienceMs + 1_000;
-/** A gateway that is not frozen learns within this time that a hold was committed. */
-const learnsWithinMs = 300;
 
 /** What a client is told when its hold is denied, or fails. */
 const refusals: ReadonlyMap<string, string> = new Map([
@@ -54,25 +52,6 @@ function wasKilledWhilePending(evidence: Evidence, requestId: string): boolean {
   return evidence.kills.some(
     ({ node, atMs }) =>
       node === asked?.node && atMs >= asked.startedAtMs && atMs < calledAtMs + pendingWithinMs,
-  );
-}
-
-/** Whether the client of an early call left before its gateway knew that the money is held: then nobody is charged. */
-export function leftBeforeHold(evidence: Evidence, requestId: string): boolean {
-  const asked = askedFor(evidence, requestId);
-  const heldAtMs = evidence.holds.get(requestId);
-  const calledAtMs = evidence.calls.get(requestId)?.[0]?.calledAtMs;
-  if (asked === null || heldAtMs === undefined || calledAtMs === undefined) return false;
-  const knownAtMs = heldAtMs + learnsWithinMs;
-  const { node, startedAtMs, ms } = asked;
-  const wasFrozen = evidence.freezes.some(
-    (freeze) => freeze.node === node && freeze.atMs >= startedAtMs && freeze.atMs < knownAtMs,
-  );
-  return (
-    asked.outcome === 'aborted' &&
-    asked.firstByteAtMs === null &&
-    calledAtMs < knownAtMs &&
-    (startedAtMs + ms < knownAtMs || wasFrozen)
   );
 }
 

@@ -172,8 +172,9 @@ async function withLocks(
   }
 }
 
+/** A deadlock is found about as soon as the time is up. */
 function isLockTimeout(error: unknown): boolean {
-  return error instanceof Error && 'errno' in error && error.errno === '55P03';
+  return error instanceof Error && 'errno' in error && (error.errno === '55P03' || error.errno === '40P01');
 }
 
 /** Throws unless this code can work with the schema. */

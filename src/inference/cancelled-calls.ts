@@ -54,15 +54,20 @@ export class CancelledCalls {
   }
 
   async #write(): Promise<void> {
+    let atOnce = maxPerStatement;
     for (let failures = 0; this.#waiting.length > 0; ) {
-      const calls = this.#waiting.slice(0, maxPerStatement);
+      const calls = this.#waiting.slice(0, atOnce);
       try {
         await within(patienceMs, store(this.#sql, calls));
         this.#waiting.splice(0, calls.length);
         failures = 0;
       } catch (error) {
-        // The database will never accept one of them, and others wait behind it.
-        if (isIntegrityError(error)) this.#drop(calls.length);
+        // The database will never accept one of them, so they are tried one by one from here on.
+        if (isIntegrityError(error)) {
+          if (calls.length === 1) this.#drop(1);
+          atOnce = 1;
+          continue;
+        }
         if (this.#isClosed) return this.#drop(this.#waiting.length);
         await Bun.sleep(backOffMs(failures, minPauseMs, maxPauseMs));
         failures += 1;
@@ -74,8 +79,7 @@ export class CancelledCalls {
 /** Some of them may be stored already, if the outcome of an earlier attempt is unknown. */
 async function store(sql: SQL, calls: readonly CancelledCall[]): Promise<void> {
   await sql`
-    insert into cancelled_calls
-    select * from jsonb_populate_recordset(null::cancelled_calls, ${JSON.stringify(calls.map(rowOf))}::text::jsonb)
+    insert into cancelled_calls ${sql(calls.map(rowOf))}
     on conflict do nothing`;
 }
 

@@ -110,11 +110,6 @@ export class EarlyCall<Job, Opened> {
     this.#accept = accept;
   }
 
-  /** Whether the provider was called, and its hold is not known yet. */
-  get hasBegun(): boolean {
-    return this.#begun !== null;
-  }
-
   /**
    * Returns whether it has started. Never throws: what cannot be started now is tried again when the hold is committed, and
    * fails there if it must.
@@ -122,18 +117,26 @@ export class EarlyCall<Job, Opened> {
   start(amount: Money): boolean {
     const { accountId } = this.#generation.facts;
     if (!this.#calls.enter(accountId)) return false;
+    const begun = this.#open(amount);
+    if (begun === null) {
+      this.#calls.leave(accountId);
+      return false;
+    }
+    this.#begun = begun;
+    this.#awaitAnswer(begun);
+    this.#services.onStart?.(this.#generation.provider);
+    return true;
+  }
+
+  #open(amount: Money): Begun<Job, Opened> | null {
     try {
       const job = this.#accept(amount);
       this.#generation.startEarly();
       const opening = this.#exchange.open(job, this.#candidate, this.#generation);
-      this.#begun = { amount, job, opening, outcome: null };
-      this.#awaitAnswer(this.#begun);
-      this.#services.onStart?.(this.#generation.provider);
-      return true;
+      return { amount, job, opening, outcome: null };
     } catch {
-      this.#calls.leave(accountId);
       this.#generation.restart();
-      return false;
+      return null;
     }
   }
 
@@ -155,6 +158,7 @@ export class EarlyCall<Job, Opened> {
     if (begun === null || begun.amount === amount) return begun;
     // The answer could cost more than is held now.
     this.#end(begun);
+    this.#services.outlook.surprised({ generation: this.#generation.facts });
     const used = this.#generation.restart();
     if (!isRefused(begun)) this.#record('smaller_hold', used, Date.now());
     return null;
@@ -189,7 +193,6 @@ export class EarlyCall<Job, Opened> {
     if (outcome !== null && 'opened' in outcome)
       this.#exchange.discard(job, outcome.opened, this.#candidate, this.#generation);
     this.#generation.cancellation?.cancel();
-    this.#services.outlook.surprised({ generation: this.#generation.facts });
     this.#services.onCancel?.(this.#generation.provider);
   }
 

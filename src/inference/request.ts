@@ -147,12 +147,12 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
       throw admission.denial(key, plan.hold, hold, (available) =>
         workload.advice(plan, available, hold.code),
       );
+    const begun = early?.held(hold.amount) ?? null;
     // A provider that was called early is paid, so a client that has left is charged as at any later moment.
-    if (client.aborted && early?.hasBegun !== true) {
+    if (client.aborted && begun === null) {
       await generation.abandon();
       return new Response();
     }
-    const begun = early?.held(hold.amount) ?? null;
     const job = begun?.job ?? accept(hold.amount);
     const opening = attemptInTurn(
       generation,

@@ -47,6 +47,11 @@ export function isLocked(error: unknown): boolean {
   return error instanceof RowLockedError || code === lockNotAvailable || code === deadlock;
 }
 
+/** The database has rejected the statement for what it says, so nothing of it was written, and the session goes on. */
+export function isRejection(error: unknown): boolean {
+  return isIntegrityError(error) || isLocked(error) || unmetNeeds(error) !== null;
+}
+
 /** Names only: the values that PostgreSQL may quote are a customer's. */
 export function summarizeError(error: unknown): DatabaseErrorSummary {
   if (!(error instanceof SQL.PostgresError)) return { code: '', about: 'unknown' };

@@ -19,7 +19,7 @@ export type Expected = Readonly<{
 }>;
 
 /** More than any balance. */
-const plenty = 1n << 256n;
+const plenty = 1n << 127n;
 const plentifulAccount: AccountState = { balance: plenty, held: 0n, entryCount: 0n, isSuspended: false };
 const plentifulKey: KeyState = {
   held: 0n,
@@ -54,15 +54,15 @@ export function decideWithPlenty(batch: readonly Operation[], holds: ReadonlyMap
 }
 
 /** `freed` is what the operations so far have freed, or less than nothing if they took more than they freed. */
-type Tally = { isAdmitting: boolean; needed: Money | null; freed: Money; opened: number; open: number };
+type Demand = { isAdmitting: boolean; needed: Money | null; freed: Money; opened: number; open: number };
 
 function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>): Needs {
-  const accounts = new Map<string, Tally>();
-  const keys = new Map<string, Tally>();
+  const accounts = new Map<string, Demand>();
+  const keys = new Map<string, Demand>();
   for (const operation of batch) {
     const { id, accountId, keyId } = operation.generation;
-    const account = tallyOf(accounts, accountId);
-    const key = tallyOf(keys, keyId);
+    const account = demandOf(accounts, accountId);
+    const key = demandOf(keys, keyId);
     if (operation.kind === 'hold') {
       admit(account, operation);
       admit(key, operation);
@@ -84,31 +84,31 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
   };
 }
 
-function tallyOf(tallies: Map<string, Tally>, id: string): Tally {
-  const known = tallies.get(id);
+function demandOf(demands: Map<string, Demand>, id: string): Demand {
+  const known = demands.get(id);
   if (known !== undefined) return known;
-  const tally = { isAdmitting: false, needed: null, freed: 0n, opened: 0, open: 0 };
-  tallies.set(id, tally);
-  return tally;
+  const demand = { isAdmitting: false, needed: null, freed: 0n, opened: 0, open: 0 };
+  demands.set(id, demand);
+  return demand;
 }
 
 /** A hold between two amounts is the larger one if that is a small enough part of what can be spent. */
-function admit(tally: Tally, { min, max }: Hold): void {
-  tally.isAdmitting = true;
-  if (max > 0n) need(tally, min === max ? max : max * holdDivisor);
-  tally.freed -= max;
-  tally.opened += 1;
-  if (tally.open < tally.opened) tally.open = tally.opened;
+function admit(demand: Demand, { min, max }: Hold): void {
+  demand.isAdmitting = true;
+  if (max > 0n) need(demand, min === max ? max : max * holdDivisor);
+  demand.freed -= max;
+  demand.opened += 1;
+  if (demand.open < demand.opened) demand.open = demand.opened;
 }
 
-function need(tally: Tally, amount: Money): void {
-  const needed = amount - tally.freed;
-  if (tally.needed === null || tally.needed < needed) tally.needed = needed;
+function need(demand: Demand, amount: Money): void {
+  const needed = amount - demand.freed;
+  if (demand.needed === null || demand.needed < needed) demand.needed = needed;
 }
 
-function close(tally: Tally, freed: Money): void {
-  tally.freed += freed;
-  tally.opened -= 1;
+function close(demand: Demand, freed: Money): void {
+  demand.freed += freed;
+  demand.opened -= 1;
 }
 
 function mapValues<From, To>(map: ReadonlyMap<string, From>, change: (from: From) => To): Map<string, To> {

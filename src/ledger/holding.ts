@@ -53,19 +53,24 @@ export class Holding {
       });
       this.#tryToHold(operation, effort, performance.now() + holdMs).then(
         (result) => {
-          this.#unknownCount -= 1;
+          this.#end(operation);
           if (effort.isOver) return;
           deadline.clear();
           if (result.outcome === 'held') this.#holds.set(operation.generation.id, result.amount);
           resolve(result);
         },
         (error: unknown) => {
-          this.#unknownCount -= 1;
+          this.#end(operation);
           deadline.clear();
           reject(error);
         },
       );
     });
+  }
+
+  #end(operation: Hold): void {
+    this.#unknownCount -= 1;
+    this.#pending.end(operation);
   }
 
   /** Goes on until the outcome is known, even when the client no longer waits for it: what was held then is released. */

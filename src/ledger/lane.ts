@@ -6,14 +6,15 @@
 import { GroupCommit } from '../lib/group-commit.ts';
 import { OneAtATime } from '../lib/one-at-a-time.ts';
 import { commitInParts } from './commit-in-parts.ts';
-import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
+import { isIntegrityError, isLocked, isRejection, unmetNeeds } from './database-error.ts';
 import { decideWithPlenty, isForeseeable, withRates } from './express.ts';
 import { type LaneParts, LockingLane } from './locking-lane.ts';
 import type { Committed, Operation, OperationResult, Outcome } from './operations.ts';
 import { givenUp } from './pending-operations.ts';
 
-/** Another batch is sent while one is being executed. */
+/** Another batch is sent while one is being executed, if it is not small. */
 const batchesAtOnce = 2;
+const minBeside = 16;
 /** A hold whose call is under way waits this long for others to share its batch. */
 const patienceMs = 8;
 
@@ -21,7 +22,10 @@ export class Lane {
   readonly #parts: LaneParts;
   readonly #locking: LockingLane;
   readonly #batches: GroupCommit<Operation, Committed>;
-  /** A node that closes a Generation as an orphan may be the one that settles it. What comes second depends on what came first. */
+  /**
+   * A node may close a Generation as an orphan's while it settles the same from the spool. What comes second depends on what
+   * came first.
+   */
   readonly #endings = new OneAtATime();
   #executing = 0;
 
@@ -30,7 +34,7 @@ export class Lane {
     this.#locking = new LockingLane(parts);
     this.#batches = new GroupCommit(
       (batch) => commitInParts(batch, (part) => this.#commit(part), parts.log),
-      { maxAtOnce: batchesAtOnce, patienceMs, isPatient },
+      { maxAtOnce: batchesAtOnce, minBeside, patienceMs, isPatient },
     );
   }
 
@@ -76,8 +80,8 @@ export class Lane {
         (operation) => outcomes.get(operation) ?? (pending.isGivenUp(operation) ? givenUp : leftExpress),
       );
     } catch (error) {
+      if (isRejection(error)) pending.noteRejected(express);
       if (!this.#divert(express, error)) throw error;
-      pending.noteRejected(express);
     } finally {
       this.#executing -= 1;
     }

@@ -10,7 +10,7 @@ import type { Money } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
 import type { Admitted } from './batch-rows.ts';
 import { commitInParts } from './commit-in-parts.ts';
-import { isLocked, RowLockedError } from './database-error.ts';
+import { isLocked, isRejection, RowLockedError } from './database-error.ts';
 import { commitLocked } from './locked-commit.ts';
 import type { Committed, Operation, Outcome } from './operations.ts';
 import { givenUp, type PendingOperations } from './pending-operations.ts';
@@ -19,7 +19,7 @@ import type { Writer } from './writer.ts';
 /** What was locked may be so again: only after this time do its operations take the express lane. */
 const calmMs = 1_000;
 /** What is short usually stays so. Whoever is in a batch with it would have to be sent again each time. */
-const shortMs = 5_000;
+const shortageMs = 5_000;
 /** About 10 MB. */
 const maxDiverted = 100_000;
 
@@ -51,6 +51,7 @@ export class LockingLane {
 
   /** Whether an operation belongs here. */
   takes({ generation: { id, accountId, keyId } }: Operation): boolean {
+    if (this.#divertedUntilMs.size === 0) return false;
     return this.#isDiverted(accountId) || this.#isDiverted(keyId) || this.#isDiverted(id);
   }
 
@@ -63,7 +64,7 @@ export class LockingLane {
   }
 
   /** For a while, what needs this row belongs here. */
-  divert(id: string, forMs = shortMs): void {
+  divert(id: string, forMs = shortageMs): void {
     this.#divertedUntilMs.set(id, performance.now() + forMs);
   }
 
@@ -107,7 +108,7 @@ export class LockingLane {
         return result === undefined ? givenUp : { result, isDurable: false, server };
       });
     } catch (error) {
-      if (isLocked(error)) pending.noteRejected(batch);
+      if (isRejection(error)) pending.noteRejected(batch);
       if (awaited === null && isLocked(error)) this.#noteAccountLocked(batch);
       throw error;
     }

@@ -7,7 +7,7 @@ import type { SQL } from 'bun';
 
 /**
  * `server` tells servers apart, and databases on them: after a failover, connections may lead to different ones. `lock` is the
- * number of a lock that the session keeps for as long as it lives.
+ * number of a lock that the session keeps for as long as it lives; 0 if nobody has to find it.
  */
 export type Session = Readonly<{ connection: SQL; server: string; lock: number }>;
 
@@ -25,14 +25,14 @@ export class NotEndedError extends Error {
 }
 
 export class LostSessions {
-  readonly #lost = new Set<Session>();
+  readonly #lost = new Set<Pick<Session, 'server' | 'lock'>>();
 
   get count(): number {
     return this.#lost.size;
   }
 
-  note(session: Session): void {
-    this.#lost.add(session);
+  note({ server, lock }: Session): void {
+    this.#lost.add({ server, lock });
   }
 
   /**

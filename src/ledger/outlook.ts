@@ -14,7 +14,7 @@ import type { DenialCode, Hold, HoldResult } from './operations.ts';
 export const timesFree = 8n;
 /** This part of a key's rate, and of its concurrent requests, must be left beyond the request itself. */
 const reservedShare = 4;
-/** For so long after a hold that was denied or not committed, none is expected for its account or key. */
+/** For so long after a hold that was denied or not committed, and until the next is granted, none is expected. */
 const surpriseMs = 5_000;
 const maxSurprises = 10_000;
 /** About 20 MB. */
@@ -79,8 +79,8 @@ export class Outlook {
       (result) => {
         end();
         if (result.outcome !== 'denied') return;
-        this.#surprisedUntilMs.set(keyId, performance.now() + surpriseMs);
-        if (!concernsKeyOnly.has(result.code)) this.surprised(hold);
+        this.#forget(this.#keys, keyId);
+        if (!concernsKeyOnly.has(result.code)) this.#forget(this.#accounts, accountId);
       },
       () => {
         end();
@@ -99,11 +99,13 @@ export class Outlook {
 
   /** A call was started that should not have been. The next ones wait for their holds, until one is committed again. */
   surprised({ generation: { accountId, keyId } }: Pick<Hold, 'generation'>): void {
-    this.#accounts.delete(accountId);
-    this.#keys.delete(keyId);
-    const untilMs = performance.now() + surpriseMs;
-    this.#surprisedUntilMs.set(accountId, untilMs);
-    this.#surprisedUntilMs.set(keyId, untilMs);
+    this.#forget(this.#accounts, accountId);
+    this.#forget(this.#keys, keyId);
+  }
+
+  #forget(seen: RecentMap<unknown>, id: string): void {
+    seen.delete(id);
+    this.#surprisedUntilMs.set(id, performance.now() + surpriseMs);
   }
 }
 

@@ -7,10 +7,15 @@ import type { Operation } from './operations.ts';
 type State = 'waits' | 'sent' | 'given up';
 
 export class PendingOperations {
-  readonly #states = new WeakMap<Operation, State>();
+  readonly #states = new Map<Operation, State>();
 
   begin(operation: Operation): void {
     this.#states.set(operation, 'waits');
+  }
+
+  /** Its outcome is known. */
+  end(operation: Operation): void {
+    this.#states.delete(operation);
   }
 
   /** Does nothing to one that was sent: its outcome will be known, and has to be dealt with. */
@@ -28,11 +33,10 @@ export class PendingOperations {
 
   /** To be called in the turn in which it is sent. */
   noteSent(batch: readonly Operation[]): void {
-    for (const operation of batch) {
-      const state = this.#states.get(operation);
-      if (state === 'given up') throw new Error('An operation that was given up must not be sent.');
-      if (state === 'waits') this.#states.set(operation, 'sent');
-    }
+    if (batch.some((operation) => this.isGivenUp(operation)))
+      throw new Error('An operation that was given up must not be sent.');
+    for (const operation of batch)
+      if (this.#states.get(operation) === 'waits') this.#states.set(operation, 'sent');
   }
 
   /** The database has rejected the statement, so nothing of it was written. */

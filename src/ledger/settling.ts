@@ -114,6 +114,7 @@ export class Settling {
         const sent = settlement;
         this.#pending.begin(sent);
         const result = await this.#try(sent, 'submit');
+        this.#pending.end(sent);
         if (sent !== settlement) continue;
         if (!(result instanceof Error)) {
           this.#inSpool('forget', sent);

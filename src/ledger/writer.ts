@@ -4,7 +4,7 @@ import { ReplaceableClient } from '../database/replaceable-client.ts';
 import { Deadlines } from '../lib/deadlines.ts';
 import type { Log } from '../lib/log.ts';
 import { reasonNotConnected } from '../lib/shortage.ts';
-import { isIntegrityError, isLocked, unmetNeeds } from './database-error.ts';
+import { isRejection } from './database-error.ts';
 import { type LostSessions, lockSession, NotEndedError, type Session } from './lost-sessions.ts';
 
 const deadlines = new Deadlines();
@@ -99,7 +99,7 @@ export class Writer {
     await connection.unsafe(this.#settings);
     const [{ server }] = await connection<[{ server: string }]>`
       select concat(pg_postmaster_start_time(), ' ', current_database()) as server`;
-    const session = { connection, server, lock: await lockSession(connection) };
+    const session = { connection, server, lock: this.#lost === null ? 0 : await lockSession(connection) };
     if (this.#client.isCurrent(client)) this.#current = session;
     return session;
   }
@@ -124,7 +124,5 @@ type ReservedSession = Session & Readonly<{ connection: ReservedSQL }>;
 
 /** Any other error may have ended it. */
 function leavesSession(error: unknown): boolean {
-  return (
-    isIntegrityError(error) || isLocked(error) || unmetNeeds(error) !== null || error instanceof NotEndedError
-  );
+  return isRejection(error) || error instanceof NotEndedError;
 }

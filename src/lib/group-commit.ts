@@ -35,9 +35,14 @@ export class GroupCommit<Operation, Result> {
   hurry(): void {
     if (this.#patience !== null) clearTimeout(this.#patience);
     this.#patience = null;
-    if (this.#waiting.length === 0 || this.#committing >= this.#options.maxAtOnce) return;
+    if (this.#waiting.length === 0 || this.#committing >= this.#maxAtOnce) return;
     this.#committing += 1;
     this.#runSoon();
+  }
+
+  /** A small batch waits for the one before it, and grows meanwhile: that costs less than two, and hardly takes longer. */
+  get #maxAtOnce(): number {
+    return this.#waiting.length < this.#options.minBeside ? 1 : this.#options.maxAtOnce;
   }
 
   /** Whatever else is submitted in this turn of the event loop joins the same batch: fewer and larger ones cost less. */
@@ -46,8 +51,8 @@ export class GroupCommit<Operation, Result> {
   }
 
   #run(): void {
-    // What came after the last batch was sent, and is patient, still waits for its time.
-    if (this.#waiting.length === 0 || this.#patience !== null) {
+    // What came after the last batch was sent, and is patient, still waits for its time; and a small batch for the other one.
+    if (this.#waiting.length === 0 || this.#patience !== null || this.#committing > this.#maxAtOnce) {
       this.#committing -= 1;
       return;
     }
@@ -71,12 +76,14 @@ export class GroupCommit<Operation, Result> {
 
 type Options<Operation> = Readonly<{
   maxAtOnce: number;
+  /** So many operations must wait for their batch to be committed beside another. */
+  minBeside: number;
   maxPerBatch: number;
   isPatient: (operation: Operation) => boolean;
   patienceMs: number;
 }>;
 
-const defaults = { maxAtOnce: 1, maxPerBatch: 256, isPatient: () => false, patienceMs: 0 };
+const defaults = { maxAtOnce: 1, minBeside: 0, maxPerBatch: 256, isPatient: () => false, patienceMs: 0 };
 
 /** Returns one result per operation; an error fails its operation alone. */
 type Commit<Operation, Result> = (batch: readonly Operation[]) => Promise<readonly (Result | Error)[]>;

@@ -74,7 +74,7 @@ export class GatewayMetrics {
   );
   readonly #cancelledCalls = new Counter(
     'tollgate_early_calls_cancelled_total',
-    'Early calls that were cancelled, because nothing was held for them or the client had left.',
+    'Early calls that were cancelled, because nothing or too little was held for them.',
     ['provider'],
   );
   readonly #reloads = new Counter('tollgate_catalog_reloads_total', 'Reloads of the catalogue.', ['outcome']);

@@ -1,7 +1,7 @@
 /** Reports each request once it has ended: a line in the log, the metrics and, where they are exported, its spans. */
-import type { RequestContext } from '../http/context.ts';
+import type { GenerationSummary, RequestContext } from '../http/context.ts';
 import { traceOf } from '../http/trace-context.ts';
-import type { Log } from '../lib/log.ts';
+import type { Log, LogFields } from '../lib/log.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 import type { OtlpExporter } from './otlp-exporter.ts';
 import { spansOf } from './spans.ts';
@@ -56,27 +56,14 @@ export class RequestRecorder {
     const code = context.errorCode ?? summary?.code ?? null;
     this.#metrics?.requestEnded(route, status, code, latencyMs, isStream, summary);
     const { id, requestId, caller, trace } = context;
-    this.#log.info('request', {
-      requestId,
-      method,
-      route,
-      status,
-      latencyMs: Math.round(latencyMs),
-      ...(code === null ? undefined : { code }),
-      ...(caller === null ? undefined : { accountId: caller.accountId, keyId: caller.id }),
-      ...(summary === null
-        ? undefined
-        : {
-            model: summary.model,
-            provider: summary.provider,
-            ...(summary.status === null ? undefined : { outcome: summary.status }),
-            inputTokens: summary.inputTokens,
-            outputTokens: summary.outputTokens,
-            ...(summary.costUsd === null ? undefined : { costUsd: summary.costUsd }),
-            ...(summary.isEarly ? { early: 'yes' } : undefined),
-            ...(summary.firstTokenMs === null ? undefined : { firstTokenMs: summary.firstTokenMs }),
-          }),
-    });
+    const fields: Fields = { requestId, method, route, status, latencyMs: Math.round(latencyMs) };
+    if (code !== null) fields.code = code;
+    if (caller !== null) {
+      fields.accountId = caller.accountId;
+      fields.keyId = caller.id;
+    }
+    if (summary !== null) addSummary(fields, summary);
+    this.#log.info('request', fields);
     if (this.#traces === null || trace === null || !trace.isSampled) return;
     const endedAtMs = Date.now();
     const startedAtMs = endedAtMs - latencyMs;
@@ -84,4 +71,18 @@ export class RequestRecorder {
       spansOf({ id, requestId, method, route, status, code, startedAtMs, endedAtMs, summary }, trace),
     );
   }
+}
+
+/** Filled field by field: objects that are merged would cost more than the line that is logged. */
+type Fields = { -readonly [Name in keyof LogFields]: LogFields[Name] };
+
+function addSummary(fields: Fields, summary: GenerationSummary): void {
+  fields.model = summary.model;
+  fields.provider = summary.provider;
+  if (summary.status !== null) fields.outcome = summary.status;
+  fields.inputTokens = summary.inputTokens;
+  fields.outputTokens = summary.outputTokens;
+  if (summary.costUsd !== null) fields.costUsd = summary.costUsd;
+  if (summary.isEarly) fields.early = 'yes';
+  if (summary.firstTokenMs !== null) fields.firstTokenMs = summary.firstTokenMs;
 }

@@ -9,6 +9,7 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { temporaryFolder } from '../support/gateway.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
 import { startQuickGateway } from '../support/quick-lease.ts';
 
@@ -178,6 +179,7 @@ test('500 configuration_error for a model that is mapped to no provider: it is n
 test('a Generation that another node gave up too early is charged, once, and gets its real outcome', async () => {
   const response = await chat('[[usage 10 20]] [[long 60]]', { model: 'held-fallback', stream: true });
   await held.holds(1);
+  const other = await startQuickGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
   await fixture.database.sql`update nodes set stopped_at = now()`;
   const id = idOf(response);
   const lookNow = async () => (await finishedGeneration(fixture.gateway.origin, key, id)).error?.code;
@@ -186,6 +188,7 @@ test('a Generation that another node gave up too early is charged, once, and get
   held.release();
   expect(await inBandCode(response)).toEqual({ code: undefined, isDone: true });
   await fixture.database.sql`update nodes set stopped_at = null`;
+  await other.stop();
   expect(await look(response)).toMatchObject({
     status: 'completed',
     cost: { total: '0.000050000000' },

@@ -306,6 +306,32 @@ test('a hold that is smaller than expected: the provider is called again, for wh
   client.socket.destroy();
 });
 
+test('a hold that is smaller than expected, for a client that has left: the provider is not called again', async () => {
+  const customer = await knownCustomer();
+  const text = nextText();
+  await whileLocked(
+    customer,
+    async () => {
+      const client = send(customer, text, { max_tokens: null });
+      await main.received(text);
+      await client.leave();
+    },
+    '9.9',
+  );
+  const { sql } = fixture.database;
+  const [generation] = await eventually('the end of the Generation', async () => {
+    const rows = await sql`
+      select id, status, attempt_count::integer as attempts from generations
+      where account_id = ${customer.account} and status <> 'completed'`;
+    return rows.length > 0 && rows;
+  });
+  expect(generation.status).toBe('cancelled');
+  expect(await sql`select 1 from usage_records where id = ${generation.id}`).toEqual([]);
+  expect(main.count(text)).toBe(1);
+  await eventually('the record', async () => (await cancelledCalls(customer))[0]?.reason === 'smaller_hold');
+  await giveBack(customer, '9.9');
+});
+
 test('a provider with hold_first, and a request with an idempotency key, wait for the hold', async () => {
   const customer = await knownCustomer();
   await expectToWait(customer, { fields: { model: 'careful' } });

@@ -111,6 +111,11 @@ describe('broken once', () => {
     ['a failure that does not say why', (t) => t`update generations set status = 'failed'`, [ending]],
     ['a success with an error', (t) => t`update generations set error_code = 'internal_error'`, [ending]],
     ['costs that do not add up', (t) => t`update generations set cost_output = cost_output + 1`, [ending]],
+    [
+      'a cost below zero',
+      (t) => t`update generations set cost_output = -1, cost_total = cost_input - 1`,
+      [ending, 'each Generation with a', 'no charge exceeds its'],
+    ],
     ['half a cost', (t) => t`update generations set cost_output = null`, [ending]],
     ['a cost without usage', (t) => t`update generations set units = null, unit = null`, [ending]],
     ['a unit that there is not', (t) => t`update generations set unit = 'odd'`, [ending]],

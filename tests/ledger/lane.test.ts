@@ -340,6 +340,22 @@ test('a hold that was given up stays released when its batch is tried again', as
   await frozen.close();
 }, 60_000);
 
+test('a hold that is given up while its batch waits for a session fails no other, and costs no session', async () => {
+  const relay = await startDelayingRelay(database.url);
+  const delayed = fixture.openLedger('connecting ledger', { url: relay.url });
+  const owner = await customer(1_000n);
+  relay.keep();
+  const impatient = delayed.hold(hold(owner, 100n), 60_000).catch(() => 'given up');
+  const patient = delayed.hold(hold(owner, 10n));
+  expect(await impatient).toBe('given up');
+  relay.resume();
+  expect(await patient).toMatchObject({ outcome: 'held' });
+  expect(relay.count()).toBe(1);
+  expect(await money(owner)).toEqual({ balance: '1000', held: '10' });
+  await delayed.close();
+  relay.close();
+}, 60_000);
+
 test('a hold that arrives after it was given up and released leaves nothing held', async () => {
   const relay = await startDelayingRelay(database.url);
   const delayed = fixture.openLedger('delayed ledger', { url: relay.url });

@@ -1,5 +1,5 @@
 /** Expected holds are granted, whatever else is pending; and where little is left, none is expected. */
-import { expect, test } from 'bun:test';
+import { expect, spyOn, test } from 'bun:test';
 import fc from 'fast-check';
 import type { AdmittedKey } from '../../src/ledger/batch-rows.ts';
 import { type AccountState, decideHold, deny, type KeyState } from '../../src/ledger/decide.ts';
@@ -168,6 +168,19 @@ test('a hold without an answer counts, for its account and its key', async () =>
   resolve(held);
   expect(await followed).toBe(held);
   expect(outlook.expected(holdOf(125n))).toBe(125n);
+});
+
+test('nothing is expected after a denial, however old, until a hold is granted again', async () => {
+  const outlook = outlookOf();
+  await outlook.follow(holdOf(1n), Promise.resolve(deny('monthly_spend_limit_exceeded', null)));
+  const now = spyOn(performance, 'now').mockReturnValue(performance.now() + 3_600_000);
+  try {
+    expect(outlook.expected(holdOf(1n))).toBeNull();
+    outlook.saw({ keys: [{ keyId: 'k', ...key }], nowMs });
+    expect(outlook.expected(holdOf(1n))).toBe(1n);
+  } finally {
+    now.mockRestore();
+  }
 });
 
 test('after a denial or a failure nothing is expected for the account or the key for a while', async () => {

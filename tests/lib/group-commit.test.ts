@@ -6,7 +6,7 @@ import { GroupCommit } from '../../src/lib/group-commit.ts';
 const patienceMs = 60_000;
 
 /** Batches that stay in progress until they are ended. Operations in capitals are patient. */
-function recorded(options: { maxAtOnce?: number; patienceMs?: number } = {}) {
+function recorded(options: { maxAtOnce?: number; minBeside?: number; patienceMs?: number } = {}) {
   const batches: string[] = [];
   const ends: (() => void)[] = [];
   const commits = new GroupCommit<string, string>(
@@ -47,6 +47,27 @@ test('as many batches as allowed are in progress', async () => {
     await nextTurn();
   }
   expect(batches).toEqual(['a', 'b']);
+});
+
+test('a small batch waits for the one before it, and a larger one does not', async () => {
+  const { batches, submit, end } = recorded({ maxAtOnce: 2, minBeside: 3 });
+  submit('a');
+  await nextTurn();
+  submit('bc');
+  await nextTurn();
+  expect(batches).toEqual(['a']);
+  submit('d');
+  await nextTurn();
+  expect(batches).toEqual(['a', 'bcd']);
+  submit('e');
+  end();
+  await nextTurn();
+  await nextTurn();
+  expect(batches).toEqual(['a', 'bcd']);
+  end();
+  await nextTurn();
+  await nextTurn();
+  expect(batches).toEqual(['a', 'bcd', 'e']);
 });
 
 test('each operation gets its own result, or its own error', async () => {

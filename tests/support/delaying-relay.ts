@@ -26,6 +26,13 @@ export async function startDelayingRelay(databaseUrl: string) {
     keep: () => {
       isKeeping = true;
     },
+    /** Delivers what was withheld, and everything that follows. */
+    resume: () => {
+      isKeeping = false;
+      for (const { kept, upstream } of links) for (const bytes of kept.splice(0)) upstream.write(bytes);
+    },
+    /** How many connections there were. */
+    count: () => links.length,
     /** Ends the connections of clients only. Later ones work. */
     breakOff: () => {
       isKeeping = false;
