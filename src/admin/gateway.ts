@@ -1,12 +1,15 @@
 /** The gateway itself: its nodes, circuits and catalogue, the audit log, and the token of the request. */
+import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import { findAllChanges } from '../console/operator/audit-log.ts';
 import { countAccounts, presentCatalog } from '../console/operator/catalog.ts';
 import { findNodes, presentNode } from '../console/operator/nodes.ts';
 import { circuitsByProvider, findReports } from '../console/operator/providers.ts';
+import { ApiError } from '../errors.ts';
 import { invalidQuery } from '../http/query.ts';
 import { bodyOf } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
+import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
 import { isUuid } from '../lib/ids.ts';
 import { parseCatalog } from '../models/catalog.ts';
 import { chargedAsInputIn, soldBelowCostIn } from '../models/review.ts';
@@ -17,12 +20,15 @@ import type { AdminServices } from './services.ts';
 
 /** Five times the shipped one. Parsing is not done in steps, and takes seconds for a megabyte. */
 const maxCatalogueBytes = 256 * 1024;
+/** Of all tokens together, on this node. */
+const maxWaitingChecks = 10;
 const yamlWords = 'the catalogue as a YAML text';
 
 export const catalogueCheckSchema = bodyOf({ catalogue: z.string(yamlWords).min(1, yamlWords) });
 
 export function gatewayEndpoints(services: AdminServices): Endpoints {
   const { sql, catalog, catalogFile, catalogStatus, nodeId } = services;
+  const checkInTurn = catalogueChecks();
   return {
     '/nodes': {
       GET: reading({
@@ -66,7 +72,7 @@ export function gatewayEndpoints(services: AdminServices): Endpoints {
         scope: 'catalogue',
         parse: (body) => parseBody(catalogueCheckSchema, body),
         maxBytes: maxCatalogueBytes,
-        check: async ({ body }) => ({ body: checkCatalogue(body.catalogue) }),
+        check: async ({ body }) => ({ body: await checkInTurn(body.catalogue) }),
       }),
     },
   };
@@ -106,6 +112,27 @@ export function ownEndpoints({ sql, deriveKey }: AdminServices, document: () => 
       }),
     },
   };
+}
+
+/** One at a time, because nothing else runs meanwhile; other requests have their turn before each. */
+function catalogueChecks() {
+  const queue = new BoundedQueue({ maxRunning: 1, maxWaiting: maxWaitingChecks });
+  return (text: string) =>
+    queue
+      .run({ origin: 'checks' }, async () => {
+        await setImmediate();
+        return checkCatalogue(text);
+      })
+      .catch((thrown: unknown) => {
+        throw thrown instanceof OverloadError ? tooManyChecks() : thrown;
+      });
+}
+
+function tooManyChecks(): ApiError {
+  return new ApiError('rate_limit_exceeded', {
+    retryAfterSeconds: 1,
+    message: 'Too many catalogues are being checked. Try again in a moment.',
+  });
 }
 
 /** As `tollgate catalog check`. */

@@ -1,9 +1,9 @@
-/** Parses the catalogue: from YAML to providers, models and prices, or to every problem it has, each with its line. */
+/** Parses the catalogue: from YAML to providers, models and prices, or to the problems it has, each with its line. */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { type PublicPricing, presentPriceAsText } from '../pricing/present.ts';
 import type { PriceList } from '../pricing/price-list-store.ts';
-import { keyOf, type Path, type Problem, readYaml, type Source } from './catalog-yaml.ts';
+import { keyOf, maxProblems, type Path, type Problem, readYaml, type Source } from './catalog-yaml.ts';
 import { faultsOf, matching, mismatch } from './fields.ts';
 import type { Catalog, Model, Provider } from './model.ts';
 import { modelId, modelOf, modelSchema } from './model-schema.ts';
@@ -102,6 +102,7 @@ function readerOf(root: Record<string, unknown>, source: Source, problems: Probl
   }
 
   function add(path: Path, text: string): void {
+    if (problems.length >= maxProblems) return;
     // One problem per path: the first is the cause, the others only follow from it.
     const isKnown = problems.some((problem) => keyOf(problem.path) === keyOf(path));
     if (!isKnown) problems.push({ line: source.lineOf(path), path, text });

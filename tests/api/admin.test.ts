@@ -383,6 +383,9 @@ test('pages follow one another without gaps or repetition, while accounts are ad
   expect(seen).toEqual(rows.map(({ id }) => id));
 });
 
+/** Sixty names of 1,000 characters, each within the one before. */
+const nestedWithLongNames = `${Array.from({ length: 60 }, () => `{ ${'n'.repeat(1_000)}: `).join('')}1${' }'.repeat(60)}`;
+
 describe('the gateway', () => {
   test('shows its nodes, circuits and catalogue, and the token itself', async () => {
     const nodes = await bodyOf<List<{ state: string; is_this: boolean }>>(program.send('GET', '/nodes'));
@@ -409,6 +412,8 @@ describe('the gateway', () => {
     expect(await check(text)).toMatchObject({ ok: true, problems: [], models: expect.any(Number) });
     const wrong = await check('price_version: "x"\nproviders: {}\nmodels: []\n');
     expect([wrong.ok, wrong.problems.length > 0]).toEqual([false, true]);
+    const checks = await Promise.all([1, 2, 3].map(() => check(nestedWithLongNames)));
+    expect(checks.map(({ problems }) => problems.length)).toEqual([4, 4, 4]);
   });
 });
 

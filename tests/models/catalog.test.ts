@@ -100,6 +100,17 @@ describe('a fault is named with its line, its place and what was expected', () =
       '8: models.m.workload: given twice, first on line 7',
     ],
     [
+      'a name that is too long',
+      withModel('workload: chat', `${'n'.repeat(201)}: 1`),
+      '8: models.m: expected every key to have at most 200 characters',
+    ],
+    [
+      'lists within lists',
+      withModel('workload: chat', `name: ${'['.repeat(20)}${']'.repeat(20)}`),
+      `8: models.m.name${'[0]'.repeat(13)}: nested too deep, at most 16 levels are allowed`,
+      '8: models.m.name: expected one line of text of at most 200 characters, got a list',
+    ],
+    [
       'an unknown field of a model',
       withModel('workload: chat', 'contextwindow: 5'),
       `8: models.m.contextwindow: unknown field, expected one of ${modelFields}`,
@@ -595,6 +606,26 @@ models:
       'other.yaml:7: models.b.sizes',
     ]);
   });
+});
+
+test('a hundred problems are listed, and no more', () => {
+  for (const text of [
+    Array.from({ length: 300 }, (_, index) => `field${index}: 1\n`).join(''),
+    `a: [${'*x, '.repeat(300)}]`,
+    `a: { ${'b: 1, '.repeat(300)} }`,
+  ]) {
+    const result = parseCatalog(text, 'catalog.yaml');
+    expect(result.ok ? [] : result.problems).toHaveLength(100);
+  }
+});
+
+test('what is kept of a text is not larger than the text', () => {
+  const name = 'n'.repeat(200);
+  const text = `${`{ ${name}: `.repeat(14)}[${'1,'.repeat(100_000)}]${' }'.repeat(14)}`;
+  Bun.gc(true);
+  const before = process.memoryUsage.rss();
+  expect(parseCatalog(text, 'catalog.yaml').ok).toBe(false);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(250_000_000);
 });
 
 describe('the report of costs of a provider', () => {

@@ -405,7 +405,7 @@ const gateway: readonly AdminEndpoint[] = [
     operationId: 'checkCatalogue',
     scope: 'catalogue',
     summary: 'Check a catalogue',
-    description: 'As `tollgate catalog check`. At most 256 KB. Nothing is changed.',
+    description: 'As `tollgate catalog check`, and at most 100 problems. At most 256 KB. Nothing is changed.',
     body: {
       schema: catalogueCheckSchema,
       example: { catalogue: 'price_version: "2026-12"\nproviders: {}\nmodels: {}\n' },
