@@ -100,7 +100,8 @@ export function invitationEndpoints(services: AdminServices): Endpoints {
           const { email } = call.body;
           if (email !== null) {
             if (invitationMail === null) throw noMail();
-            await attempts.take(invitationMailLimits(accountId, email));
+            // A second connection would wait for one that waits for it, when all of them are in use.
+            await attempts.take(invitationMailLimits(accountId, email), transaction);
           }
           const { id, token } = await createInvitation(transaction, call.actor, { accountId, ...call.body });
           const { body } = await showInvitation(transaction, accountId, id);

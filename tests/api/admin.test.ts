@@ -6,8 +6,11 @@ import {
   openAdminFixture,
   type Program,
   refusalOf,
+  senderFor,
 } from '../support/admin-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { startGateway } from '../support/gateway.ts';
+import { startMailServer } from '../support/mail-server.ts';
 
 let fixture: AdminFixture;
 let program: Program;
@@ -210,6 +213,28 @@ describe('members and invitations', () => {
       ]);
     const mailed = { role: 'member', email: 'bob@example.com' };
     expect(await refusalOf(program.send('POST', path, mailed))).toEqual([400, 'invalid_parameter', 'email']);
+  });
+
+  test('one is mailed with a single connection to the database', async () => {
+    const { id } = await newAccount();
+    const mail = startMailServer();
+    const gateway = await startGateway({
+      ...fixture.environment,
+      TOLLGATE_DATA: `${fixture.environment.TOLLGATE_DATA}-mail`,
+      DATABASE_POOL: '1',
+      SMTP_URL: mail.url,
+      MAIL_FROM: 'Tollgate <gateway@example.com>',
+      PUBLIC_URL: 'https://gateway.example.com',
+    });
+    try {
+      const send = senderFor(gateway.origin, program.secret);
+      const sent = send('POST', `/accounts/${id}/invitations`, { role: 'member', email: 'eve@example.com' });
+      expect((await bodyOf<Invitation>(sent)).url).toBe(null);
+      expect((await mail.next('eve@example.com')).data).toContain('invitation');
+    } finally {
+      await gateway.stop();
+      mail.stop();
+    }
   });
 });
 
