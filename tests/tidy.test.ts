@@ -38,7 +38,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   nodes: ['ledger', 'database', 'lib'],
   doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
   idempotency: ['nodes', 'ledger', 'json', 'lib', 'errors'],
-  people: ['accounts', 'audit-log', 'json', 'http', 'lib', 'errors'],
+  people: ['accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],
   reconciliation: ['models', 'usage', 'providers', 'json', 'lib'],
   routing: ['models', 'providers', 'pricing', 'lib'],
   demo: ['people', 'accounts', 'keys', 'lib'],

@@ -7,6 +7,7 @@ import {
   defaultTokenDays,
   defaultTokenRate,
   findTokens,
+  isTooFarAhead,
   maxNetworks,
   maxTokenRate,
   revokeTokenAs,
@@ -37,10 +38,7 @@ const create: DatabaseCommand = {
       scopes: readScopes(words.text('scopes') ?? ''),
       networks: readNetworks(words.text('from')),
       requestsPerMinute: readCount(words.text('rpm') ?? `${defaultTokenRate}`, '--rpm', maxTokenRate),
-      expiresAt:
-        expires === null
-          ? new Date(Date.now() + defaultTokenDays * dayMs)
-          : readFutureTime(expires, '--expires'),
+      expiresAt: expires === null ? new Date(Date.now() + defaultTokenDays * dayMs) : readExpiry(expires),
     };
     const { id, secret } = await sql.begin((transaction) =>
       createTokenAs(transaction, shellActor(config), draft),
@@ -52,6 +50,13 @@ const create: DatabaseCommand = {
     };
   },
 };
+
+function readExpiry(text: string): Date {
+  const time = readFutureTime(text, '--expires');
+  if (isTooFarAhead(time, new Date()))
+    throw new UsageError(`--expires must be within a year, but is "${text}".`);
+  return time;
+}
 
 const list: DatabaseCommand = {
   name: 'token list',

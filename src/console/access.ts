@@ -2,6 +2,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { isUuid } from '../lib/ids.ts';
+import type { SignedIn } from '../people/sessions.ts';
 import type { Role } from './contract.ts';
 
 /** Part of every query about an account: nothing is found or allowed without this user's membership. */
@@ -81,6 +82,19 @@ export async function asOperator<Result>(
     await requireOperator(transaction, signedIn.userId);
     return await write(transaction);
   });
+}
+
+/**
+ * Replacing a password first ends the user's sessions and then their invitations. Locking the session keeps one from being
+ * created in between. Tokens end before, but whoever makes one waits for the user, and must not find a session after that.
+ */
+export async function keepSession(
+  transaction: TransactionSQL,
+  { userId, sessionId }: Pick<SignedIn, 'userId' | 'sessionId'>,
+): Promise<void> {
+  const found = await transaction`
+    select 1 from sessions where id = ${sessionId} and user_id = ${userId} for share`;
+  if (found.length === 0) throw new ApiError('session_required');
 }
 
 /** Who reads what only operators see: one of them, or a token of the admin API. */

@@ -15,9 +15,8 @@ import {
   type PendingInvitation,
   revokeInvitationAs,
 } from '../people/invitations.ts';
-import type { SignedIn } from '../people/sessions.ts';
 import { isEmailAddress } from '../people/user-store.ts';
-import { asOwner, type Caller, findRole, idIn, requireOwner } from './access.ts';
+import { asOwner, type Caller, findRole, idIn, keepSession, requireOwner } from './access.ts';
 import type { Invitation, NewInvitation, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -83,16 +82,6 @@ function noMail(): ApiError {
     param: 'email',
     message: 'This gateway cannot send e-mail. Leave out the address, and send the link yourself.',
   });
-}
-
-/**
- * Replacing a password first ends the user's sessions and then their invitations. Locking the session keeps one from being
- * created in between.
- */
-async function keepSession(transaction: SQL, { userId, sessionId }: SignedIn): Promise<void> {
-  const found = await transaction`
-    select 1 from sessions where id = ${sessionId} and user_id = ${userId} for share`;
-  if (found.length === 0) throw new ApiError('session_required');
 }
 
 /** For owners only. */

@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { SQL, TransactionSQL } from 'bun';
 import { type DashboardActor, recordChange } from '../audit-log/audit-log.ts';
 import { newId } from '../lib/ids.ts';
+import { revokeTokensOf } from '../tokens/token-store.ts';
 import { endInvitationsBy } from './invitations.ts';
 import { lockUsers, putPassword } from './user-store.ts';
 
@@ -67,7 +68,8 @@ export async function spendResetToken(
 
 /**
  * Someone else may have known the old password, so everything they may have got with it ends in the same transaction:
- * sessions, invitations, and links, including those that an operator created for others. The user is already locked.
+ * admin tokens, sessions, invitations, and links, including those that an operator created for others. The user is already
+ * locked. Tokens come first, because a change of the admin API locks its token before anything else.
  */
 export async function replacePassword(
   transaction: TransactionSQL,
@@ -77,6 +79,7 @@ export async function replacePassword(
   const { userId } = actor;
   await recordChange(transaction, actor, { action: 'change_password', object: { type: 'user', id: userId } });
   await putPassword(transaction, userId, passwordHash);
+  await revokeTokensOf(transaction, actor, userId);
   await transaction`delete from sessions where user_id = ${userId}`;
   await endInvitationsBy(transaction, userId);
   await transaction`

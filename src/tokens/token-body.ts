@@ -6,7 +6,14 @@ import { listOf } from '../json/list.ts';
 import { parseBody } from '../json/problem.ts';
 import { parseTime } from '../lib/calendar.ts';
 import { parseNetwork } from '../lib/ip-address.ts';
-import { defaultTokenRate, maxNetworks, maxTokenRate, scopes, type TokenDraft } from './token-store.ts';
+import {
+  defaultTokenRate,
+  isTooFarAhead,
+  maxNetworks,
+  maxTokenRate,
+  scopes,
+  type TokenDraft,
+} from './token-store.ts';
 
 const rateWords = `a whole number from 1 to ${maxTokenRate}`;
 const networkWords = 'an address or a network such as "10.0.0.0/8"';
@@ -37,11 +44,9 @@ const schema = bodyOf({
 
 export function parseTokenDraft(body: unknown, now: Date): TokenDraft {
   const draft = parseBody(schema, body);
-  if (draft.expires_at <= now)
-    throw new ApiError('invalid_parameter', {
-      param: 'expires_at',
-      message: 'A token can only expire in the future.',
-    });
+  if (draft.expires_at <= now) throw invalidExpiry('A token can only expire in the future.');
+  if (isTooFarAhead(draft.expires_at, now))
+    throw invalidExpiry('A token must expire within a year. Replace it before then.');
   return {
     name: draft.name,
     scopes: [...new Set(draft.scopes)],
@@ -49,4 +54,8 @@ export function parseTokenDraft(body: unknown, now: Date): TokenDraft {
     requestsPerMinute: draft.requests_per_minute,
     expiresAt: draft.expires_at,
   };
+}
+
+function invalidExpiry(message: string): ApiError {
+  return new ApiError('invalid_parameter', { param: 'expires_at', message });
 }

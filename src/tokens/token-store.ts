@@ -14,6 +14,8 @@ export const tokenFormat = secretFormat('tg_admin_');
 export const defaultTokenRate = 600;
 export const maxTokenRate = 100_000;
 export const defaultTokenDays = 90;
+/** The same day next year, also in a leap year. */
+export const maxTokenDays = 366;
 export const maxNetworks = 50;
 
 export type TokenDraft = Readonly<{
@@ -42,6 +44,10 @@ export type TokenOverview = Readonly<{
   revoked_at: Date | null;
   last_used_at: Date | null;
 }>;
+
+export function isTooFarAhead(expiresAt: Date, now: Date): boolean {
+  return expiresAt.getTime() - now.getTime() > maxTokenDays * 24 * 60 * 60 * 1000;
+}
 
 /** Returns the token itself, which is not stored and cannot be shown again. */
 export async function createTokenAs(
@@ -83,7 +89,7 @@ export async function revokeTokenAs(transaction: TransactionSQL, actor: Actor, i
   return revoked.length > 0;
 }
 
-/** Someone who is no longer an operator may have kept them. */
+/** Someone who is no longer an operator may have kept them, and someone who knew a password may have made them. */
 export async function revokeTokensOf(
   transaction: TransactionSQL,
   actor: Actor,

@@ -4,7 +4,7 @@ import { readQuery } from '../../http/query.ts';
 import { nothing, readBody, readSmallBody } from '../../json/fields.ts';
 import { parseTokenDraft } from '../../tokens/token-body.ts';
 import { createTokenAs, findTokens, requireToken, revokeTokenAs } from '../../tokens/token-store.ts';
-import { asOperator, idIn } from '../access.ts';
+import { asOperator, idIn, keepSession } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { AdminToken, NewAdminToken } from '../operator-contract.ts';
@@ -31,6 +31,7 @@ export function tokensPage(
         readQuery(request.url, []);
         const draft = parseTokenDraft(await readSmallBody(request), new Date());
         return await asOperator(sql, context, async (transaction) => {
+          await keepSession(transaction, context.signedIn);
           const { id, secret } = await createTokenAs(transaction, context.actor, draft);
           const token = await requireToken(transaction, id);
           return Response.json({ token, secret } satisfies Unsent<NewAdminToken>);

@@ -377,7 +377,7 @@ export const tokenSchema = z
     requests_per_minute: count,
     created_by: z.string().nullable(),
     created_at: timestamp,
-    expires_at: timestamp,
+    expires_at: timestamp.describe('At most a year after it was created.'),
     revoked_at: timestamp.nullable(),
     last_used_at: timestamp.nullable(),
   })
