@@ -10,7 +10,7 @@ import { readJsonBody } from '../json/body.ts';
 import { bodyOf } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
-import type { Scope } from '../tokens/token-store.ts';
+import { keepToken, type Scope } from '../tokens/token-store.ts';
 import type { AuthenticateToken } from './authenticate.ts';
 import { once } from './once.ts';
 
@@ -89,6 +89,8 @@ type EndpointServices = Readonly<{
 const maxRunningPerToken = 4;
 const maxWaitingPerToken = 100;
 const defaultMaxBytes = 64 * 1024;
+/** As PostgreSQL writes it. Between two statements of a change there is nothing to wait for. */
+const maxIdle = '10s';
 
 export function endpointHandlers(services: EndpointServices): (endpoint: Endpoint) => Handler {
   const queue = new BoundedQueue({
@@ -146,13 +148,13 @@ async function change(
   const { request, actor } = call;
   const idempotencyKey = readIdempotencyKey(request.headers);
   if (idempotencyKey === null) {
-    const answer = await sql.begin((transaction) => endpoint.change(transaction, call));
+    const answer = await inTransaction(sql, actor, (transaction) => endpoint.change(transaction, call));
     answer.afterwards?.();
     return respond(answer);
   }
   const { pathname } = new URL(request.url);
   const requestHash = await hashRequest(`${request.method} ${pathname}`, body);
-  const outcome = await sql.begin((transaction) =>
+  const outcome = await inTransaction(sql, actor, (transaction) =>
     once(transaction, encryptionKey, { tokenId: actor.tokenId, idempotencyKey, requestHash }, async () => {
       const answer = await endpoint.change(transaction, call);
       return { answer, stored: { requestId, ...plain(answer) } };
@@ -170,6 +172,19 @@ async function change(
   }
   outcome.done.answer.afterwards?.();
   return respond(outcome.done.answer);
+}
+
+async function inTransaction<Result>(
+  sql: SQL,
+  { tokenId }: TokenActor,
+  run: (transaction: TransactionSQL) => Promise<Result>,
+): Promise<Result> {
+  return await sql.begin(async (transaction) => {
+    // A gateway that stands still must not keep what its change has locked.
+    await transaction`select set_config('idle_in_transaction_session_timeout', ${maxIdle}, true)`;
+    await keepToken(transaction, tokenId);
+    return await run(transaction);
+  });
 }
 
 function respond(answer: Answer): Response {

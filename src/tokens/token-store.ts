@@ -146,6 +146,17 @@ export async function findTokenByHash(sql: SQL, hash: Buffer): Promise<StoredTok
 }
 
 /**
+ * Locks the token for a change: one that ended since the request began makes none, and whoever revokes one waits for the
+ * changes that it makes.
+ */
+export async function keepToken(transaction: TransactionSQL, id: string): Promise<void> {
+  const [token] = await transaction<{ is_expired: boolean }[]>`
+    select expires_at <= now() as is_expired from admin_tokens where id = ${id} and revoked_at is null for share`;
+  if (token === undefined) throw new ApiError('invalid_admin_token');
+  if (token.is_expired) throw new ApiError('expired_admin_token');
+}
+
+/**
  * Counts a request of all nodes together, and notes the time. `isWithin` is false when the token is over its rate, and then
  * nothing is counted. `aheadMs` is how far it is ahead of its rate.
  */

@@ -240,6 +240,35 @@ describe('a token', () => {
     }
   });
 
+  test('that ends while a change is sent does not make it', async () => {
+    const { sql } = fixture.database;
+    const ends = {
+      invalid_admin_token: (id: string) => sql`update admin_tokens set revoked_at = now() where id = ${id}`,
+      expired_admin_token: (id: string) => sql`update admin_tokens set expires_at = now() where id = ${id}`,
+    };
+    for (const [code, end] of Object.entries(ends)) {
+      const { tokenId, secret } = await fixture.program();
+      const { readable, writable } = new TransformStream<Uint8Array, Uint8Array>();
+      const writer = writable.getWriter();
+      const body = new TextEncoder().encode(`{"name": "${code}"}`);
+      const sent = fetch(`${fixture.gateway.origin}/admin/v1/accounts`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret}`, 'content-type': 'application/json' },
+        body: readable,
+      });
+      await writer.write(body.subarray(0, 5));
+      await eventually('the token was found', async () => {
+        const [use] = await sql`select last_used_at from admin_token_uses where token_id = ${tokenId}`;
+        return use.last_used_at !== null;
+      });
+      await end(tokenId);
+      await writer.write(body.subarray(5));
+      await writer.close();
+      expect(await refusalOf(sent)).toEqual([401, code, undefined]);
+      expect(await sql`select 1 from accounts where name = ${code}`).toHaveLength(0);
+    }
+  });
+
   test('is bound to its networks', async () => {
     expect((await ask(await fixture.program({ networks: ['10.0.0.0/8', '127.0.0.0/8'] })))[0]).toBe(200);
     const elsewhere = await fixture.program({ networks: ['10.0.0.0/8', '2001:db8::/32'] });
