@@ -52,6 +52,7 @@ type Checking<Body> = Readonly<{
 /** `change` runs in the transaction in which its response is stored. */
 type Changing<Body> = Readonly<{
   scope: Scope;
+  /** Must not depend on the time: a retry has to pass whenever it comes. What does belongs in `change`. */
   parse: (body: unknown) => Body;
   change: (transaction: TransactionSQL, call: Call<Body>) => Promise<Answer>;
 }>;

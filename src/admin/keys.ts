@@ -1,7 +1,15 @@
 /** The API keys of an account: create, read, list, update, replace, revoke. */
 import type { SQL } from 'bun';
 import { idIn } from '../console/access.ts';
-import { parseKeyChange, parseKeyDraft, parseReplacement } from '../keys/key-body.ts';
+import { parseBody } from '../json/problem.ts';
+import {
+  keyChangeOf,
+  keyChangeSchema,
+  keyDraftOf,
+  keyDraftSchema,
+  replacementOf,
+  replacementSchema,
+} from '../keys/key-body.ts';
 import {
   addKeyAs,
   type CreatedKey,
@@ -53,10 +61,11 @@ function allKeys({ sql, deriveKey }: AdminServices, rules: KeyRules): Endpoints 
       }),
       POST: changing({
         scope: 'keys',
-        parse: (body) => parseKeyDraft(body, new Date()),
+        parse: (body) => parseBody(keyDraftSchema, body),
         change: async (transaction, call) => {
           const accountId = await accountOf(transaction, call);
-          const created = await addKeyAs(transaction, call.actor, accountId, call.body, rules);
+          const settings = keyDraftOf(call.body, new Date());
+          const created = await addKeyAs(transaction, call.actor, accountId, settings, rules);
           return await showNewKey(transaction, accountId, created);
         },
       }),
@@ -73,11 +82,12 @@ function oneKey({ sql }: AdminServices, rules: KeyRules): Endpoints {
       }),
       PATCH: changing({
         scope: 'keys',
-        parse: (body) => parseKeyChange(body, new Date()),
+        parse: (body) => parseBody(keyChangeSchema, body),
         change: async (transaction, call) => {
           const precondition = readPrecondition(call.headers);
           const owned = await ownedKey(transaction, call);
-          await changeKeyAs(transaction, call.actor, owned, call.body, rules, (current) =>
+          const change = keyChangeOf(call.body, new Date());
+          await changeKeyAs(transaction, call.actor, owned, change, rules, (current) =>
             requireMatch(precondition, keyTag(current)),
           );
           return await showKey(transaction, owned);
@@ -87,10 +97,11 @@ function oneKey({ sql }: AdminServices, rules: KeyRules): Endpoints {
     '/accounts/:account/keys/:key/replace': {
       POST: changing({
         scope: 'keys',
-        parse: (body) => parseReplacement(body, new Date()),
+        parse: (body) => parseBody(replacementSchema, body),
         change: async (transaction, call) => {
           const owned = await ownedKey(transaction, call);
-          const created = await replaceKeyAs(transaction, call.actor, owned, call.body, rules);
+          const revokeAt = replacementOf(call.body, new Date());
+          const created = await replaceKeyAs(transaction, call.actor, owned, revokeAt, rules);
           return await showNewKey(transaction, owned.accountId, created);
         },
       }),

@@ -50,7 +50,11 @@ export const replacementSchema = bodyOf({ revoke_at: time });
 type WireSettings = Omit<z.output<typeof keyDraftSchema>, 'name'>;
 
 export function parseKeyDraft(body: unknown, now: Date): KeySettings {
-  const { name: chosen, ...wire } = parseBody(keyDraftSchema, body);
+  return keyDraftOf(parseBody(keyDraftSchema, body), now);
+}
+
+export function keyDraftOf(draft: z.output<typeof keyDraftSchema>, now: Date): KeySettings {
+  const { name: chosen, ...wire } = draft;
   const settings = settingsIn(wire, now);
   return {
     name: chosen,
@@ -63,13 +67,23 @@ export function parseKeyDraft(body: unknown, now: Date): KeySettings {
 }
 
 export function parseKeyChange(body: unknown, now: Date): KeyChange {
-  const { name: chosen, ...wire } = parseBody(keyChangeSchema, body);
+  return keyChangeOf(parseBody(keyChangeSchema, body), now);
+}
+
+export function keyChangeOf(change: z.output<typeof keyChangeSchema>, now: Date): KeyChange {
+  const { name: chosen, ...wire } = change;
   return { name: chosen, ...settingsIn(wire, now) };
 }
 
 /** When the old key ends; null for now. */
 export function parseReplacement(body: unknown, now: Date): Date | null {
-  const { revoke_at: revokeAt } = parseBody(replacementSchema, body);
+  return replacementOf(parseBody(replacementSchema, body), now);
+}
+
+export function replacementOf(
+  { revoke_at: revokeAt }: z.output<typeof replacementSchema>,
+  now: Date,
+): Date | null {
   requireOverlap(revokeAt, now);
   return revokeAt;
 }
