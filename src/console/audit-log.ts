@@ -1,5 +1,6 @@
 /** What was changed in an account, for its owners. */
 import type { SQL } from 'bun';
+import type { Fields } from '../audit-log/audit-log.ts';
 import { changesQuery, type LoggedChange } from '../audit-log/read.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
@@ -27,15 +28,21 @@ export function accountAuditLogPage({ sql }: Readonly<{ sql: SQL }>): Routes<Acc
 
 type ChangeRow = LoggedChange & Readonly<{ is_own: boolean }>;
 
-/** `is_own`: the actor is not one of the operator's people. */
+/**
+ * `is_own`: the actor is a member of the account, or was one when they made the change. Whether they work for the operator
+ * today says nothing about the day of the change.
+ */
 async function findChanges(sql: SQL, caller: Caller, before: string, rowCount: number): Promise<ChangeRow[]> {
   const { userId, accountId } = caller;
   const rows = await sql<ChangeRow[]>`
     select change.*,
-           exists (
-             select 1 from users where users.id = actor_user_id
-               and (not is_operator or exists (
-                 select 1 from memberships as own where own.user_id = actor_user_id and own.account_id = ${accountId}))
+           change.actor_user_id is not null and (
+             exists (
+               select 1 from memberships as own where own.user_id = change.actor_user_id and own.account_id = ${accountId})
+             or exists (
+               select 1 from audit_log as removal
+               where removal.account_id = ${accountId} and removal.action = 'remove_member' and removal.object_type = 'user'
+                 and removal.object_id = change.actor_user_id::text and removal.id >= change.id)
            ) as is_own
     from memberships cross join lateral (
       ${changesQuery(sql, { accountId, action: null }, before, rowCount)}
@@ -44,6 +51,33 @@ async function findChanges(sql: SQL, caller: Caller, before: string, rowCount: n
     order by change.id desc`;
   if (rows.length === 0) requireOwner(await findRole(sql, caller));
   return rows;
+}
+
+/** What owners see of a change. Not among them is what the operator's own systems know the account by, and its price group. */
+const fieldsForOwners = new Set([
+  'name',
+  'is_suspended',
+  'amount',
+  'memo',
+  'reason',
+  'reference',
+  'entry_number',
+  'concerns_entry',
+  'request_id',
+  'requests_per_minute',
+  'max_concurrent',
+  'monthly_limit',
+  'allowed_models',
+  'expires_at',
+  'revoked_at',
+  'replaced_by',
+  'role',
+  'email',
+]);
+
+function forOwners(fields: Fields | null): Record<string, unknown> | null {
+  if (fields === null) return null;
+  return Object.fromEntries(Object.entries(fields).filter(([name]) => fieldsForOwners.has(name)));
 }
 
 /** Customers do not learn who works for the operator, or from where. */
@@ -56,7 +90,7 @@ function presentChange({ is_own: isOwn, ...change }: ChangeRow): Unsent<AccountC
     actor: isOwn ? change.actor.name : null,
     address: isOwn ? change.address : null,
     object,
-    before,
-    after,
+    before: forOwners(before),
+    after: forOwners(after),
   };
 }

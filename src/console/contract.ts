@@ -291,7 +291,7 @@ export type AccountChange = {
   address: string | null;
   action: ChangeAction;
   object: ChangedObject | null;
-  /** The fields that changed, as they were; null for what is new. */
+  /** The fields that changed, as they were; null for what is new. Without those that only the operator sees. */
   before: Record<string, unknown> | null;
   after: Record<string, unknown> | null;
 };

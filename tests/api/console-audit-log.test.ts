@@ -1,8 +1,11 @@
 /** The audit log in the dashboard: owners see what was changed in their account, but not who works for the operator. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { updateAccountAs } from '../../src/accounts/changes.ts';
+import { recordChange } from '../../src/audit-log/audit-log.ts';
 import type { AccountAuditLog, AccountChange, NewKey } from '../../src/console/contract.ts';
 import type { AuditLog } from '../../src/console/operator-contract.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { addMemberAs, removeMemberAs } from '../../src/people/members.ts';
 import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, type Visitor } from '../support/console-fixture.ts';
 
@@ -104,6 +107,47 @@ test('an owner does not learn who works for the operator, or from where', async 
     ['cli', 'shell'],
     ['dashboard', 'user'],
   ]);
+});
+
+test('an owner sees who was a member then, and not who was an operator', async () => {
+  const { sql } = fixture.database;
+  const address = '192.0.2.7';
+  const userNamed = async (name: string) => {
+    const [user] = await sql<[{ id: string }]>`
+      insert into users (id, email, name) values (${newId()}, ${`${name}@example.com`}, ${name}) returning id`;
+    return user.id;
+  };
+  const actorNamed = (userId: string) => ({ door: 'dashboard', userId, address }) as const;
+  const [dismissed, left] = [await userNamed('dismissed-operator'), await userNamed('left')];
+  await sql.begin(async (transaction) => {
+    const suspend = { action: 'suspend_account', accountId: fixture.account } as const;
+    await recordChange(transaction, actorNamed(dismissed), suspend);
+    await addMemberAs(transaction, actorNamed(dismissed), fixture.account, left, 'owner');
+    await recordChange(transaction, actorNamed(left), suspend);
+    await removeMemberAs(transaction, actorNamed(left), fixture.account, left);
+    await recordChange(transaction, actorNamed(left), suspend);
+  });
+  expect((await newest(5)).map(({ action, actor, address: from }) => [action, actor, from])).toEqual([
+    ['suspend_account', null, null],
+    ['remove_member', 'left@example.com', address],
+    ['suspend_account', 'left@example.com', address],
+    ['add_member', null, null],
+    ['suspend_account', null, null],
+  ]);
+});
+
+test('an owner does not see what the operator’s own systems say of the account', async () => {
+  const { sql } = fixture.database;
+  const change = { name: 'Renamed', externalId: 'crm-1', metadata: { risk: 'high' }, priceGroup: 'friends' };
+  const shell = { door: 'cli', shellUser: 'tests@here' } as const;
+  await sql.begin((transaction) => updateAccountAs(transaction, shell, fixture.account, change));
+  const [newestChange] = await newest(1);
+  expect(newestChange?.after).toEqual({ name: 'Renamed' });
+  expect(Object.keys(newestChange?.before ?? {})).toEqual(['name']);
+  await sql.begin((transaction) =>
+    updateAccountAs(transaction, shell, fixture.account, { priceGroup: null }),
+  );
+  expect((await newest(1))[0]).toMatchObject({ action: 'update_account', before: {}, after: {} });
 });
 
 test('pages follow one another, and another account is never among them', async () => {
