@@ -30,7 +30,8 @@ export function authenticateTokens(sql: SQL): AuthenticateToken {
   return async (request, context, scope) => {
     const address = context.clientAddress();
     const token = await findToken(request.headers.get('authorization'), address);
-    requireNetwork(token, address);
+    if (!isFromAllowedNetwork(token, address))
+      throw refusals.ofNetwork(address, new ApiError('address_not_allowed'));
     await count(token, context);
     requireScope(token, scope);
     return { door: 'api', tokenId: token.id, address };
@@ -60,16 +61,16 @@ export function authenticateTokens(sql: SQL): AuthenticateToken {
   }
 }
 
-function requireNetwork({ networks }: StoredToken, text: string | null): void {
-  if (networks === null) return;
+function isFromAllowedNetwork({ networks }: StoredToken, text: string | null): boolean {
+  if (networks === null) return true;
   const address = text === null ? null : parseAddress(text);
-  const isAllowed =
+  return (
     address !== null &&
     networks.some((written) => {
       const network = parseNetwork(written);
       return network !== null && isInside(address, network);
-    });
-  if (!isAllowed) throw new ApiError('address_not_allowed');
+    })
+  );
 }
 
 function requireScope({ scopes }: StoredToken, scope: Scope | null): void {

@@ -26,7 +26,9 @@ export type Call<Body = unknown> = Readonly<{
 }>;
 
 export type Answer = Readonly<{
-  body: unknown;
+  body?: unknown;
+  /** In place of a body: one that is JSON already. */
+  text?: string;
   /** 200, unless something was created. */
   status?: 200 | 201;
   etag?: string;
@@ -193,10 +195,10 @@ function respond(answer: Answer): Response {
   return new Response(body, { status, headers });
 }
 
-function plain({ body, status = 200, etag }: Answer) {
+function plain({ body, text, status = 200, etag }: Answer) {
   return {
     status,
     headers: { 'content-type': 'application/json;charset=utf-8', ...(etag === undefined ? {} : { etag }) },
-    body: JSON.stringify(body),
+    body: text ?? JSON.stringify(body),
   };
 }

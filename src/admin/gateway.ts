@@ -79,7 +79,7 @@ export function gatewayEndpoints(services: AdminServices): Endpoints {
 }
 
 /** The token of the request, what it can do, and what was done. */
-export function ownEndpoints({ sql, deriveKey }: AdminServices, document: () => Promise<object>): Endpoints {
+export function ownEndpoints({ sql, deriveKey }: AdminServices, document: () => Promise<string>): Endpoints {
   const cursorKey = deriveKey('admin cursor');
   return {
     '/token': {
@@ -90,7 +90,7 @@ export function ownEndpoints({ sql, deriveKey }: AdminServices, document: () => 
         }),
       }),
     },
-    '/openapi.json': { GET: reading({ scope: null, read: async () => ({ body: await document() }) }) },
+    '/openapi.json': { GET: reading({ scope: null, read: async () => ({ text: await document() }) }) },
     '/audit-log': {
       GET: reading({
         scope: 'read',

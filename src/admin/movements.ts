@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { TokenActor } from '../audit-log/audit-log.ts';
 import { correctionOf } from '../console/operator/movements.ts';
 import { ApiError } from '../errors.ts';
+import { readIdempotencyKey } from '../idempotency/idempotency-key.ts';
 import { amountFrom, bodyOf, converted, line, signedAmount } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { book, type Correction, isBooked, type Movement, type Refund } from '../ledger/movements.ts';
@@ -43,6 +44,7 @@ export const movementEndpoints: Endpoints = {
       scope: 'money',
       parse: (body) => parseBody(creditSchema, body),
       change: async (transaction, call) => {
+        requireRetryable(call.body.reference, call.headers);
         const accountId = await accountOf(transaction, call);
         return { status: 201, body: await credit(transaction, call.actor, accountId, call.body) };
       },
@@ -79,6 +81,15 @@ export const movementEndpoints: Endpoints = {
     }),
   },
 };
+
+/** After a lost response a program sends its request again, and must not give the credit twice. */
+function requireRetryable(reference: string | null, headers: Headers): void {
+  if (reference !== null || readIdempotencyKey(headers) !== null) return;
+  throw new ApiError('invalid_parameter', {
+    param: 'reference',
+    message: 'A credit needs a reference or an Idempotency-Key, so that it is given once.',
+  });
+}
 
 /** The same reference again is the same movement; with other content it is refused. */
 async function move(sql: SQL, actor: TokenActor, movement: Movement) {

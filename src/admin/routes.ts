@@ -13,8 +13,8 @@ import type { AdminServices } from './services.ts';
 
 export const adminPrefix = '/admin/v1';
 
-/** `document` is the OpenAPI document with the admin API. */
-export function adminEndpoints(services: AdminServices, document: () => Promise<object>): Endpoints {
+/** `document` is the text of the OpenAPI document with the admin API. */
+export function adminEndpoints(services: AdminServices, document: () => Promise<string>): Endpoints {
   return {
     ...accountEndpoints(services),
     ...keyEndpoints(services),
@@ -30,7 +30,7 @@ export function adminEndpoints(services: AdminServices, document: () => Promise<
 
 export function adminRoutes(
   services: AdminServices,
-  document: () => Promise<object>,
+  document: () => Promise<string>,
 ): Record<string, Partial<Record<Method, Handler>>> {
   const handlerOf = endpointHandlers({
     sql: services.sql,

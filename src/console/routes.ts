@@ -66,10 +66,10 @@ export type ConsoleServices = Readonly<{
 }> &
   PlaygroundServices;
 
-/** `adminDocument` is the OpenAPI document with the admin API. */
+/** `adminDocument` is the text of the OpenAPI document with the admin API. */
 export function consoleRoutes(
   services: ConsoleServices,
-  adminDocument: () => Promise<object>,
+  adminDocument: () => Promise<string>,
 ): Routes<Handler> {
   const guard = createGuard(services);
   const cursorKey = services.deriveKey('console cursor');

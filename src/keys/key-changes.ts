@@ -165,11 +165,13 @@ export function keyColumns(sql: SQL) {
     created_at, last_used_at, held, month_spent`;
 }
 
+/** One after the other, so that each counts what the others have added. Operators do not lock the members, as owners do. */
 async function requireRoom(
-  transaction: SQL,
+  transaction: TransactionSQL,
   accountId: string,
   { maxInForce }: Pick<KeyRules, 'maxInForce'>,
 ): Promise<void> {
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`keys of ${accountId}`}, 0))`;
   const [row] = await transaction<[{ in_force: number }]>`
     select count(*)::int as in_force from api_keys
     where account_id = ${accountId} and coalesce(revoked_at > now(), true) and coalesce(expires_at > now(), true)`;

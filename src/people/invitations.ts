@@ -49,7 +49,9 @@ export async function createInvitation(
 
 const maxPending = 50;
 
-async function requireRoom(transaction: SQL, accountId: string): Promise<void> {
+/** One after the other, so that each counts what the others have added. Operators do not lock the members, as owners do. */
+async function requireRoom(transaction: TransactionSQL, accountId: string): Promise<void> {
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`invitations of ${accountId}`}, 0))`;
   const [row] = await transaction<[{ pending: number }]>`
     select count(*)::int as pending from invitations where account_id = ${accountId} and expires_at > now()`;
   if (row.pending >= maxPending) throw new ApiError('too_many_invitations');

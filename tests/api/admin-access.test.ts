@@ -108,7 +108,7 @@ const table: Readonly<Record<string, Row>> = {
   'POST /accounts/:account/invitations': { scope: 'accounts', body: () => ({ role: 'member' }) },
   'GET /accounts/:account/invitations/:invitation': { scope: 'read', owned: invitation },
   'DELETE /accounts/:account/invitations/:invitation': { scope: 'accounts', owned: invitation },
-  'POST /accounts/:account/credits': { scope: 'money', body: () => ({ amount: '1' }) },
+  'POST /accounts/:account/credits': { scope: 'money', body: () => ({ amount: '1', reference: 'R-1' }) },
   'POST /accounts/:account/corrections': {
     scope: 'money',
     body: () => ({ amount: '1', reason: 'None', reference: newId() }),
@@ -145,7 +145,7 @@ function call(
 
 test('every endpoint has a row with its scope, and every row an endpoint', () => {
   const services = { deriveKey: () => Buffer.alloc(32) } as unknown as AdminServices;
-  const served = Object.entries(adminEndpoints(services, () => Promise.resolve({}))).flatMap(
+  const served = Object.entries(adminEndpoints(services, () => Promise.resolve(''))).flatMap(
     ([path, methods]) => Object.entries(methods).map(([method, { scope }]) => [`${method} ${path}`, scope]),
   );
   expect(Object.fromEntries(served)).toEqual(

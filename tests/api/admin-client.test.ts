@@ -33,7 +33,7 @@ test('the document is valid, has every endpoint with its scope, and is served wi
   const document = JSON.parse(JSON.stringify(createAdminDocument())) as object;
   expect(await new Validator().validate({ ...document })).toEqual({ valid: true });
   const services = { deriveKey: () => Buffer.alloc(32) } as unknown as AdminServices;
-  const endpoints = Object.entries(served(services, () => Promise.resolve({}))).flatMap(([path, methods]) =>
+  const endpoints = Object.entries(served(services, () => Promise.resolve(''))).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, { scope }]) => `${method} ${path} ${scope}`),
   );
   const documented = adminEndpoints.map(
@@ -59,7 +59,7 @@ test('every operation works with its example', async () => {
     ['second@example.com', 'owner'],
   ] as const)
     await addCheapUser(sql, email, 'correct horse battery', { accountId: account.id, role });
-  await client.createCredit({ account: account.id, body: { amount: '5' } });
+  await client.createCredit({ account: account.id, body: { amount: '5', reference: 'FIRST' } });
   const key = () => client.createKey({ account: account.id, body: { name: 'Example' } });
   const called = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',

@@ -460,6 +460,41 @@ describe('the gateway', () => {
   });
 });
 
+test('a credit needs a reference or an Idempotency-Key', async () => {
+  const { id } = await newAccount();
+  const give = (headers: Record<string, string>) =>
+    program.send('POST', `/accounts/${id}/credits`, { amount: '5' }, headers);
+  expect(await refusalOf(give({}))).toEqual([400, 'invalid_parameter', 'reference']);
+  for (let time = 0; time < 2; time += 1)
+    expect(await bodyOf(give({ 'idempotency-key': 'credit-once' }))).toMatchObject({
+      balance: '5.000000000000',
+    });
+});
+
+test('no more keys or invitations are made at the same moment than there is room for', async () => {
+  const { sql } = fixture.database;
+  const { id } = await newAccount();
+  await sql`
+    insert into invitations (id, account_id, role, invited_by_token, token_hash, expires_at)
+    select gen_random_uuid(), ${id}, 'member', ${program.tokenId}, sha256(convert_to(number::text, 'UTF8')), now() + interval '1 day'
+    from generate_series(1, 49) as number`;
+  await sql`
+    with made as (
+      insert into api_keys (id, account_id, name, hash, hint, requests_per_minute)
+      select gen_random_uuid(), ${id}, 'One of many', sha256(convert_to(number::text, 'UTF8')), 'svc_sk_…0000', 600
+      from generate_series(1, 999) as number returning id
+    )
+    insert into api_key_meters (key_id) select id from made`;
+  const others = await Promise.all([1, 2, 3].map(() => fixture.program()));
+  const outcomes = async (path: string, body: object) => {
+    const refusals = others.map((other) => refusalOf(other.send('POST', `/accounts/${id}${path}`, body)));
+    return (await Promise.all(refusals)).map(([, code]) => code).toSorted();
+  };
+  const full = 'too_many_invitations';
+  expect(await outcomes('/invitations', { role: 'member' })).toEqual(['done', full, full]);
+  expect(await outcomes('/keys', { name: 'Last' })).toEqual(['done', 'too_many_keys', 'too_many_keys']);
+});
+
 test('corrections and refunds are booked once, and refused with what is possible', async () => {
   const { send } = program;
   const { account, key } = await fixture.customer('10');

@@ -244,7 +244,7 @@ async function state(): Promise<string> {
 test('every route has a row, and every row a route', () => {
   // Nothing is called, so only what creates the routes is needed.
   const services = { deriveKey: () => Buffer.alloc(32) } as unknown as ConsoleServices;
-  const served = Object.entries(consoleRoutes(services, () => Promise.resolve({}))).flatMap(
+  const served = Object.entries(consoleRoutes(services, () => Promise.resolve(''))).flatMap(
     ([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`),
   );
   expect(routes.toSorted()).toEqual(served.toSorted());

@@ -11,13 +11,14 @@ import type { AdminToken, NewAdminToken } from '../operator-contract.ts';
 
 export function tokensPage(
   { sql }: Readonly<{ sql: SQL }>,
-  adminDocument: () => Promise<object>,
+  adminDocument: () => Promise<string>,
 ): Routes<ConsoleHandler> {
   return {
     '/openapi.json': {
       GET: async (request) => {
         readQuery(request.url, []);
-        return Response.json(await adminDocument());
+        const headers = { 'content-type': 'application/json;charset=utf-8' };
+        return new Response(await adminDocument(), { headers });
       },
     },
     '/tokens': {

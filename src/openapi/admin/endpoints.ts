@@ -106,7 +106,8 @@ const money: readonly AdminEndpoint[] = [
     summary: 'Give credit',
     description:
       'With a `reference`, such as the number of an invoice, the credit is given once: sent again it changes nothing, and ' +
-      'with another amount or memo it is refused. Without a `memo`, customers see the reference.',
+      'with another amount or memo it is refused. Without a `reference` it needs an `Idempotency-Key`. Without a `memo`, ' +
+      'customers see the reference.',
     body: { schema: creditBody, example: { amount: '50', reference: 'INV-2026-117' } },
     status: 201,
     response: schemas.creditSchema,
