@@ -61,7 +61,7 @@ export function readYaml(text: string): Source {
   // The parser's guess at a broken text would only lead to false problems.
   const isReadable = problems.length === 0;
   const value = isReadable ? convert(document.contents, [], root) : undefined;
-  return { isReadable, value, lineOf, problems };
+  return { isReadable, value, lineOf: (path) => lineIn(root, path), problems };
 
   function add(problem: Problem): void {
     if (problems.length < maxProblems) problems.push(problem);
@@ -112,17 +112,17 @@ export function readYaml(text: string): Source {
     }
     return isMappingOfData(path) ? entries : objectOf(entries);
   }
+}
 
-  /** The line of a value, or of its nearest parent when it is missing. */
-  function lineOf(path: Path): number {
-    let place = root;
-    for (const step of path) {
-      const child = place.children.get(step);
-      if (child === undefined) break;
-      place = child;
-    }
-    return place.line;
+/** The line of a value, or of its nearest parent when it is missing. */
+function lineIn(root: Place, path: Path): number {
+  let place = root;
+  for (const step of path) {
+    const child = place.children.get(step);
+    if (child === undefined) break;
+    place = child;
   }
+  return place.line;
 }
 
 function placeAt(line: number): Place {
