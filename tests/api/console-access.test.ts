@@ -209,7 +209,7 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/tokens`]: { who: forOperators },
   [`POST ${operator}/tokens`]: {
     who: forOperators,
-    body: () => ({ name: 'CI', scopes: ['read'], expires_at: '2099-01-01T00:00:00Z' }),
+    body: () => ({ name: 'CI', scopes: ['read'], expires_at: new Date(Date.now() + 60 * 60 * 1000) }),
   },
   [`POST ${operator}/tokens/:token/revoke`]: { who: forOperators, names: someToken, body: nothing },
   [`GET ${operator}/audit-log`]: { who: forOperators },
