@@ -258,7 +258,9 @@ function textsIn(message: ChatMessage, write: Write): string[] {
   if (message.role === 'system') return [message.content];
   if (message.role === 'tool') {
     const { isError, content, ...answered } = message;
-    return [...textsInParts(content).map((text) => write({ ...answered, content: parsed(text) }))];
+    // One result of one call, whatever parts it has.
+    const [first = '', ...others] = textsInParts(content);
+    return [write({ ...answered, content: parsed(first) }), ...others.map((text) => write({ text }))];
   }
   if (message.role === 'assistant') return message.items.flatMap((item) => textsInItem(item, write));
   return textsInParts(message.content);
