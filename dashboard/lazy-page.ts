@@ -1,6 +1,7 @@
 /** Pages whose code is loaded on demand, or earlier while the browser is idle. */
 import { type AnyRouter, lazyRouteComponent } from '@tanstack/react-router';
-import { ApiProblem, reportReachable } from './api/client.ts';
+import { ApiProblem, queryClient, reportReachable } from './api/client.ts';
+import { meQuery } from './api/session.ts';
 
 /** For code that could not be loaded, or that a newer version of the gateway no longer has. */
 export const codeOfMissingPage = 'page_not_loaded';
@@ -36,19 +37,24 @@ export async function reloadApp(): Promise<void> {
   location.reload();
 }
 
-/** One after the other, so that they do not delay what the reader asks for in the meantime. */
-async function fetchAllPages(router: AnyRouter): Promise<void> {
-  for (const route of Object.values(router.routesById)) await router.loadRouteChunk(route);
+/**
+ * One after the other, so that they do not delay what the reader asks for in the meantime. Those of operators are for operators
+ * only.
+ */
+async function fetchPages(router: AnyRouter): Promise<void> {
+  const isOperator = queryClient.getQueryData(meQuery.queryKey)?.user.is_operator === true;
+  for (const route of Object.values(router.routesById))
+    if (isOperator || !route.fullPath.startsWith('/operator')) await router.loadRouteChunk(route);
 }
 
 const idleAfterMs = 1_000;
 
+/** After each page, because someone may have signed in. What is there already is not fetched again. */
 export function fetchPagesWhenIdle(router: AnyRouter): void {
   const fetchAll = () => {
-    fetchAllPages(router).catch(() => {});
+    fetchPages(router).catch(() => {});
   };
-  const stop = router.subscribe('onRendered', () => {
-    stop();
+  router.subscribe('onRendered', () => {
     // Safari does not have this function.
     if ('requestIdleCallback' in window) requestIdleCallback(fetchAll);
     else setTimeout(fetchAll, idleAfterMs);

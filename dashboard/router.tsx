@@ -91,6 +91,7 @@ const tree = root.addChildren([
       createRoute({ getParentRoute: () => ofAccount, path: 'usage', component: lazy(() => import('./pages/usage/usage-page.tsx'), 'UsagePage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'billing', component: lazy(() => import('./pages/billing/billing-page.tsx'), 'BillingPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'team', component: lazy(() => import('./pages/team/team-page.tsx'), 'TeamPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'audit-log', component: lazy(() => import('./pages/audit-log/audit-log-page.tsx'), 'AuditLogPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'playground', component: lazy(() => import('./pages/playground/playground-page.tsx'), 'PlaygroundPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'decisions', component: lazy(() => import('./pages/decisions/decisions-page.tsx'), 'DecisionsPage') }),
     ]),
@@ -98,6 +99,7 @@ const tree = root.addChildren([
     ofOperator.addChildren([
       createRoute({ getParentRoute: () => ofOperator, path: '/', beforeLoad: () => { throw redirect({ to: '/operator/accounts' }); } }),
       createRoute({ getParentRoute: () => ofOperator, path: 'accounts', component: lazy(() => import('./pages/operator/accounts/accounts-page.tsx'), 'OperatorAccountsPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'accounts/$id', component: lazy(() => import('./pages/operator/accounts/account-page.tsx'), 'OperatorAccountPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'users', component: lazy(() => import('./pages/operator/users/users-page.tsx'), 'OperatorUsersPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'providers', component: lazy(() => import('./pages/operator/providers/providers-page.tsx'), 'OperatorProvidersPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'generations', component: lazy(() => import('./pages/operator/generations/generations-page.tsx'), 'OperatorGenerationsPage') }),
@@ -107,6 +109,8 @@ const tree = root.addChildren([
       createRoute({ getParentRoute: () => ofOperator, path: 'margins', component: lazy(() => import('./pages/operator/margins/margins-page.tsx'), 'OperatorMarginsPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'ledger', component: lazy(() => import('./pages/operator/ledger/ledger-page.tsx'), 'OperatorLedgerPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'reconciliation', component: lazy(() => import('./pages/operator/reconciliation/reconciliation-page.tsx'), 'OperatorReconciliationPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'tokens', component: lazy(() => import('./pages/operator/tokens/tokens-page.tsx'), 'OperatorTokensPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'audit-log', component: lazy(() => import('./pages/operator/audit-log/audit-log-page.tsx'), 'OperatorAuditLogPage') }),
     ]),
   ]),
 ]);

@@ -3,6 +3,20 @@
 -- First the tables, each with its indexes and triggers, then views, types and functions, all by name. The partitions of the
 -- months are left out: create_partitions makes them.
 
+-- What an operator's own systems know about an account. An account without a row has none of it.
+CREATE TABLE account_details (
+  account_id uuid NOT NULL,
+  -- The ID of the account in another system.
+  external_id text,
+  metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
+  -- Identifies the request for a new account, so that sending it twice creates one account.
+  reference uuid,
+  CONSTRAINT account_details_pkey PRIMARY KEY (account_id),
+  CONSTRAINT account_details_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT account_details_external_id_key UNIQUE (external_id),
+  CONSTRAINT account_details_reference_key UNIQUE (reference)
+);
+
 -- Customers. balance is the balance after the last entry, held the sum of the open holds. version changes with every
 -- change of the row, so that a batch of the ledger fails if the row has changed since the batch was decided.
 CREATE TABLE accounts (
@@ -14,15 +28,67 @@ CREATE TABLE accounts (
   entry_count bigint NOT NULL DEFAULT 0,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   version bigint NOT NULL DEFAULT 0,
+  -- The group of the catalogue whose prices the account pays; null for list prices. If the catalogue has no such group,
+  -- its requests are refused.
+  price_group text,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held)
 ) WITH (fillfactor=70);
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
   EXECUTE FUNCTION announce_account_change();
+CREATE TRIGGER accounts_announce_prices AFTER UPDATE OF price_group ON accounts
+  FOR EACH ROW WHEN (old.price_group IS DISTINCT FROM new.price_group)
+  EXECUTE FUNCTION announce_account_change();
 CREATE TRIGGER accounts_renew_version BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (new.version = old.version)
   EXECUTE FUNCTION renew_version();
+
+-- Requests to the admin API that had an Idempotency-Key, for a day. Each is stored in the transaction of its change, so
+-- one that failed is not here.
+CREATE TABLE admin_requests (
+  token_id uuid NOT NULL,
+  key_hash bytea NOT NULL,
+  request_hash bytea NOT NULL,
+  -- Encrypted, because it may hold the secret of a key.
+  response bytea,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT admin_requests_pkey PRIMARY KEY (token_id, key_hash),
+  CONSTRAINT admin_requests_token_id_fkey FOREIGN KEY (token_id) REFERENCES admin_tokens(id)
+);
+CREATE INDEX admin_requests_by_time ON admin_requests USING btree (created_at);
+
+-- When a token was last used, and how far it is ahead of its rate.
+CREATE TABLE admin_token_uses (
+  token_id uuid NOT NULL,
+  last_used_at timestamp with time zone,
+  theoretical_arrival_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  CONSTRAINT admin_token_uses_pkey PRIMARY KEY (token_id),
+  CONSTRAINT admin_token_uses_token_id_fkey FOREIGN KEY (token_id) REFERENCES admin_tokens(id)
+);
+
+-- What programs of the operator authenticate with, at the admin API. Only hashes are stored.
+CREATE TABLE admin_tokens (
+  id uuid NOT NULL,
+  name text NOT NULL,
+  hash bytea NOT NULL,
+  hint text NOT NULL,
+  scopes text[] NOT NULL,
+  -- The only addresses that it can be used from; null for all.
+  networks text[],
+  requests_per_minute integer NOT NULL,
+  -- The operator who created it in the dashboard; null at the command line.
+  created_by uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  expires_at timestamp with time zone NOT NULL,
+  revoked_at timestamp with time zone,
+  CONSTRAINT admin_tokens_pkey PRIMARY KEY (id),
+  CONSTRAINT admin_tokens_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT admin_tokens_hash_key UNIQUE (hash),
+  CONSTRAINT admin_tokens_requests_per_minute_check CHECK (requests_per_minute > 0),
+  CONSTRAINT admin_tokens_scopes_check CHECK (scopes <@ ARRAY['read'::text, 'accounts'::text, 'keys'::text,
+    'money'::text, 'catalogue'::text] AND cardinality(scopes) > 0)
+);
 
 -- The part of a key that changes with every request, kept apart so that gateways' copies of api_keys stay valid under
 -- load. version covers the limits of the key, too.
@@ -95,6 +161,45 @@ CREATE INDEX attempts_failed ON attempts USING btree (generation_id, index) WHER
 -- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
 CREATE TABLE attempts_default PARTITION OF attempts DEFAULT;
 
+-- Who changed what: a user in the dashboard, a token of the admin API, or a user of the system at the command line.
+-- Like the ledger it only grows. It never holds a secret.
+CREATE TABLE audit_log (
+  id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  door text NOT NULL,
+  actor_user_id uuid,
+  actor_token_id uuid,
+  actor_shell_user text,
+  -- Where the request came from; null at the command line.
+  address text,
+  action text NOT NULL,
+  -- The account whose owners see the change; null for what concerns none.
+  account_id uuid,
+  object_type text,
+  -- What was changed: an ID, or the name of a provider.
+  object_id text,
+  -- The fields that changed, as they were; null for what is new.
+  before jsonb,
+  -- The same fields as they are now.
+  after jsonb,
+  CONSTRAINT audit_log_pkey PRIMARY KEY (id),
+  CONSTRAINT audit_log_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT audit_log_actor CHECK (door = 'dashboard'::text AND num_nulls(actor_token_id,
+    actor_shell_user) = 2 AND actor_user_id IS NOT NULL OR door = 'api'::text AND num_nulls(actor_user_id,
+    actor_shell_user) = 2 AND actor_token_id IS NOT NULL OR door = 'cli'::text AND num_nulls(actor_user_id,
+    actor_token_id) = 2 AND actor_shell_user IS NOT NULL),
+  CONSTRAINT audit_log_actor_token_id_fkey FOREIGN KEY (actor_token_id) REFERENCES admin_tokens(id),
+  CONSTRAINT audit_log_actor_user_id_fkey FOREIGN KEY (actor_user_id) REFERENCES users(id),
+  CONSTRAINT audit_log_object CHECK ((object_type IS NULL) = (object_id IS NULL))
+);
+CREATE INDEX audit_log_by_account ON audit_log USING btree (account_id, id);
+CREATE TRIGGER audit_log_append_only BEFORE DELETE OR UPDATE ON audit_log
+  FOR EACH ROW
+  EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_log_never_emptied BEFORE TRUNCATE ON audit_log
+  FOR EACH STATEMENT
+  EXECUTE FUNCTION refuse_change();
+
 -- What a provider said it billed for a day (UTC). Providers correct their figures for days; a figure that changed is a
 -- new version, and every version is kept.
 CREATE TABLE bill_versions (
@@ -142,13 +247,19 @@ CREATE TABLE cancelled_calls (
 );
 CREATE INDEX cancelled_calls_by_time ON cancelled_calls USING btree (ended_at);
 
--- The references of credits, so that a credit that is sent twice is booked once: a unique index of ledger_entries would
--- not span months. Never archived.
+-- The references of credits, corrections and refunds, so that what is sent twice is booked once: a unique index of
+-- ledger_entries would not span months. Never archived.
 CREATE TABLE credit_references (
   account_id uuid NOT NULL,
   reference uuid NOT NULL,
   amount numeric(38,12) NOT NULL,
   memo text,
+  kind text NOT NULL DEFAULT 'credit'::text,
+  -- The Generation that is refunded, or that a correction is about.
+  generation_id uuid,
+  concerns_entry bigint,
+  -- The number of the entry. Null for credits from before this was recorded.
+  number bigint,
   CONSTRAINT credit_references_pkey PRIMARY KEY (account_id, reference)
 );
 
@@ -311,16 +422,19 @@ CREATE TABLE invitations (
   account_id uuid NOT NULL,
   role text NOT NULL,
   -- The invitation is valid only while this user is an owner of the account.
-  invited_by uuid NOT NULL,
+  invited_by uuid,
   -- The address that the link was mailed to, and the only one that can accept it. Null for a link that its owner hands
   -- over.
   email text,
   token_hash bytea NOT NULL,
   expires_at timestamp with time zone NOT NULL,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  -- The token of the admin API that made it, in place of an owner.
+  invited_by_token uuid,
   CONSTRAINT invitations_pkey PRIMARY KEY (id),
   CONSTRAINT invitations_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id) ON DELETE CASCADE,
   CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES users(id) ON DELETE CASCADE,
+  CONSTRAINT invitations_invited_by_token_fkey FOREIGN KEY (invited_by_token) REFERENCES admin_tokens(id),
   CONSTRAINT invitations_role_check CHECK (role = ANY (ARRAY['owner'::text, 'member'::text])),
   CONSTRAINT invitations_token_hash_check CHECK (length(token_hash) = 32),
   CONSTRAINT invitations_token_hash_key UNIQUE (token_hash)
@@ -436,6 +550,15 @@ CREATE TABLE ledger_entries (
   created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
   reference uuid,
   is_estimated boolean NOT NULL DEFAULT false,
+  -- Who made it: operator:ID of the user, shell:user@host, token:ID. Never shown to customers. Null for what the
+  -- gateway does by itself, and for entries from before this was recorded.
+  actor text,
+  -- The reference as it was given, if that is not a UUID. reference is its hash.
+  reference_text text,
+  -- The number of the entry of this account that a correction is about.
+  concerns_entry bigint,
+  -- The Generation that a correction is about.
+  concerns_generation_id uuid,
   CONSTRAINT ledger_entries_balance_after_check CHECK (balance_after >= 0::numeric),
   CONSTRAINT ledger_entries_estimate CHECK (kind = 'charge'::text OR NOT is_estimated),
   CONSTRAINT ledger_entries_kind CHECK (kind = ANY (ARRAY['credit'::text, 'charge'::text, 'refund'::text,
@@ -452,6 +575,7 @@ CREATE TABLE ledger_entries (
   CONSTRAINT ledger_entries_source CHECK ((kind = ANY (ARRAY['charge'::text,
     'refund'::text])) = (generation_id IS NOT NULL))
 ) PARTITION BY RANGE (created_at);
+CREATE INDEX ledger_entries_refunds ON ledger_entries USING btree (generation_id) WHERE kind = 'refund'::text;
 CREATE TRIGGER ledger_entries_append_only BEFORE DELETE OR UPDATE ON ledger_entries
   FOR EACH ROW
   EXECUTE FUNCTION refuse_change();
@@ -470,8 +594,6 @@ CREATE UNIQUE INDEX ledger_entries_default_one_charge ON ledger_entries_default 
     'charge'::text;
 CREATE UNIQUE INDEX ledger_entries_default_one_credit ON ledger_entries_default USING btree (account_id,
     reference) WHERE reference IS NOT NULL;
-CREATE UNIQUE INDEX ledger_entries_default_one_refund ON ledger_entries_default USING btree (generation_id) WHERE kind =
-    'refund'::text;
 CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries_default
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
@@ -544,8 +666,7 @@ CREATE TABLE open_generations (
 CREATE INDEX open_generations_by_key ON open_generations USING btree (key_id, id);
 CREATE INDEX open_generations_by_node ON open_generations USING btree (node_id);
 
--- Who did what to whom: an operator who was signed in, or a user of the system at the command line. Like the ledger it
--- only grows.
+-- Replaced by audit_log. Only gateways of the version before write it.
 CREATE TABLE operator_actions (
   id uuid NOT NULL,
   operator_id uuid,
@@ -576,6 +697,9 @@ CREATE TABLE operator_actions (
 CREATE TRIGGER operator_actions_append_only BEFORE DELETE OR UPDATE ON operator_actions
   FOR EACH ROW
   EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER operator_actions_copied AFTER INSERT ON operator_actions
+  FOR EACH ROW
+  EXECUTE FUNCTION copy_operator_actions();
 CREATE TRIGGER operator_actions_never_emptied BEFORE TRUNCATE ON operator_actions
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
@@ -746,7 +870,8 @@ CREATE TABLE usage_records (
   -- The month whose limit it counted towards, by the database's clock.
   month date NOT NULL,
   billed_at timestamp with time zone NOT NULL,
-  -- The record of a refunded charge stays, but no longer counts as usage.
+  -- When the gateway took back the charge, with what was left of its cost: the record stays, but no longer counts as
+  -- usage.
   refunded_at timestamp with time zone,
   cache_read_tokens bigint,
   cache_write_tokens bigint,
@@ -757,6 +882,8 @@ CREATE TABLE usage_records (
   provider text,
   -- What the provider asks of the operator, by the same price list. Never shown to customers. Null when it is unknown.
   provider_cost numeric(38,12),
+  -- What was refunded of the cost by hand. The usage stays, and so does what the provider asks for it.
+  refunded numeric(38,12) NOT NULL DEFAULT 0,
   CONSTRAINT usage_records_pkey PRIMARY KEY (id),
   CONSTRAINT usage_records_cost_check CHECK (cost >= 0::numeric),
   CONSTRAINT usage_records_provider_cost CHECK (provider_cost >= 0::numeric) NOT VALID
@@ -852,7 +979,8 @@ CREATE VIEW account_overviews AS
            FROM api_keys
              JOIN api_key_meters ON api_key_meters.key_id = api_keys.id
           WHERE api_keys.account_id = accounts.id AND api_key_meters.month = date_trunc('month'::text,
-    (now() AT TIME ZONE 'UTC'::text))))::numeric(38,12) AS month_spent
+    (now() AT TIME ZONE 'UTC'::text))))::numeric(38,12) AS month_spent,
+    price_group
    FROM accounts;
 
 -- Generations as lists show them.
@@ -954,6 +1082,35 @@ UNION ALL
     generation.cost_cache_write,
     generation.cost_cache_write_long
    FROM unfinished_generations generation;
+
+-- A key as lists show it.
+CREATE VIEW key_overviews AS
+ SELECT api_keys.id,
+    api_keys.account_id,
+    api_keys.name,
+    api_keys.hint,
+        CASE
+            WHEN api_keys.revoked_at <= now() THEN 'revoked'::text
+            WHEN api_keys.expires_at <= now() THEN 'expired'::text
+            WHEN api_keys.revoked_at IS NULL THEN 'active'::text
+            ELSE 'replaced'::text
+        END AS state,
+    api_keys.requests_per_minute,
+    api_keys.max_concurrent,
+    api_keys.monthly_limit,
+    api_keys.allowed_models,
+    api_keys.expires_at,
+    api_keys.revoked_at,
+    api_keys.created_at,
+    api_key_meters.last_used_at,
+    api_key_meters.held,
+        CASE
+            WHEN api_key_meters.month = date_trunc('month'::text,
+    (now() AT TIME ZONE 'UTC'::text)) THEN api_key_meters.month_spent
+            ELSE 0::numeric(38,12)
+        END AS month_spent
+   FROM api_keys
+     LEFT JOIN api_key_meters ON api_key_meters.key_id = api_keys.id;
 
 -- What providers may bill although no customer was charged for it. Decisions belong to no account.
 CREATE VIEW uncharged_calls AS
@@ -1269,12 +1426,12 @@ begin
   end if;
   select least(entry_count, done + max_entries) into reached from accounts where id = of_account;
   with used as materialized (
-    select * from usage_by_entry(of_account, least(done, margins_done) + 1, reached)
+    select * from entry_usage(of_account, least(done, margins_done) + 1, reached)
   ), margins as (
     insert into margin_days as days (account_id, day, model, provider, requests, revenue, cost, unpriced_requests,
       unpriced_revenue)
     select of_account, day, model, provider, sum(requests), sum(cost), sum(provider_cost), sum(unpriced_requests),
-           sum(cost * abs(unpriced_requests))
+           sum(unpriced_cost)
     from used where number > margins_done group by day, model, provider
     on conflict (account_id, day, model, provider) do update
     set requests = days.requests + excluded.requests, revenue = days.revenue + excluded.revenue,
@@ -1327,8 +1484,7 @@ AS $$
   from usage_days where account_id = of_account group by account_id, day, model
 $$;
 
--- Books a credit under the lock of its account. Returns 'credited'; 'repeated' if this reference was credited before
--- with the same amount, 'different' if with another one; 'missing' if there is no such account.
+-- The earlier book_movement, for the two functions that earlier gateways call.
 CREATE FUNCTION book_credit(to_account uuid, credited numeric, with_memo text, with_reference uuid)
  RETURNS TABLE(outcome text, new_balance numeric, earlier_amount numeric, earlier_memo text)
  LANGUAGE plpgsql
@@ -1346,7 +1502,7 @@ begin
   if found then
     earlier_amount := earlier.amount;
     earlier_memo := earlier.memo;
-    outcome := case when earlier.amount = credited then 'repeated' else 'different' end;
+    outcome := case when earlier.kind = 'credit' and earlier.amount = credited then 'repeated' else 'different' end;
     return next;
     return;
   end if;
@@ -1359,6 +1515,163 @@ begin
   returning balance_after into new_balance;
   outcome := 'credited';
   return next;
+end $$;
+
+-- Books a credit, a correction or a refund that someone makes by hand, once for its reference, under the lock of its
+-- account. One round trip, because requests of the account wait meanwhile. Without an amount it is the rest: of the
+-- charge that is refunded, or of the entry that is undone. Returns booked, repeated, different (the reference has
+-- another movement), too_large (with what is possible), nothing_left, no_account, no_generation, no_entry, not_undoable
+-- or denied.
+CREATE FUNCTION book_movement(of_kind text, by_actor text, on_account uuid, wanted numeric, with_words text,
+    with_reference uuid, with_reference_text text, about_entry bigint, about_generation uuid, change_id uuid,
+    from_address text, is_preview boolean)
+ RETURNS TABLE(outcome text, account_id uuid, entry_number bigint, amount numeric, balance numeric, held numeric,
+    possible numeric)
+ LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+declare
+  account accounts;
+  earlier credit_references;
+  used usage_records;
+  concerned ledger_entries;
+  actor_kind constant text := split_part(by_actor, ':', 1);
+  actor_name constant text := substr(by_actor, length(actor_kind) + 2);
+begin
+  if actor_kind = 'operator' then
+    perform 1 from users where id = actor_name::uuid and is_operator for share;
+    if not found then outcome := 'denied'; return next; return; end if;
+  end if;
+
+  if of_kind = 'refund' then
+    select * into used from usage_records where id = about_generation;
+    on_account := coalesce(on_account, used.account_id);
+    if used.account_id is distinct from on_account then used := null; end if;
+    if used.id is null and not exists (
+      select 1 from generation_details as one
+      where one.id = about_generation and one.account_id = coalesce(on_account, one.account_id)
+    ) then
+      outcome := 'no_generation'; return next; return;
+    end if;
+    if used.id is null then outcome := 'nothing_left'; return next; return; end if;
+  end if;
+
+  account_id := on_account;
+
+  if is_preview then
+    select * into account from accounts where id = on_account;
+  else
+    select * into account from accounts where id = on_account for no key update;
+  end if;
+  if account.id is null then outcome := 'no_account'; return next; return; end if;
+  balance := account.balance;
+  held := account.held;
+
+  select * into earlier from credit_references
+  where credit_references.account_id = on_account and reference = with_reference;
+  if found then
+    entry_number := earlier.number;
+    amount := earlier.amount;
+
+    outcome := case when earlier.kind = of_kind and earlier.amount = coalesce(wanted, earlier.amount)
+        and (earlier.generation_id, earlier.concerns_entry) is not distinct from (about_generation, about_entry)
+        and (actor_kind = 'shell' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
+    return next;
+    return;
+  end if;
+
+  amount := wanted;
+  if of_kind = 'refund' then
+
+    select * into used from usage_records where id = about_generation;
+    possible := case when used.refunded_at is null then used.cost - used.refunded else 0 end;
+    amount := coalesce(wanted, possible);
+    outcome := case when possible = 0 then 'nothing_left' when amount > possible then 'too_large' end;
+  elsif of_kind = 'correction' then
+    if about_entry is not null then
+      select * into concerned from ledger_entries
+      where ledger_entries.account_id = on_account and number = about_entry;
+      if about_entry not between 1 and account.entry_count or wanted is null and concerned.number is null then
+        outcome := 'no_entry'; return next; return;
+      end if;
+    end if;
+    if about_generation is not null and not exists (
+      select 1 from generation_details as one where one.id = about_generation and one.account_id = on_account
+      union all select 1 from usage_records where id = about_generation and usage_records.account_id = on_account
+    ) then
+      outcome := 'no_generation'; return next; return;
+    end if;
+    if wanted is null then
+
+      if concerned.kind not in ('credit', 'correction') then outcome := 'not_undoable'; return next; return; end if;
+      select -(concerned.amount + coalesce(sum(credit_references.amount), 0)) into amount from credit_references
+      where credit_references.account_id = on_account and concerns_entry = about_entry;
+    end if;
+    possible := account.balance - account.held;
+    outcome := case when amount = 0 then 'nothing_left' when amount < -possible then 'too_large' end;
+  end if;
+  if outcome is not null then return next; return; end if;
+
+  balance := account.balance + amount;
+  outcome := 'booked';
+  if is_preview then return next; return; end if;
+
+  entry_number := account.entry_count + 1;
+  update accounts set balance = book_movement.balance, entry_count = book_movement.entry_number where id = on_account;
+  if of_kind = 'refund' then
+
+    update api_key_meters set month_spent = greatest(month_spent - book_movement.amount, 0)
+    where key_id = used.key_id and month = used.month;
+    update usage_records set refunded = refunded + book_movement.amount where id = used.id;
+  end if;
+  insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id, memo, reference, actor,
+    reference_text, concerns_entry, concerns_generation_id)
+  values (on_account, entry_number, of_kind, amount, balance, case of_kind when 'refund' then about_generation end,
+    with_words, with_reference, by_actor, with_reference_text, about_entry,
+    case of_kind when 'correction' then about_generation end);
+  insert into audit_log (id, door, actor_user_id, actor_token_id, actor_shell_user, address, action, account_id, object_type,
+    object_id, after)
+  values (change_id, case actor_kind when 'operator' then 'dashboard' when 'token' then 'api' else 'cli' end,
+    case actor_kind when 'operator' then actor_name::uuid end, case actor_kind when 'token' then actor_name::uuid end,
+    case actor_kind when 'shell' then actor_name end, from_address,
+    case of_kind when 'credit' then 'credit_account' when 'correction' then 'correct_account' else 'refund_generation' end,
+    on_account, 'account', on_account::text,
+    jsonb_build_object('amount', amount::numeric(38,12)::text, case of_kind when 'credit' then 'memo' else 'reason' end,
+      with_words, 'reference', coalesce(with_reference_text, with_reference::text), 'entry_number', entry_number)
+    || jsonb_strip_nulls(jsonb_build_object('concerns_entry', about_entry,
+      'request_id', 'req_' || replace(about_generation::text, '-', ''))));
+  return next;
+end $$;
+
+-- What a gateway of the version before has written to the operators' log.
+CREATE FUNCTION copy_operator_action(done operator_actions)
+ RETURNS void
+ LANGUAGE sql
+AS $$
+  insert into audit_log (id, created_at, door, actor_user_id, actor_shell_user, action, account_id, object_type, object_id, after)
+  select done.id, done.created_at, case when done.operator_id is null then 'cli' else 'dashboard' end, done.operator_id,
+         done.shell_user, done.action, done.account_id, concerned.type, concerned.id,
+         case when done.amount is not null then jsonb_build_object('amount', done.amount::text) end
+  from (values
+    (1, 'key', done.key_id::text), (2, 'user', done.user_id::text), (3, 'provider', done.provider),
+    (4, 'account', done.account_id::text), (5, null, null)
+  ) as concerned (place, type, id)
+  where concerned.id is not null or concerned.type is null
+  order by place limit 1
+  on conflict (id) do nothing;
+  insert into account_details (account_id, reference)
+  select done.account_id, done.reference where done.account_id is not null and done.reference is not null
+  on conflict do nothing;
+$$;
+
+-- Gateways of the version before write the operators' log. One version later, both can be dropped.
+CREATE FUNCTION copy_operator_actions()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  perform copy_operator_action(new);
+  return null;
 end $$;
 
 -- Creates the monthly partitions from one day to another; those of the ledger at most three months ahead. Can be
@@ -1415,8 +1728,7 @@ begin
   end loop;
 end $$;
 
--- One round trip, because requests of the account wait while its row is locked. Returns what book_credit does, but also
--- 'different' for another memo, and 'denied' if there is no such operator.
+-- The earlier book_movement, for credits that an operator gives.
 CREATE FUNCTION credit_by_operator(by_operator uuid, to_account uuid, credited numeric, with_memo text,
     with_reference uuid, action_id uuid)
  RETURNS text
@@ -1436,7 +1748,7 @@ begin
               else booked.outcome end;
 end $$;
 
--- One round trip, like credit_by_operator, for the command line.
+-- The earlier book_movement, for credits from the command line.
 CREATE FUNCTION credit_from_shell(by_shell_user text, to_account uuid, credited numeric, with_memo text,
     with_reference uuid, action_id uuid)
  RETURNS TABLE(outcome text, new_balance numeric, earlier_amount numeric)
@@ -1451,6 +1763,32 @@ begin
   end if;
   return next;
 end $$;
+
+-- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund by the gateway,
+-- which has no reference, takes it back, and a refund by hand takes back money alone.
+CREATE FUNCTION entry_usage(of_account uuid, first_number bigint, last_number bigint)
+ RETURNS TABLE(day date, model text, key_id uuid, provider text, requests bigint, input_tokens numeric,
+    output_tokens numeric, images numeric, cost numeric, cache_read_tokens numeric, cache_write_tokens numeric,
+    cache_saved numeric, provider_cost numeric, unpriced_requests bigint, number bigint, unpriced_cost numeric)
+ LANGUAGE sql
+ STABLE
+AS $$
+  select (billed_at at time zone 'UTC')::date, used.model, used.key_id, coalesce(used.provider, ''), sign::bigint,
+         sign * used.input_tokens::numeric, sign * used.output_tokens::numeric,
+         case unit when 'images' then sign * units::numeric else 0 end, -entry.amount,
+         sign * coalesce(used.cache_read_tokens, 0)::numeric,
+         sign * coalesce(used.cache_write_tokens + used.cache_write_long_tokens, 0)::numeric,
+         sign * coalesce(used.cache_saved, 0), sign * coalesce(used.provider_cost, 0),
+         case when used.provider_cost is null then sign::bigint else 0 end, entry.number,
+         case when used.provider_cost is null then -entry.amount else 0 end
+  from (
+    select number, generation_id, amount,
+           case when kind = 'charge' then 1 when reference is null then -1 else 0 end as sign
+    from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
+    order by number limit last_number - first_number + 1
+  ) as entry
+  cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
+$$;
 
 -- The smallest UUIDv7 that can be made at a time: a boundary between partitions.
 CREATE FUNCTION first_id_at(at timestamp with time zone)
@@ -1470,7 +1808,6 @@ AS $$
 begin
   execute format('alter table %I add primary key (account_id, number)', partition);
   execute format('create unique index %I on %I (generation_id) where kind = %L', partition || '_one_charge', partition, 'charge');
-  execute format('create unique index %I on %I (generation_id) where kind = %L', partition || '_one_refund', partition, 'refund');
   execute format('create unique index %I on %I (account_id, reference) where reference is not null', partition || '_one_credit', partition);
   execute format('create trigger ledger_entries_never_emptied before truncate on %I for each statement execute function refuse_change()', partition);
 end $$;
@@ -1481,8 +1818,9 @@ CREATE FUNCTION keep_credit_reference()
  LANGUAGE plpgsql
 AS $$
 begin
-  insert into credit_references (account_id, reference, amount, memo)
-  values (new.account_id, new.reference, new.amount, new.memo);
+  insert into credit_references (account_id, reference, amount, memo, kind, generation_id, concerns_entry, number)
+  values (new.account_id, new.reference, new.amount, new.memo, new.kind,
+    coalesce(new.generation_id, new.concerns_generation_id), new.concerns_entry, new.number);
   return null;
 end $$;
 
@@ -1725,7 +2063,7 @@ begin
            and not exists (select 1 from ledger_archives where first_id_at(ends_on) > wanted.request_id),
          generations.error_code, dead_letters.generation_id is not null,
          wanted.name is null or request.request_id is not null,
-         case when usage_records.refunded_at is null then usage_records.cost end,
+         case when usage_records.refunded_at is null then usage_records.cost - usage_records.refunded end,
          coalesce(usage_records.month = this_month, false)
   from unnest(wanted_rows) as wanted
   left join generations on generations.id = wanted.request_id
@@ -1883,15 +2221,16 @@ CREATE FUNCTION ledger_refund(of_generation uuid, entry_number bigint, new_balan
  RETURNS void
  LANGUAGE plpgsql
 AS $$
+declare
+  used usage_records;
 begin
-  update usage_records set refunded_at = now() where id = of_generation and refunded_at is null;
+  update usage_records set refunded_at = now() where id = of_generation and refunded_at is null returning * into used;
   if not found then
     raise exception 'the charge was refunded before'
       using errcode = 'unique_violation', table = 'usage_records';
   end if;
   insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id)
-  select account_id, entry_number, 'refund', -amount, new_balance, generation_id
-  from ledger_entries where generation_id = of_generation and kind = 'charge';
+  values (used.account_id, entry_number, 'refund', used.cost - used.refunded, new_balance, of_generation);
   update generations
   set status = 'failed', error_code = 'billing_consistency_error', input_tokens = null, output_tokens = null, units = null,
       unit = null, tier = null, cost_input = null, cost_output = null, cost_total = null, cache_read_tokens = null,
@@ -2315,7 +2654,7 @@ begin
 end
 $$;
 
--- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund takes it back.
+-- The earlier entry_usage, which gateways without corrections call.
 CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number bigint)
  RETURNS TABLE(day date, model text, key_id uuid, provider text, requests bigint, input_tokens numeric,
     output_tokens numeric, images numeric, cost numeric, cache_read_tokens numeric, cache_write_tokens numeric,
@@ -2323,19 +2662,9 @@ CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number
  LANGUAGE sql
  STABLE
 AS $$
-  select (billed_at at time zone 'UTC')::date, used.model, used.key_id, coalesce(used.provider, ''), sign::bigint,
-         sign * used.input_tokens::numeric, sign * used.output_tokens::numeric,
-         case unit when 'images' then sign * units::numeric else 0 end, sign * used.cost,
-         sign * coalesce(used.cache_read_tokens, 0)::numeric,
-         sign * coalesce(used.cache_write_tokens + used.cache_write_long_tokens, 0)::numeric,
-         sign * coalesce(used.cache_saved, 0), sign * coalesce(used.provider_cost, 0),
-         case when used.provider_cost is null then sign::bigint else 0 end, entry.number
-  from (
-    select number, generation_id, case kind when 'refund' then -1 else 1 end as sign
-    from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
-    order by number limit last_number - first_number + 1
-  ) as entry
-  cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
+  select day, model, key_id, provider, requests, input_tokens, output_tokens, images, cost, cache_read_tokens,
+         cache_write_tokens, cache_saved, provider_cost, unpriced_requests, number
+  from entry_usage(of_account, first_number, last_number)
 $$;
 
 -- The earlier usage_by_entry, which gateways without meters call.
@@ -2345,13 +2674,6 @@ CREATE FUNCTION usage_of_entries(of_account uuid, first_number bigint, last_numb
  LANGUAGE sql
  STABLE
 AS $$
-  select (billed_at at time zone 'UTC')::date, used.model, used.key_id, sign::bigint, sign * used.input_tokens::numeric,
-         sign * used.output_tokens::numeric, case unit when 'images' then sign * units::numeric else 0 end,
-         sign * used.cost
-  from (
-    select generation_id, case kind when 'refund' then -1 else 1 end as sign
-    from ledger_entries where account_id = of_account and number >= first_number and number <= last_number
-    order by number limit last_number - first_number + 1
-  ) as entry
-  cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
+  select day, model, key_id, requests, input_tokens, output_tokens, images, cost
+  from entry_usage(of_account, first_number, last_number)
 $$;

@@ -10,8 +10,8 @@ type ErrorRow = Readonly<{
   retryable: Retryable;
   inBand: boolean;
   message: string;
-  /** The dashboard's own codes are not part of the public API. */
-  surface: 'api' | 'console';
+  /** The codes of the admin API and of the dashboard are not part of the public API. Both use the dashboard's. */
+  surface: 'api' | 'admin' | 'console';
 }>;
 
 const rowsOf =
@@ -26,6 +26,7 @@ const rowsOf =
   });
 const http = rowsOf('api', false);
 const both = rowsOf('api', true);
+const admin = rowsOf('admin', false);
 const console = rowsOf('console', false);
 const stream = (type: string, retryable: Retryable, message: string) => both(null, type, retryable, message);
 const outcome = (type: string, retryable: Retryable, message: string) => http(null, type, retryable, message);
@@ -84,6 +85,14 @@ export const errorTable = {
   streaming_error: stream('internal_error', 'conditional', 'The stream could not be processed.'),
   billing_temporarily_unavailable: stream('billing_error', 'conditional', 'The charge could not be committed yet and will be settled later.'),
   gateway_interrupted: outcome('internal_error', 'yes', 'The gateway stopped before this request was finished.'),
+  invalid_admin_token: admin(401, 'authentication_error', 'no', 'The admin token is missing, malformed, revoked or unknown. Send it as: Authorization: Bearer tg_admin_…'),
+  expired_admin_token: admin(401, 'authentication_error', 'no', 'The admin token has expired. Create a new one.'),
+  address_not_allowed: admin(403, 'permission_error', 'no', 'The admin token may not be used from this address.'),
+  insufficient_scope: admin(403, 'permission_error', 'no', 'The admin token does not have the scope that this endpoint needs.'),
+  token_not_found: admin(404, 'invalid_request_error', 'no', 'There is no such admin token.'),
+  external_id_taken: admin(409, 'invalid_request_error', 'no', 'Another account has this external ID.'),
+  precondition_failed: admin(412, 'invalid_request_error', 'no', 'This has been changed since you read it. Read it again, and send your change with the new ETag.'),
+  precondition_required: admin(428, 'invalid_request_error', 'no', 'An update needs an If-Match header with the ETag of what you read, or * for any.'),
   session_required: console(401, 'authentication_error', 'no', 'Sign in to use the dashboard.'),
   invalid_credentials: console(401, 'authentication_error', 'no', 'The e-mail address or the password is wrong.'),
   invalid_origin: console(403, 'permission_error', 'no', 'This request did not come from the dashboard. Behind a proxy, PUBLIC_URL must be the address in the browser.'),
@@ -99,6 +108,10 @@ export const errorTable = {
   invitation_not_found: console(404, 'invalid_request_error', 'no', 'This account has no such invitation.'),
   invalid_invitation: console(400, 'invalid_request_error', 'no', 'This invitation was used or revoked, or has expired. Ask for a new one.'),
   too_many_invitations: console(400, 'invalid_request_error', 'no', 'An account can have at most 50 open invitations. Revoke some that are no longer needed.'),
+  entry_not_found: console(404, 'invalid_request_error', 'no', 'This account has no such entry.'),
+  reference_in_use: console(409, 'invalid_request_error', 'no', 'This reference was used for another movement of this account. A new one needs a new reference.'),
+  amount_too_large: console(409, 'invalid_request_error', 'no', 'This is more than can be taken from the balance, or refunded.'),
+  nothing_left: console(409, 'invalid_request_error', 'no', 'There is nothing left to undo or refund.'),
   user_not_found: console(404, 'invalid_request_error', 'no', 'There is no such user.'),
   email_taken: console(400, 'invalid_request_error', 'no', 'This e-mail address is already in use.'),
   email_not_verified: console(400, 'invalid_request_error', 'no', 'This e-mail address has not been verified. Confirm that you know who signed up with it, or give them a reset link first.'),

@@ -1,5 +1,6 @@
 /** Assembles the gateway: config → check the port → database → migrate → catalogue → ledger → routes → listen → drain. */
 import { hostname } from 'node:os';
+import { keepAdminTidy } from './admin/upkeep.ts';
 import { openAuditJobs } from './audit/jobs.ts';
 import type { Config } from './config.ts';
 import type { Database } from './database/connection.ts';
@@ -201,6 +202,7 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
   if (config.generationRetentionDays !== null)
     closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
   closers.add('sign-in', keepSignInTidy(sql, log));
+  closers.add('admin requests', keepAdminTidy(sql, log));
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */

@@ -1,4 +1,5 @@
 /** Every route on one screen, and the one place where errors become responses. */
+import { adminRoutes } from './admin/routes.ts';
 import { completionsWith } from './chat/completions/dialect.ts';
 import type { ChatExtension } from './chat/completions/extensions.ts';
 import { CountingRates, countTokens, OpenCounts } from './chat/count-tokens.ts';
@@ -45,6 +46,7 @@ export type Services = InferenceServices &
   Parameters<typeof runDecision>[0] &
   Parameters<typeof signInRoutes>[0] &
   Parameters<typeof consoleRoutes>[0] &
+  Parameters<typeof adminRoutes>[0] &
   Parameters<typeof reportReadiness>[0] &
   Readonly<{
     rates: KnownRates;
@@ -92,7 +94,8 @@ export function createRoutes(services: Services, origin: () => string): { routes
     '/v1/usage': { GET: listUsage(services) },
     '/api/decisions/run': { POST: runDecision(services) },
     ...signInRoutes(services),
-    ...consoleRoutes(services),
+    ...consoleRoutes(services, reference.adminDocument),
+    ...adminRoutes(services, reference.adminDocument),
     '/openapi.json': { GET: reference.showDocument },
     '/docs': { GET: reference.showPage },
     '/docs/*': {
@@ -146,7 +149,8 @@ async function serve(
   const { headers, status } = response;
   const { ended, opening } = streamOf(response) ?? noStream;
   const { caller } = context;
-  if (caller !== null) setRateLimitHeaders(headers, context.rate ?? services.rates.of(caller));
+  const rate = context.rate ?? (caller === null ? null : services.rates.of(caller));
+  if (rate !== null) setRateLimitHeaders(headers, rate);
   // Once the provider has answered in full, or its stream is open, the body is no longer needed.
   const release = () => services.bodies.release(request);
   if (opening === null) release();
@@ -156,7 +160,7 @@ async function serve(
   // The connection now waits for the next request, which must not take forever. A stream is still being sent.
   if (context.isPatient && ended === null) context.waitAsUsual(defaultIdleSeconds);
   // What one person gets must not be cached for the next one in the same browser.
-  if (route.startsWith('/api/')) {
+  if (route.startsWith('/api/') || route.startsWith('/admin/')) {
     if (!headers.has('cache-control')) headers.set('cache-control', 'no-store');
     headers.set('x-content-type-options', 'nosniff');
   }

@@ -5,8 +5,10 @@ import {
   Building2,
   ChartColumn,
   ChartNoAxesCombined,
+  ClipboardList,
   CreditCard,
   KeyRound,
+  KeySquare,
   LayoutDashboard,
   ListTree,
   type LucideIcon,
@@ -24,6 +26,7 @@ import {
   UsersRound,
 } from 'lucide-react';
 import { useState } from 'react';
+import type { Me } from '../../src/console/contract.ts';
 import { useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
 import { Segmented } from '../kit/choice.tsx';
@@ -39,7 +42,7 @@ export function Sidebar() {
     <div className="flex min-h-0 flex-1 flex-col">
       <AccountSwitcher />
       <nav aria-label="Pages" className="min-h-0 flex-1 overflow-y-auto px-3 pb-4">
-        {account !== null && <Destinations list={accountDestinations} />}
+        {account !== null && <Destinations list={destinationsFor(account)} />}
         {user.is_operator && <OperatorDestinations />}
       </nav>
       <div className="space-y-2 border-t border-line p-3">
@@ -109,9 +112,15 @@ const accountDestinations: readonly Destination[] = [
   { to: '/usage', label: 'Usage', icon: ChartColumn },
   { to: '/billing', label: 'Billing', icon: CreditCard },
   { to: '/team', label: 'Team', icon: UsersRound },
+  { to: '/audit-log', label: 'Audit log', icon: ClipboardList },
   { to: '/playground', label: 'Playground', icon: MessageSquareText },
   { to: '/decisions', label: 'Decisions', icon: Split },
 ];
+
+/** Only owners see who changed what. */
+function destinationsFor({ role }: Pick<Me['accounts'][number], 'role'>): readonly Destination[] {
+  return accountDestinations.filter(({ to }) => role === 'owner' || to !== '/audit-log');
+}
 
 const operatorDestinations: readonly Destination[] = [
   { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
@@ -123,6 +132,8 @@ const operatorDestinations: readonly Destination[] = [
   { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },
   { to: '/operator/ledger', label: 'Ledger', icon: Scale },
   { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
+  { to: '/operator/tokens', label: 'Admin tokens', icon: KeySquare },
+  { to: '/operator/audit-log', label: 'Audit log', icon: ClipboardList },
 ];
 
 const options = [

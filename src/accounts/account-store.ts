@@ -43,26 +43,3 @@ export async function listAccounts(sql: SQL): Promise<Account[]> {
 export async function accountExists(sql: SQL, id: string): Promise<boolean> {
   return (await sql`select 1 from accounts where id = ${id}`).length > 0;
 }
-
-/**
- * The database notifies every node of the change. One statement, because requests of the account wait while its row is
- * locked. False when there is no such account.
- */
-export async function setSuspended(
-  sql: SQL,
-  shellUser: string,
-  id: string,
-  isSuspended: boolean,
-): Promise<boolean> {
-  const found = await sql`
-    with changed as (
-      update accounts set suspended_at = case when ${isSuspended}::boolean then now() end
-      where id = ${id} and (suspended_at is not null) <> ${isSuspended}::boolean
-      returning id
-    ), noted as (
-      insert into operator_actions (id, shell_user, action, account_id)
-      select ${newId()}, ${shellUser}, ${isSuspended ? 'suspend_account' : 'resume_account'}, id from changed
-    )
-    select id from accounts where id = ${id}`;
-  return found.length > 0;
-}

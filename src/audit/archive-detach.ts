@@ -75,12 +75,13 @@ async function storeCheckpoint(
        images, cost, cache_read_tokens, cache_write_tokens, cache_saved, provider_cost)
      select $1::text::uuid, account_id, day, model, key_id, sum(sign), sum(sign * input_tokens::numeric),
             sum(sign * output_tokens::numeric),
-            coalesce(sum(sign * units::numeric) filter (where unit = 'images'), 0), sum(sign * cost),
+            coalesce(sum(sign * units::numeric) filter (where unit = 'images'), 0), sum(paid),
             sum(sign * coalesce(cache_read_tokens, 0)::numeric),
             sum(sign * coalesce(cache_write_tokens + cache_write_long_tokens, 0)::numeric),
             sum(sign * coalesce(cache_saved, 0)), sum(sign * coalesce(provider_cost, 0))
      from (
-       select used.*, (billed_at at time zone 'UTC')::date as day, case kind when 'refund' then -1 else 1 end as sign
+       select used.*, (billed_at at time zone 'UTC')::date as day, -entry.amount as paid,
+              case when kind = 'charge' then 1 when reference is null then -1 else 0 end as sign
        from "${entries}" as entry join usage_records as used on used.id = entry.generation_id
      ) as counted
      group by account_id, day, model, key_id`,

@@ -119,7 +119,7 @@ async function writeFile(
         'entry', to_jsonb(entry) || jsonb_build_object('number', entry.number::text, 'amount', entry.amount::text,
           'balance_after', entry.balance_after::text),
         'usage', to_jsonb(used) || jsonb_build_object('cost', used.cost::text, 'cache_saved', used.cache_saved::text,
-          'provider_cost', used.provider_cost::text))::text as line
+          'provider_cost', used.provider_cost::text, 'refunded', used.refunded::text))::text as line
       from "${entries}" as entry
       left join usage_records as used on used.id = entry.generation_id and entry.kind = 'charge'
       order by entry.account_id, entry.number`);

@@ -36,13 +36,13 @@ export const keyOpenCount: Counter = {
 };
 
 export const keyMonthSpent: Counter = {
-  invariant: 'what each key spent in its month equals its usage records of that month',
+  invariant: 'what each key spent in its month equals its usage records of that month, less refunds',
   column: 'month_spent',
   table: 'api_key_meters',
   rows: (archivedBefore) => `
     select account_id, key_id, month, month_spent as stored, coalesce(total, 0) as counted
     from api_key_meters join api_keys on api_keys.id = key_id left join (
-      select key_id, month, sum(cost) as total from usage_records where refunded_at is null group by 1, 2) as used
+      select key_id, month, sum(cost - refunded) as total from usage_records where refunded_at is null group by 1, 2) as used
     using (key_id, month)
     ${archivedBefore === null ? '' : `where month >= '${archivedBefore}'`}`,
 };

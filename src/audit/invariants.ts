@@ -3,43 +3,14 @@
  * starts where the archives end, any other at the checkpoints of the last sound one.
  */
 import { accountHeld, type Counter, keyHeld, keyMonthSpent, keyOpenCount } from './counters.ts';
-import type { AuditScope, Invariant } from './invariant.ts';
+import { type AuditScope, type Invariant, maybeArchived } from './invariant.ts';
 import { meterInvariants } from './meter-invariants.ts';
+import { movementInvariants } from './movement-invariants.ts';
+import { withBase } from './new-entries.ts';
 import { everyUsageDay, usageDaysSinceCheckpoint } from './usage-sums.ts';
 
-/** Where the check of each account starts: the entry before its first one to check, and the balance after that entry. */
-function withBase({ isFull }: AuditScope): string {
-  const checkpoint = isFull
-    ? ''
-    : 'left join ledger_checkpoints on ledger_checkpoints.account_id = accounts.id';
-  const isCheckpoint = isFull
-    ? 'false'
-    : 'ledger_checkpoints.entry_number >= coalesce(archive.last_number, 0)';
-  const choose = (ofCheckpoint: string, ofArchive: string) =>
-    isFull ? ofArchive : `case when ${isCheckpoint} then ${ofCheckpoint} else ${ofArchive} end`;
-  return `
-    with base as materialized (
-      select accounts.id as account_id, accounts.entry_count as last_number,
-             ${choose('ledger_checkpoints.entry_number', 'coalesce(archive.last_number, 0)')} as number,
-             ${choose('ledger_checkpoints.balance', 'coalesce(archive.balance_after, 0)')} as balance
-      from accounts ${checkpoint}
-      left join lateral (
-        select last_number, balance_after from ledger_archive_accounts
-        where account_id = accounts.id order by last_number desc limit 1
-      ) as archive on true
-    ), entries as ${isFull ? allEntries : newEntries}`;
-}
-
-const allEntries = 'not materialized (select * from ledger_entries)';
-
-/** Accounts without a new entry are skipped, and `offset 0` keeps the planner from joining the whole ledger. */
-const newEntries = `materialized (
-      select entry.* from base cross join lateral (
-        select * from ledger_entries
-        where ledger_entries.account_id = base.account_id and ledger_entries.number > base.number offset 0
-      ) as entry where base.last_number > base.number)`;
-
-const maybeArchived = (id: string, { archivedBeforeId }: AuditScope) => `${id} < '${archivedBeforeId}'`;
+/** A record stays for as long as there is a refund of it. */
+const isRefunded = '(refunded_at is not null or refunded > 0)';
 
 function ofCounter({ invariant, rows }: Counter): Invariant {
   return {
@@ -116,23 +87,13 @@ export const invariants: readonly Invariant[] = [
       from generations ${scope.isFull ? '' : "join entries on entries.generation_id = generations.id and kind = 'charge'"}
       where cost_total is not null and hold is not null`,
   },
-  {
-    invariant: 'each refund gives back the whole of a charge, once',
-    query: (scope) => `${withBase(scope)}
-      select count(*) as checked,
-             count(*) filter (where charge.amount is distinct from -refund.amount
-               and not (charge.amount is null and ${maybeArchived('refund.generation_id', scope)})) as violations
-      from (select * from entries where kind = 'refund') as refund
-      left join ledger_entries as charge on charge.generation_id = refund.generation_id and charge.kind = 'charge'
-        and charge.account_id = refund.account_id and charge.number < refund.number`,
-  },
   ofCounter(keyOpenCount),
   {
     invariant: 'each charge has a usage record of the same amount, and each usage record a charge',
     query: (scope) =>
       scope.isFull
         ? `select count(*) as checked, count(*) filter (where amount is distinct from -cost
-               and not (amount is null and refunded_at is not null and ${maybeArchived('id', scope)})) as violations
+               and not (amount is null and ${isRefunded} and ${maybeArchived('id', scope)})) as violations
            from (select * from ledger_entries where kind = 'charge') as charges
            full join usage_records on usage_records.id = charges.generation_id`
         : `${withBase(scope)}
@@ -142,7 +103,7 @@ export const invariants: readonly Invariant[] = [
              where kind = 'charge'
              union all
              select null, cost from usage_records
-             where id >= '${scope.sinceId}' and not (refunded_at is not null and ${maybeArchived('id', scope)})
+             where id >= '${scope.sinceId}' and not (${isRefunded} and ${maybeArchived('id', scope)})
                and not exists (select 1 from ledger_entries where generation_id = usage_records.id and kind = 'charge')
            ) as charges`,
   },
@@ -157,13 +118,14 @@ export const invariants: readonly Invariant[] = [
   },
   {
     invariant:
-      'every charge that was not refunded belongs to a finished Generation with a cost, while that is retained',
+      'every charge that the gateway did not refund belongs to a finished Generation with a cost, while that is retained',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked,
              count(*) filter (where generations.id is not null and (cost_total is null) = (refund.generation_id is null)) as violations
       from (select * from entries where kind = 'charge') as charge
       left join generations on generations.id = charge.generation_id
-      left join ledger_entries as refund on refund.generation_id = charge.generation_id and refund.kind = 'refund'`,
+      left join ledger_entries as refund on refund.generation_id = charge.generation_id and refund.kind = 'refund'
+        and refund.reference is null`,
   },
   {
     invariant: 'no Generation is both open and finished',
@@ -199,6 +161,7 @@ export const invariants: readonly Invariant[] = [
       left join api_keys on api_keys.id = key_id and api_keys.account_id = owned.account_id
       left join price_lists on price_lists.id = price_list_id`,
   },
+  ...movementInvariants,
   ...meterInvariants,
 ];
 
@@ -208,10 +171,10 @@ function monthSpentSince({ sinceId, archivedBefore }: AuditScope): string {
   const sinceDay = `(${sinceMonth} at time zone 'UTC')::date`;
   return `
     select count(*) as checked, count(*) filter (where month_spent <> coalesce(total, 0) and month_spent <> coalesce((
-             select sum(cost) from usage_records
+             select sum(cost - refunded) from usage_records
              where usage_records.key_id = counted.key_id and usage_records.month = counted.month and refunded_at is null), 0)) as violations
     from api_key_meters as counted left join (
-      select key_id, month, sum(cost) as total from usage_records
+      select key_id, month, sum(cost - refunded) as total from usage_records
       where refunded_at is null and usage_records.month >= ${sinceDay}
         and id >= first_id_at(${sinceMonth} - interval '31 days')
       group by 1, 2) as used

@@ -16,16 +16,18 @@ const list = (columns: readonly string[], write = (column: string) => column) =>
 const sums = (columns: readonly string[]) =>
   list(columns, (column) => `coalesce(sum(${column}), 0) as ${column}`);
 
-/** A charge counts, and its refund counts against it. */
+/** A charge counts, and a refund by the gateway counts against it. One by hand has a reference, and takes back money alone. */
 const signed = `
-    cross join lateral (select case kind when 'refund' then -1 else 1 end as sign) as signed`;
+    cross join lateral (
+      select case when kind = 'charge' then 1 when reference is null then -1 else 0 end as sign,
+             case kind when 'charge' then usage_records.cost else -amount end as paid) as signed`;
 
 /** The usage of archived entries is in the database; all other entries are counted again. */
 export const everyUsageDay = `
   with counted_rows as (
     select usage_records.account_id, (billed_at at time zone 'UTC')::date as day, model, key_id, sign::numeric as requests,
            sign * input_tokens::numeric as input_tokens, sign * output_tokens::numeric as output_tokens,
-           case unit when 'images' then sign * units::numeric else 0 end as images, sign * cost as cost,
+           case unit when 'images' then sign * units::numeric else 0 end as images, paid as cost,
            sign * coalesce(cache_read_tokens, 0)::numeric as cache_read_tokens,
            sign * coalesce(cache_write_tokens + cache_write_long_tokens, 0)::numeric as cache_write_tokens,
            sign * coalesce(cache_saved, 0) as cache_saved
@@ -56,7 +58,7 @@ function expected(column: string): string {
     : sum;
 }
 
-const entriesSince = `usage_by_entry(usage_progress.account_id, coalesce(before.usage_entry_number, 0) + 1,
+const entriesSince = `entry_usage(usage_progress.account_id, coalesce(before.usage_entry_number, 0) + 1,
     usage_progress.entry_number)`;
 
 /** The sums of each account at its checkpoint, plus what was added up since, are its sums now. */
@@ -74,7 +76,7 @@ export const usageDaysSinceCheckpoint = `
 export const everyMarginDay = `
   with counted_rows as (
     select usage_records.account_id, (billed_at at time zone 'UTC')::date as day, model, sign::numeric as requests,
-           sign * cost as revenue, sign * coalesce(provider_cost, 0) as cost
+           paid as revenue, sign * coalesce(provider_cost, 0) as cost
     from usage_progress
     join ledger_entries on ledger_entries.account_id = usage_progress.account_id and number <= margin_entry_number
     join usage_records on usage_records.id = generation_id ${signed}

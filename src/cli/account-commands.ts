@@ -1,13 +1,11 @@
-import { insertAccount, listAccounts, setSuspended } from '../accounts/account-store.ts';
-import { recordShellAction } from '../accounts/operator-log.ts';
-import { creditFromShell } from '../ledger/credit.ts';
-import { newId } from '../lib/ids.ts';
+import { accountExists, listAccounts } from '../accounts/account-store.ts';
+import { createAccountAs, suspendAccountAs, updateAccountAs } from '../accounts/changes.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
-import { readAccountId, readDollars, readLine, readOptionalLine, UsageError } from './arguments.ts';
+import { readCatalogFile } from '../models/catalog-store.ts';
+import { readAccountId, readDollars, readLine } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
-import { referenceIdOf } from './credit-reference.ts';
-import { shellUserOf } from './shell-user.ts';
+import { shellActor } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'account create',
@@ -19,59 +17,12 @@ const create: DatabaseCommand = {
   run: async (sql, words, config) => {
     const name = readLine(words.text('name') ?? '', '--name', 200);
     const opening = readDollars(words.text('credit') ?? '0', '--credit');
-    const { id, balance } = await sql.begin(async (transaction) => {
-      const account = await insertAccount(transaction, name, opening);
-      const done = { action: 'create_account', accountId: account.id, amount: opening } as const;
-      await recordShellAction(transaction, shellUserOf(config), done);
-      return account;
-    });
+    const id = await sql.begin((transaction) =>
+      createAccountAs(transaction, shellActor(config), { name, credit: opening }),
+    );
     return {
-      json: { id, name, balance: formatMoney(balance) },
-      text: `Account ${id} (${name}) has ${formatMoneyShort(balance)} USD.`,
-    };
-  },
-};
-
-const creditAccount: DatabaseCommand = {
-  name: 'account credit',
-  summary: 'Add credit to an account. With --reference, repeating the command adds nothing.',
-  positionals: ['ACCOUNT', 'USD'],
-  options: [
-    { name: 'memo', value: 'TEXT' },
-    { name: 'reference', value: 'REF' },
-  ],
-  run: async (sql, words, config) => {
-    const [account = '', dollars = ''] = words.positionals;
-    const id = readAccountId(account, 'ACCOUNT');
-    const amount = readDollars(dollars, 'USD');
-    if (amount === 0n) throw new UsageError('USD must be more than zero.');
-    const reference = readOptionalLine(words.text('reference'), '--reference', 200);
-    // Customers see the memo of a credit, so an invoice number that is given as the reference is shown there.
-    const memo = readOptionalLine(words.text('memo'), '--memo', 500) ?? reference;
-    const outcome = await creditFromShell(sql, {
-      actionId: newId(),
-      shellUser: shellUserOf(config),
-      accountId: id,
-      amount,
-      memo,
-      reference: reference === null ? null : referenceIdOf(reference),
-    });
-    if (outcome.kind === 'missing') throw noSuchAccount(id);
-    if (outcome.kind === 'different')
-      throw new OperatorError(
-        `Reference ${reference} was used for a credit of ${formatMoneyShort(outcome.earlier)} USD to account ${id}. Another credit needs another reference.`,
-      );
-    const balance = formatMoneyShort(outcome.balance);
-    const isRepeated = outcome.kind === 'repeated';
-    return {
-      json: {
-        id,
-        balance: formatMoney(outcome.balance),
-        ...(reference === null ? {} : { already_credited: isRepeated }),
-      },
-      text: isRepeated
-        ? `Reference ${reference} was already credited: nothing was added. Account ${id} has ${balance} USD.`
-        : `Account ${id} now has ${balance} USD.`,
+      json: { id, name, balance: formatMoney(opening) },
+      text: `Account ${id} (${name}) has ${formatMoneyShort(opening)} USD.`,
     };
   },
 };
@@ -111,7 +62,7 @@ const suspension = (name: string, summary: string, isSuspended: boolean): Databa
   positionals: ['ACCOUNT'],
   run: async (sql, words, config) => {
     const id = readAccountId(words.positionals[0] ?? '', 'ACCOUNT');
-    if (!(await setSuspended(sql, shellUserOf(config), id, isSuspended))) throw noSuchAccount(id);
+    if (!(await suspendAccountAs(sql, shellActor(config), id, isSuspended))) throw noSuchAccount(id);
     return {
       json: { id, suspended: isSuspended },
       text: `Account ${id} is ${isSuspended ? 'suspended: its keys are rejected' : 'active'}.`,
@@ -122,8 +73,36 @@ const suspension = (name: string, summary: string, isSuspended: boolean): Databa
 const suspend = suspension('suspend', 'Reject every key of an account until it is resumed.', true);
 const resume = suspension('resume', 'Accept the keys of a suspended account again.', false);
 
+const priceGroup: DatabaseCommand = {
+  name: 'account price-group',
+  summary: 'Charge an account the prices of a group of the catalogue, or without GROUP list prices.',
+  positionals: ['ACCOUNT', '[GROUP]'],
+  run: async (sql, words, config) => {
+    const [account = '', group = null] = words.positionals;
+    const id = readAccountId(account, 'ACCOUNT');
+    if (group !== null) await requirePriceGroup(config.catalogFile, group);
+    if (!(await accountExists(sql, id))) throw noSuchAccount(id);
+    await sql.begin((transaction) =>
+      updateAccountAs(transaction, shellActor(config), id, { priceGroup: group }),
+    );
+    return {
+      json: { id, price_group: group },
+      text: `Account ${id} pays ${group === null ? 'list prices' : `the prices of the group ${group}`}.`,
+    };
+  },
+};
+
+async function requirePriceGroup(file: string, group: string): Promise<void> {
+  const { result } = await readCatalogFile(file);
+  if (!result.ok) throw new OperatorError(`${result.problems.join('\n')}\nNothing was changed.`);
+  const names = [...result.catalog.priceGroups.keys()];
+  if (names.includes(group)) return;
+  const known = names.length === 0 ? 'It has none.' : `It has ${names.join(', ')}.`;
+  throw new OperatorError(`The catalogue ${file} has no price group ${group}. ${known}`);
+}
+
 export function noSuchAccount(id: string): OperatorError {
   return new OperatorError(`There is no account ${id}. List them with: tollgate account list`);
 }
 
-export const accountCommands = [create, creditAccount, suspend, resume, list];
+export const accountCommands = [create, suspend, resume, priceGroup, list];

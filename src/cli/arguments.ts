@@ -4,6 +4,7 @@ import { isKeyLike } from '../keys/key-format.ts';
 import { parseTime } from '../lib/calendar.ts';
 import { isUuid } from '../lib/ids.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
+import { tokenFormat } from '../tokens/token-store.ts';
 
 export class UsageError extends Error {}
 
@@ -112,6 +113,15 @@ export function readKeyId(text: string, what: string): string {
   // A key is a secret, so the message does not repeat it.
   if (isKeyLike(text))
     throw new UsageError(`${what} must be the ID of the key, not the key itself. ${listing} shows the IDs.`);
+  return readUuid(text, what, listing);
+}
+
+export function readTokenId(text: string, what: string): string {
+  const listing = 'tollgate token list';
+  if (tokenFormat.isLike(text))
+    throw new UsageError(
+      `${what} must be the ID of the token, not the token itself. ${listing} shows the IDs.`,
+    );
   return readUuid(text, what, listing);
 }
 

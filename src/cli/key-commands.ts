@@ -1,17 +1,23 @@
+import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
-import { recordShellAction } from '../accounts/operator-log.ts';
+import { ApiError } from '../errors.ts';
 import {
-  createKey,
+  accountOfKey,
+  addKeyAs,
+  changeKeyAs,
+  type KeyRules,
+  type OwnedKey,
+  requireKey,
+  revokeKeyAs,
+} from '../keys/key-changes.ts';
+import {
   defaultMaxConcurrent,
   defaultRequestsPerMinute,
   type KeyChange,
-  keyExists,
   listKeys,
   maxConcurrentLimit,
   maxRequestsPerMinute,
-  revokeKey,
   type StoredKey,
-  updateKey,
 } from '../keys/key-store.ts';
 import { formatMoneyShort, moneyFromDatabase } from '../lib/money.ts';
 import { nearest, suggestion } from '../lib/nearest.ts';
@@ -29,7 +35,7 @@ import {
   UsageError,
 } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
-import { shellUserOf } from './shell-user.ts';
+import { shellActor } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'key create',
@@ -49,7 +55,6 @@ const create: DatabaseCommand = {
     const allow = words.text('allow');
     const expires = words.text('expires');
     const settings = {
-      accountId,
       name: readLine(words.text('name') ?? 'API key', '--name', 200),
       requestsPerMinute: readRate(words.text('rpm') ?? `${defaultRequestsPerMinute}`),
       maxConcurrent: readMaxConcurrent(words.text('max-concurrent') ?? `${defaultMaxConcurrent}`),
@@ -57,14 +62,10 @@ const create: DatabaseCommand = {
       allowedModels: allow === null ? null : readModels(allow),
       expiresAt: expires === null ? null : readFutureTime(expires, '--expires'),
     };
-    const created = await sql.begin(async (transaction) => {
-      const key = await createKey(transaction, settings);
-      if (key === null) return null;
-      await recordShellAction(transaction, shellUserOf(config), { action: 'create_key', keyId: key.id });
-      return key;
-    });
-    if (created === null) throw noSuchAccount(accountId);
-    const { id, key } = created;
+    if (!(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
+    const { id, secret: key } = await sql.begin((transaction) =>
+      addKeyAs(transaction, shellActor(config), accountId, settings, noRules),
+    );
     return {
       json: { id, name: settings.name, key },
       warnings: await unknownModels(settings.allowedModels, config.catalogFile),
@@ -91,17 +92,13 @@ const update: DatabaseCommand = {
       throw new UsageError(
         'Nothing to change: give --rpm, --max-concurrent, --monthly-limit, --allow or --expires.',
       );
+    const owned = await ownedKey(sql, id);
     const key = await sql.begin(async (transaction) => {
-      const updated = await updateKey(transaction, { id }, change);
-      if (updated !== null && updated !== 'revoked')
-        await recordShellAction(transaction, shellUserOf(config), { action: 'update_key', keyId: id });
-      return updated;
+      await changeKeyAs(transaction, shellActor(config), owned, change, noRules).catch((error: unknown) => {
+        throw error instanceof ApiError && error.code === 'key_ended' ? keyRevoked(id) : error;
+      });
+      return await requireKey(transaction, owned);
     });
-    if (key === null) throw noSuchKey(id);
-    if (key === 'revoked')
-      throw new OperatorError(
-        `Key ${id} is revoked and cannot be changed. Create a new one: tollgate key create`,
-      );
     return {
       json: presentKey(key),
       warnings: await unknownModels(change.allowedModels ?? null, config.catalogFile),
@@ -109,6 +106,15 @@ const update: DatabaseCommand = {
     };
   },
 };
+
+/** Unknown models are only warned of, and the number of keys is not limited. */
+const noRules: KeyRules = { isInCatalog: () => true, maxInForce: Number.POSITIVE_INFINITY };
+
+async function ownedKey(sql: SQL, id: string): Promise<OwnedKey> {
+  const accountId = await accountOfKey(sql, id);
+  if (accountId === null) throw noSuchKey(id);
+  return { id, accountId };
+}
 
 function readChange(words: Arguments): KeyChange {
   const rate = words.text('rpm');
@@ -137,13 +143,8 @@ const revoke: DatabaseCommand = {
   positionals: ['ID'],
   run: async (sql, words, config) => {
     const id = readKeyId(words.positionals[0] ?? '', 'ID');
-    const wasInForce = await sql.begin(async (transaction) => {
-      const isRevoked = await revokeKey(transaction, { id });
-      if (isRevoked)
-        await recordShellAction(transaction, shellUserOf(config), { action: 'revoke_key', keyId: id });
-      return isRevoked;
-    });
-    if (!wasInForce && !(await keyExists(sql, id))) throw noSuchKey(id);
+    const owned = await ownedKey(sql, id);
+    const wasInForce = await sql.begin((transaction) => revokeKeyAs(transaction, shellActor(config), owned));
     return {
       json: { id, revoked: true },
       text: wasInForce ? `Key ${id} is revoked.` : `Key ${id} was already revoked.`,
@@ -164,7 +165,8 @@ const list: DatabaseCommand = {
 };
 
 function presentKey({ requests_per_minute: rpm, allowed_models: allow, ...key }: StoredKey) {
-  return { ...key, rpm, allow };
+  const { id, name, hint, max_concurrent, monthly_limit, expires_at, revoked_at, created_at } = key;
+  return { id, name, hint, rpm, max_concurrent, monthly_limit, allow, expires_at, revoked_at, created_at };
 }
 
 function formatKeys(keys: readonly StoredKey[]): string {
@@ -209,6 +211,12 @@ async function unknownModels(allowed: readonly string[] | null, catalogFile: str
   return allowed
     .filter((id) => !known.includes(id))
     .map((id) => `The catalogue has no model ${id}.${suggestion(nearest(id, known))}`);
+}
+
+function keyRevoked(id: string): OperatorError {
+  return new OperatorError(
+    `Key ${id} is revoked and cannot be changed. Create a new one: tollgate key create`,
+  );
 }
 
 function noSuchKey(id: string): OperatorError {

@@ -1,12 +1,12 @@
 /** The commands about the ledger: `tollgate ledger …`. */
 import { join, resolve } from 'node:path';
 import type { SQL } from 'bun';
-import { recordShellAction } from '../accounts/operator-log.ts';
 import { addUpAllUsage, archiveMonths } from '../audit/archive.ts';
 import { auditArchives } from '../audit/archive-audit.ts';
 import type { InvariantResult } from '../audit/audit.ts';
 import { isRepairable } from '../audit/counters.ts';
 import { type Repair, repairCounters } from '../audit/repair.ts';
+import { recordChange } from '../audit-log/audit-log.ts';
 import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { openSpool } from '../ledger/spool.ts';
@@ -18,7 +18,7 @@ import { UsageError } from './arguments.ts';
 import { describeScope, runAudit } from './audit-progress.ts';
 import { type DatabaseCommand, formatTable } from './command.ts';
 import { progressBar } from './progress-bar.ts';
-import { shellUserOf } from './shell-user.ts';
+import { shellActor } from './shell-user.ts';
 
 const audit: DatabaseCommand = {
   name: 'ledger audit',
@@ -124,14 +124,16 @@ const repair: DatabaseCommand = {
   options: [{ name: 'dry-run', value: null }],
   run: async (_sql, words, config, openDedicated) => {
     const isDryRun = words.flag('dry-run');
-    const shellUser = shellUserOf(config);
+    const actor = shellActor(config);
     const repairs = await repairCounters(openDedicated, {
       isDryRun,
-      record: (transaction, { accountId, keyId }) =>
-        recordShellAction(transaction, shellUser, {
+      record: (transaction, { accountId, keyId, counter, was, is }) =>
+        recordChange(transaction, actor, {
           action: 'repair_ledger',
           accountId,
-          ...(keyId === null ? {} : { keyId }),
+          ...(keyId === null ? {} : { object: { type: 'key', id: keyId } }),
+          before: { [counter]: was },
+          after: { [counter]: is },
         }),
     });
     return {
@@ -172,7 +174,7 @@ const retry: DatabaseCommand = {
     try {
       // Recorded beforehand, because each settlement is its own transaction.
       if ((await findDeadLetters(sql)).length > 0)
-        await recordShellAction(sql, shellUserOf(config), { action: 'retry_settlements' });
+        await recordChange(sql, shellActor(config), { action: 'retry_settlements' });
       const outcome = await retryDeadLetters(sql, ledger);
       return { json: outcome, text: describeRetry(outcome), exitCode: outcome.refused === 0 ? 0 : 1 };
     } finally {

@@ -21,7 +21,9 @@ import { doctorCommands } from './doctor-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { migrateCommand } from './migrate-command.ts';
+import { movementCommands } from './movement-commands.ts';
 import { reconcileCommand } from './reconcile-command.ts';
+import { tokenCommands } from './token-commands.ts';
 import { userCommands } from './user-commands.ts';
 
 const serve: LocalCommand = {
@@ -40,8 +42,10 @@ const commands: readonly Command[] = [
   migrateCommand,
   ...doctorCommands,
   ...accountCommands,
+  ...movementCommands,
   ...keyCommands,
   ...userCommands,
+  ...tokenCommands,
   ...catalogCommands,
   ...ledgerCommands,
   reconcileCommand,

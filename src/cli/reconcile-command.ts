@@ -1,7 +1,7 @@
 /** `tollgate reconcile` compares a provider's bill with what was recorded as cost. */
 import { readFileSync, statSync } from 'node:fs';
 import { resolve } from 'node:path';
-import { recordShellAction } from '../accounts/operator-log.ts';
+import { recordChange } from '../audit-log/audit-log.ts';
 import type { Config } from '../config.ts';
 import { explainFileError } from '../lib/file-error.ts';
 import { formatMoney, formatMoneyShort, type Money } from '../lib/money.ts';
@@ -17,7 +17,7 @@ import { describeExplanation } from '../reconciliation/words.ts';
 import { countDays, dayOf } from '../usage/days.ts';
 import { type Arguments, readTime, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatTable, type Outcome } from './command.ts';
-import { shellUserOf } from './shell-user.ts';
+import { shellActor, shellUserOf } from './shell-user.ts';
 
 const maxDays = 366;
 /** No record is older, and the database knows no year 0. */
@@ -44,7 +44,11 @@ export const reconcileCommand: DatabaseCommand = {
           ? await fetchBillOf(provider, config.secret, from, to, new AbortController().signal)
           : readFile(resolve(file), from, to);
       // Recorded beforehand, because the bill and its comparison are stored in transactions of their own.
-      await recordShellAction(sql, shellUser, { action: 'reconcile_bill', provider: provider.id });
+      await recordChange(sql, shellActor(config), {
+        action: 'reconcile_bill',
+        object: { type: 'provider', id: provider.id },
+        after: { from, to, source: bill.source },
+      });
       return bill;
     };
     const order = { catalog, provider, from, to, requestedBy: shellUser };

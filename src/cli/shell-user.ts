@@ -1,7 +1,13 @@
 import { hostname } from 'node:os';
+import type { ShellActor } from '../audit-log/audit-log.ts';
 import type { Config } from '../config.ts';
 
-/** Who runs this command, as the operators' log names them: the user and host, and who called sudo. */
+/** Who runs this command, for the audit log. */
+export function shellActor(config: Pick<Config, 'sudoUser'>): ShellActor {
+  return { door: 'cli', shellUser: shellUserOf(config) };
+}
+
+/** Who runs this command, as the audit log names them: the user and host, and who called sudo. */
 export function shellUserOf({ sudoUser }: Pick<Config, 'sudoUser'>): string {
   const user = `${userName() ?? `uid ${process.getuid?.() ?? 'unknown'}`}@${hostname()}`;
   return sudoUser === null ? user : `${user} (sudo: ${sudoUser})`;

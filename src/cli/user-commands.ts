@@ -1,15 +1,22 @@
 import { accountExists } from '../accounts/account-store.ts';
-import { recordShellAction } from '../accounts/operator-log.ts';
+import { recordChange } from '../audit-log/audit-log.ts';
 import { findLocalPorts } from '../database/running-gateways.ts';
 import { localOriginOf } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { createResetToken, resetUrl } from '../people/reset-link.ts';
-import { createUser, findUserByEmail, isEmailAddress, listUsers, type Role } from '../people/user-store.ts';
+import {
+  createUser,
+  describeNewUser,
+  findUserByEmail,
+  isEmailAddress,
+  listUsers,
+  type Role,
+} from '../people/user-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import { readAccountId, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
 import { readPassword } from './password.ts';
-import { shellUserOf } from './shell-user.ts';
+import { shellActor } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'user create',
@@ -34,7 +41,12 @@ const create: DatabaseCommand = {
     const password = await readPassword(words, email);
     const draft = { email, password, isOperator, accountId, role };
     const user = await createUser(sql, draft, (transaction, { id }) =>
-      recordShellAction(transaction, shellUserOf(config), { action: 'create_user', userId: id, accountId }),
+      recordChange(transaction, shellActor(config), {
+        action: 'create_user',
+        accountId,
+        object: { type: 'user', id },
+        after: describeNewUser(draft),
+      }),
     );
     if (user === null)
       throw new OperatorError(`A user with the address ${email.toLowerCase()} already exists.`);
@@ -82,8 +94,8 @@ const resetLink: DatabaseCommand = {
     if (user === null)
       throw new OperatorError(`There is no user ${email}. List them with: tollgate user list`);
     const { token, expiresAt } = await sql.begin(async (transaction) => {
-      const done = { action: 'make_reset_link', userId: user.id } as const;
-      await recordShellAction(transaction, shellUserOf(config), done);
+      const object = { type: 'user', id: user.id } as const;
+      await recordChange(transaction, shellActor(config), { action: 'make_reset_link', object });
       return await createResetToken(transaction, user.id);
     });
     // The gateway may have been started with another PORT. With several, it is unclear which one is meant.

@@ -2,6 +2,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { isUuid } from '../lib/ids.ts';
+import type { SignedIn } from '../people/sessions.ts';
 import type { Role } from './contract.ts';
 
 /** Part of every query about an account: nothing is found or allowed without this user's membership. */
@@ -69,6 +70,56 @@ export async function asOwner<Result>(
 export async function requireOperator(transaction: TransactionSQL, userId: string): Promise<void> {
   const found = await transaction`select 1 from users where id = ${userId} and is_operator for share`;
   if (found.length === 0) throw new ApiError('permission_denied');
+}
+
+/** Runs a change of an operator, who remains one until it is committed. */
+export async function asOperator<Result>(
+  sql: SQL,
+  { signedIn }: Readonly<{ signedIn: Readonly<{ userId: string }> }>,
+  write: (transaction: TransactionSQL) => Promise<Result>,
+): Promise<Result> {
+  return await sql.begin(async (transaction) => {
+    await requireOperator(transaction, signedIn.userId);
+    return await write(transaction);
+  });
+}
+
+/**
+ * Replacing a password first ends the user's sessions and then their invitations. Locking the session keeps one from being
+ * created in between. Tokens end before, but whoever makes one waits for the user, and must not find a session after that.
+ */
+export async function keepSession(
+  transaction: TransactionSQL,
+  { userId, sessionId }: Pick<SignedIn, 'userId' | 'sessionId'>,
+): Promise<void> {
+  const found = await transaction`
+    select 1 from sessions where id = ${sessionId} and user_id = ${userId} for share`;
+  if (found.length === 0) throw new ApiError('session_required');
+}
+
+/** Who reads what only operators see: one of them, or a token of the admin API. */
+export type OperatorReader = Readonly<{ userId: string }> | Readonly<{ tokenId: string }>;
+
+/** Who reads an account: a member, or a token of the admin API. */
+export type AccountReader = Caller | Readonly<{ tokenId: string; accountId: string }>;
+
+/** One row for an operator and for a token that may read, and none for anyone else. */
+export function operatorOnly(sql: SQL, reader: OperatorReader) {
+  return 'tokenId' in reader
+    ? sql`(select 1 from admin_tokens where id = ${reader.tokenId} and ${mayRead(sql)})`
+    : sql`(select 1 from users where id = ${reader.userId} and is_operator)`;
+}
+
+/** One row with the ID of the account, for whoever may read it, and none for anyone else. */
+export function readableAccount(sql: SQL, reader: AccountReader) {
+  return 'tokenId' in reader
+    ? sql`(select accounts.id as account_id from accounts, admin_tokens
+           where accounts.id = ${reader.accountId} and admin_tokens.id = ${reader.tokenId} and ${mayRead(sql)})`
+    : sql`(select account_id from memberships where user_id = ${reader.userId} and account_id = ${reader.accountId})`;
+}
+
+function mayRead(sql: SQL) {
+  return sql`revoked_at is null and expires_at > now() and 'read' = any (scopes)`;
 }
 
 /** A caller who may see an empty list gets one row, in which a column that is otherwise never null is null. */

@@ -4,14 +4,13 @@ import { ApiError } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
+import { newestEntry } from '../ledger/entries.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
-import type { Caller } from './access.ts';
+import { type AccountReader, readableAccount } from './access.ts';
 import type { LedgerEntry, Statement, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 const defaultLimit = 50;
-/** No entry has a greater number, so a statement starts here. */
-const newestPosition = 2n ** 63n - 1n;
 
 export function billingPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandler> {
   return {
@@ -19,7 +18,7 @@ export function billingPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHand
       GET: async (request, { caller }) => {
         const query = readQuery(request.url, ['limit', 'cursor']);
         const limit = parseLimit(query.get('limit'), defaultLimit);
-        const before = parseCursor(query.get('cursor'));
+        const before = parseEntryCursor(query.get('cursor'));
         // One more than requested shows whether there is another page.
         const { entries, ...account } = await lookUp('balance_lookup_failed', () =>
           findEntries(sql, caller, before, limit + 1),
@@ -35,43 +34,46 @@ export function billingPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHand
  * A cursor is the number of the last entry on the page. Entries are numbered without gaps and never change, so it needs
  * neither a signature nor an expiry: it contains nothing that the statement does not show.
  */
-function parseCursor(text: string | null): bigint {
-  if (text === null) return newestPosition;
+export function parseEntryCursor(text: string | null): bigint {
+  if (text === null) return newestEntry;
   if (!/^[1-9][0-9]{0,17}$/.test(text)) throw new ApiError('invalid_cursor', { param: 'cursor' });
   return BigInt(text);
 }
 
-type EntryRow = Unsent<Omit<LedgerEntry, 'number' | 'generation'>> & {
+type EntryRow = Unsent<Omit<LedgerEntry, 'number' | 'generation' | 'concerns_entry'>> & {
   number: bigint;
+  concerns_entry: bigint | null;
   generation_id: string | null;
   /** Null without a Generation, and when it is no longer stored. */
   model: string | null;
 };
 
-function presentEntry({ number, generation_id: id, model, ...entry }: EntryRow): Unsent<LedgerEntry> {
+export function presentEntry(row: EntryRow): Unsent<LedgerEntry> {
+  const { number, generation_id: id, model, concerns_entry: concerned, ...entry } = row;
   const generation = id === null ? null : { id: requestIdFromUuid(id), model };
-  return { ...entry, number: Number(number), generation };
+  const concernsEntry = concerned === null ? null : Number(concerned);
+  return { ...entry, number: Number(number), generation, concerns_entry: concernsEntry };
 }
 
 type AccountRow = { balance: string; held: string };
 
 /** The newest `rowCount` entries before a number, and the balance, in one snapshot. */
-async function findEntries(
+export async function findEntries(
   sql: SQL,
-  { userId, accountId }: Caller,
+  reader: AccountReader,
   before: bigint,
   rowCount: number,
 ): Promise<AccountRow & { entries: EntryRow[] }> {
   const rows = await sql<((EntryRow | { number: null }) & AccountRow)[]>`
     select balance, held, entry.number, entry.kind, entry.amount, entry.is_estimated, entry.balance_after,
-           entry.memo, entry.generation_id, entry.created_at,
-           (select model from generations where generations.id = entry.generation_id) as model
-    from memberships join accounts on accounts.id = memberships.account_id
+           entry.memo, entry.created_at, entry.concerns_entry, entry.actor is not null as is_by_hand,
+           coalesce(entry.reference_text, entry.reference::text) as reference, concerned_id as generation_id,
+           (select model from generations where generations.id = concerned_id) as model
+    from ${readableAccount(sql, reader)} as readable join accounts on accounts.id = readable.account_id
     left join lateral (
-      select * from ledger_entries where ledger_entries.account_id = accounts.id and number < ${before}
+      select *, coalesce(ledger_entries.generation_id, concerns_generation_id) as concerned_id from ledger_entries where ledger_entries.account_id = accounts.id and number < ${before}
       order by number desc limit ${rowCount}
     ) as entry on true
-    where user_id = ${userId} and memberships.account_id = ${accountId}
     order by entry.number desc`;
   const [first] = rows;
   if (first === undefined) throw new ApiError('account_not_found');

@@ -115,7 +115,11 @@ export type KeyReplacement = { revoke_at: string | null };
 /** The response to POST …/keys and …/replace, the only one that contains the secret. */
 export type NewKey = { key: Key; secret: string };
 
-/** GET …/accounts/{account}/models → { data: Model[] }: as /v1/models, for a key without an allowlist. */
+/**
+ * GET …/accounts/{account}/models: as /v1/models, for a key without an allowlist. `price_group` is the group whose prices
+ * these are; null for list prices.
+ */
+export type Models = { data: Model[]; price_group: string | null };
 export type Model = PublicModel & {
   /** Who made it, as a name for people. */
   maker: string;
@@ -145,8 +149,10 @@ export type GenerationDetail = ReturnType<typeof presentGeneration> & {
   /** Null while the request is open. */
   ledger: {
     charged: string;
-    /** The whole charge, when the response could not be delivered; null when the charge stands. */
+    /** What was refunded in all; null when nothing was. */
     refunded: string | null;
+    /** The oldest first. Without a reason, the gateway took back what was left of the charge: it could not deliver the response. */
+    refunds: { amount: string; reason: string | null; at: string }[];
     /** The gateway ended the call itself, and charged a conservative estimate. */
     is_estimated: boolean;
     written_off: string | null;
@@ -190,15 +196,23 @@ export type UsageFigures = {
 export type Statement = Page<LedgerEntry> & { balance: string; held: string };
 export type LedgerEntry = {
   number: number;
-  /** A refund returns the charge of the same Generation. */
+  /** A refund returns the charge of the same Generation, or a part of it. */
   kind: 'credit' | 'charge' | 'refund' | 'correction';
-  /** Negative for a charge. */
+  /** Negative for a charge. Either for a correction. */
   amount: string;
   /** A charge for a call that the gateway ended before the provider reported usage. */
   is_estimated: boolean;
   balance_after: string;
+  /** Of a correction, or a refund by hand: the reason. */
   memo: string | null;
+  /** As it was given; null where there is none. */
+  reference: string | null;
+  /** The request that it is for, or that a correction is about. */
   generation: { id: string; model: string | null } | null;
+  /** The number of the entry that a correction is about. */
+  concerns_entry: number | null;
+  /** Whether someone made it: not so for charges, and for refunds of responses that could not be delivered. */
+  is_by_hand: boolean;
   created_at: string;
 };
 
@@ -214,8 +228,8 @@ export type Invitation = {
   role: Role;
   /** The only address that can accept it, where it was mailed; null for a link that anyone can use. */
   email: string | null;
-  /** The e-mail address of the owner who created it. */
-  invited_by: string;
+  /** The e-mail address of the owner who created it; null when the operator's own program did. */
+  invited_by: string | null;
   created_at: string;
   expires_at: string;
 };
@@ -228,6 +242,60 @@ export type InvitationDraft = { role: Role; email?: string | null };
 
 /** `url` is the link, which is shown once; null when it was mailed. */
 export type NewInvitation = { invitation: Invitation; url: string | null };
+
+export type ChangeAction =
+  | 'create_account'
+  | 'update_account'
+  | 'credit_account'
+  | 'correct_account'
+  | 'refund_generation'
+  | 'suspend_account'
+  | 'resume_account'
+  | 'create_key'
+  | 'update_key'
+  | 'replace_key'
+  | 'revoke_key'
+  | 'create_user'
+  | 'sign_up'
+  | 'make_reset_link'
+  | 'change_password'
+  | 'sign_user_out'
+  | 'make_operator'
+  | 'unmake_operator'
+  | 'add_member'
+  | 'update_member'
+  | 'remove_member'
+  | 'create_invitation'
+  | 'revoke_invitation'
+  | 'accept_invitation'
+  | 'create_token'
+  | 'revoke_token'
+  | 'retry_settlements'
+  | 'repair_ledger'
+  | 'reconcile_bill';
+
+/** The name is null for what no longer exists, and for what has none. */
+export type ChangedObject = {
+  type: 'account' | 'key' | 'user' | 'invitation' | 'token' | 'provider';
+  id: string;
+  name: string | null;
+};
+
+/** GET …/audit-log?limit&cursor → Page<AccountChange>: what was changed in the account, the newest first. Owners only. */
+export type AccountChange = {
+  id: string;
+  at: string;
+  /** The e-mail address of a user; null for the operator of the gateway. */
+  actor: string | null;
+  /** Where the request came from; null for the operator of the gateway. */
+  address: string | null;
+  action: ChangeAction;
+  object: ChangedObject | null;
+  /** The fields that changed, as they were; null for what is new. Without those that only the operator sees. */
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+};
+export type AccountAuditLog = Page<AccountChange>;
 
 /**
  * POST …/playground/chat and …/playground/images, where `request` is a body of POST /v1/chat/completions or

@@ -28,7 +28,7 @@ import { presentPage } from '../http/present-page.ts';
 import { invalidQuery, type Query, readQuery } from '../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
-import { type Caller, type Found, rowsForMember } from './access.ts';
+import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
 import type { GenerationDetail, GenerationRow, Page } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import { meteredCosts } from './metered-costs.ts';
@@ -89,13 +89,16 @@ export function parseFilter(query: Query): AccountFilter {
 }
 
 /** Labels come last, and only if there are any, so that cursors made before there were labels stay valid. */
-function scopeOf(accountId: string, { keyId, status, model, labels = [] }: AccountFilter): CursorScope {
+export function scopeOf(
+  accountId: string,
+  { keyId, status, model, labels = [] }: AccountFilter,
+): CursorScope {
   return [accountId, keyId, status, model, ...labels.flat()];
 }
 
 export type ListedGeneration = GenerationSummary & Readonly<{ key_id: string; key_name: string }>;
 
-function presentRow(listed: ListedGeneration): GenerationRow {
+export function presentRow(listed: ListedGeneration): GenerationRow {
   return { ...presentSummary(listed), key: { id: listed.key_id, name: listed.key_name } };
 }
 
@@ -109,16 +112,18 @@ export type DetailedGeneration = GenerationRecord &
     charged: string | null;
     /** Null when there was no charge, or it stands. */
     refunded: string | null;
+    refunds: GenerationRefund[] | null;
     is_estimated: boolean;
     written_off: string | null;
     write_off_reason: string | null;
   }>;
 
 export function presentDetail(generation: DetailedGeneration): GenerationDetail {
-  const { charged, refunded, is_estimated, written_off, write_off_reason } = generation;
+  const { charged, refunded, refunds, is_estimated, written_off, write_off_reason } = generation;
   const ledger = {
     charged: charged ?? formatMoney(0n),
     refunded,
+    refunds: refunds ?? [],
     is_estimated,
     written_off,
     write_off_reason,
@@ -129,6 +134,17 @@ export function presentDetail(generation: DetailedGeneration): GenerationDetail 
     meters: meteredCosts(generation),
     ledger: generation.status === 'in_progress' ? null : ledger,
   };
+}
+
+type GenerationRefund = NonNullable<GenerationDetail['ledger']>['refunds'][number];
+
+/** What was refunded of a Generation, for queries that find one. Its rows are those of the table or alias `generation`. */
+export function refundsQuery(sql: SQL) {
+  return sql`
+    select sum(amount)::numeric(38,12) as refunded,
+           json_agg(json_build_object('amount', amount::text, 'reason', memo, 'at',
+             to_char(created_at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) order by number) as refunds
+    from ledger_entries where ledger_entries.generation_id = generation.id and kind = 'refund'`;
 }
 
 /** There may be more even if `rows` has none: with several filters, not everything is looked at for one page. */
@@ -146,19 +162,19 @@ export function presentList<Row extends Readonly<{ id: string }>, Item>(
 /** The newest `rowCount` before a position. */
 export async function findList(
   sql: SQL,
-  caller: Caller,
+  reader: AccountReader,
   filter: AccountFilter,
   before: string,
   rowCount: number,
 ): Promise<FoundList<ListedGeneration>> {
   const { labels = [] } = filter;
-  if (labels.length > 0) return await findAttributed(sql, caller, { ...filter, labels }, before, rowCount);
-  return { rows: await findPage(sql, caller, filter, before, rowCount), scannedTo: null };
+  if (labels.length > 0) return await findAttributed(sql, reader, { ...filter, labels }, before, rowCount);
+  return { rows: await findPage(sql, reader, filter, before, rowCount), scannedTo: null };
 }
 
 async function findAttributed(
   sql: SQL,
-  { userId, accountId }: Caller,
+  reader: AccountReader,
   filter: AccountFilter & Readonly<{ labels: readonly Label[] }>,
   before: string,
   rowCount: number,
@@ -168,11 +184,10 @@ async function findAttributed(
     const rows = await sql<Found<ScannedGeneration, 'scanned_id'>[]>`
       select page.*, api_keys.name as key_name, ${attributionColumn(sql, 'page')},
              ${keyId}::uuid is null or exists (
-               select 1 from api_keys where id = ${keyId}::uuid and account_id = memberships.account_id) as is_key_known
-      from memberships
-      left join lateral (${attributedQuery(sql, { ...filter, accountId }, position, scanCount)}) as page on true
+               select 1 from api_keys where id = ${keyId}::uuid and account_id = readable.account_id) as is_key_known
+      from ${readableAccount(sql, reader)} as readable
+      left join lateral (${attributedQuery(sql, { ...filter, accountId: reader.accountId }, position, scanCount)}) as page on true
       left join api_keys on api_keys.id = page.key_id
-      where user_id = ${userId} and memberships.account_id = ${accountId}
       order by page.scanned_id desc`;
     if (rows.some((row) => 'is_key_known' in row && !row.is_key_known))
       throw new ApiError('key_not_found', { param: 'key' });
@@ -186,37 +201,36 @@ type ScannedGeneration = Omit<ListedGeneration, 'id'> & ScannedRow & Readonly<{ 
 /** The newest `rowCount` before a position, in one snapshot of the open and the finished ones. */
 export async function findPage(
   sql: SQL,
-  caller: Caller,
+  reader: AccountReader,
   filter: AccountFilter,
   before: string,
   rowCount: number,
 ): Promise<ListedGeneration[]> {
   const { keyId } = filter;
   const rows = await (keyId === null
-    ? findOfAccount(sql, caller, filter, before, rowCount)
-    : findOfKey(sql, caller, keyId, filter, before, rowCount));
+    ? findOfAccount(sql, reader, filter, before, rowCount)
+    : findOfKey(sql, reader, keyId, filter, before, rowCount));
   return rowsForMember(rows, 'id');
 }
 
 async function findOfAccount(
   sql: SQL,
-  { userId, accountId }: Caller,
+  reader: AccountReader,
   filter: AccountFilter,
   before: string,
   rowCount: number,
 ): Promise<Found<ListedGeneration, 'id'>[]> {
   return await sql<Found<ListedGeneration, 'id'>[]>`
     select page.*, (select name from api_keys where id = page.key_id) as key_name, ${attributionColumn(sql, 'page')}
-    from memberships
-    left join lateral (${pageQuery(sql, { accountId }, filter, before, rowCount)}) as page on true
-    where user_id = ${userId} and memberships.account_id = ${accountId}
+    from ${readableAccount(sql, reader)} as readable
+    left join lateral (${pageQuery(sql, { accountId: reader.accountId }, filter, before, rowCount)}) as page on true
     order by page.id desc`;
 }
 
 /** A key that the account does not have is an error: an empty list would look as if it had never been used. */
 async function findOfKey(
   sql: SQL,
-  { userId, accountId }: Caller,
+  reader: AccountReader,
   keyId: string,
   filter: AccountFilter,
   before: string,
@@ -224,10 +238,9 @@ async function findOfKey(
 ): Promise<Found<ListedGeneration, 'id'>[]> {
   const rows = await sql<(Found<ListedGeneration, 'id'> & { key_id: string | null })[]>`
     select page.*, api_keys.id as key_id, api_keys.name as key_name, ${attributionColumn(sql, 'page')}
-    from memberships
-    left join api_keys on api_keys.account_id = memberships.account_id and api_keys.id = ${keyId}
+    from ${readableAccount(sql, reader)} as readable
+    left join api_keys on api_keys.account_id = readable.account_id and api_keys.id = ${keyId}
     left join lateral (${pageQuery(sql, { keyId }, filter, before, rowCount)}) as page on page.key_id = api_keys.id
-    where user_id = ${userId} and memberships.account_id = ${accountId}
     order by page.id desc`;
   if (rows[0]?.key_id === null) throw new ApiError('key_not_found', { param: 'key' });
   return rows;
@@ -237,23 +250,22 @@ async function findOfKey(
  * Null when the account has no such Generation. Implausible usage is between the provider and the operator: to the
  * customer nothing was written off.
  */
-async function findDetail(
+export async function findDetail(
   sql: SQL,
-  { userId, accountId }: Caller,
+  reader: AccountReader,
   id: string,
 ): Promise<DetailedGeneration | null> {
   const rows = await sql<Found<DetailedGeneration, 'id'>[]>`
     select generation.*, api_keys.name as key_name, api_keys.hint as key_hint,
-           -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
+           -charge.amount as charged, refunds.*, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason,
            ${attributionColumn(sql, 'generation')}
-    from memberships
+    from ${readableAccount(sql, reader)} as readable
     left join generation_details as generation
-      on generation.id = ${id} and generation.account_id = memberships.account_id
+      on generation.id = ${id} and generation.account_id = readable.account_id
     left join api_keys on api_keys.id = generation.key_id
     left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
-    left join ledger_entries as refund on refund.generation_id = generation.id and refund.kind = 'refund'
-    left join write_offs on write_offs.generation_id = generation.id and write_offs.reason <> 'implausible_usage'
-    where user_id = ${userId} and memberships.account_id = ${accountId}`;
+    left join lateral (${refundsQuery(sql)}) as refunds on true
+    left join write_offs on write_offs.generation_id = generation.id and write_offs.reason <> 'implausible_usage'`;
   return rowsForMember(rows, 'id')[0] ?? null;
 }

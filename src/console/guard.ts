@@ -3,6 +3,7 @@
  * What that user may see or change is decided in each query, by the membership that it joins.
  */
 import type { BunRequest } from 'bun';
+import type { DashboardActor } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
 import { isFromHere } from '../http/origin.ts';
@@ -15,6 +16,8 @@ type InSlot = <Result>(run: () => Promise<Result>) => Promise<Result>;
 export type ConsoleContext = Readonly<{
   base: RequestContext;
   signedIn: SignedIn;
+  /** The same user, for the audit log. */
+  actor: DashboardActor;
   params: PathParameters;
   /** Runs something in one of the user's slots, once there is one free. */
   inSlot: InSlot;
@@ -57,7 +60,12 @@ export function createGuard({ sessions, publicUrl }: GuardServices) {
       const signedIn = await findSession(request);
       const { params } = request as BunRequest;
       const inSlot: InSlot = (run) => slots.inSlotOf(signedIn.userId, run);
-      return await handler(request, { base: context, signedIn, params, inSlot });
+      const actor: DashboardActor = {
+        door: 'dashboard',
+        userId: signedIn.userId,
+        address: context.clientAddress(),
+      };
+      return await handler(request, { base: context, signedIn, actor, params, inSlot });
     };
 
   const forSignedIn = (handler: ConsoleHandler): Handler =>

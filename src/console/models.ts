@@ -1,14 +1,15 @@
 /** The models as /v1/models lists them for a key without an allowlist, with what people want to know about them. */
 import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { isMaker, offeredSizes } from '../images/order.ts';
-import { accessTo, type CallableModel, callableModels } from '../models/access.ts';
+import { accessTo, atPricesOf, type CallableModel, callableModels } from '../models/access.ts';
 import type { Catalog } from '../models/model.ts';
 import { presentModel } from '../models/present.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import { requireMembership } from './access.ts';
-import type { Model } from './contract.ts';
+import type { Caller } from './access.ts';
+import type { Model, Models } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 /** A private copy for as long as the contract allows. A user who signs in later has another cookie. */
@@ -21,8 +22,8 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
     '/models': {
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
-        await lookUp('model_list_failed', () => requireMembership(sql, caller));
-        const active = current();
+        const priceGroup = await lookUp('model_list_failed', () => findPriceGroup(sql, caller));
+        const active = atPricesOf(current(), priceGroup);
         const { catalog, connections } = active;
         const models = callableModels(catalog, accessTo(connections, null));
         const data = models.map((model) => ({
@@ -30,10 +31,20 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
           ...servingOf(model, active),
           maker: makerOf(model, catalog),
         })) satisfies Model[];
-        return Response.json({ data }, { headers: cacheHeaders });
+        const listed: Models = { data, price_group: priceGroup };
+        return Response.json(listed, { headers: cacheHeaders });
       },
     },
   };
+}
+
+/** Whose prices the account pays; null for list prices. */
+async function findPriceGroup(sql: SQL, { userId, accountId }: Caller): Promise<string | null> {
+  const [row] = await sql<{ price_group: string | null }[]>`
+    select price_group from memberships join accounts on accounts.id = account_id
+    where user_id = ${userId} and account_id = ${accountId}`;
+  if (row === undefined) throw new ApiError('account_not_found');
+  return row.price_group;
 }
 
 /** The endpoint that serves a model, and what it can be asked for there. */

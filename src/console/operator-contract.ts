@@ -1,5 +1,13 @@
 /** The operator's part of the console API. Everyone else gets a 403. */
-import type { GenerationDetail, GenerationRow, Page, Role } from './contract.ts';
+import type {
+  ChangeAction,
+  ChangedObject,
+  GenerationDetail,
+  GenerationRow,
+  LedgerEntry,
+  Page,
+  Role,
+} from './contract.ts';
 
 /** GET /api/console/operator/accounts?search&limit&cursor → Page<OperatorAccount>, the newest first. */
 export type OperatorAccount = {
@@ -12,6 +20,8 @@ export type OperatorAccount = {
   members: number;
   /** Charged in the calendar month (UTC). */
   month_spent: string;
+  /** Of the catalogue; null for list prices. */
+  price_group: string | null;
   created_at: string;
 };
 export type OperatorAccounts = Page<OperatorAccount>;
@@ -20,6 +30,34 @@ export type OperatorAccounts = Page<OperatorAccount>;
 export type AccountDraft = { name: string; credit?: string; reference: string };
 /** POST …/operator/accounts/{id}/credit → OperatorAccount. Repeating a `reference` (a UUID) credits nothing more. */
 export type AccountCredit = { amount: string; memo: string | null; reference: string };
+/**
+ * POST …/operator/accounts/{id}/corrections → BookedMovement. A negative amount takes, at most what is not held. Without an
+ * amount it undoes the entry: a credit or another correction. It is about an entry or a request, or about neither.
+ */
+export type AccountCorrection = ByHand & { entry_number: number | null; request_id: string | null };
+/** POST …/operator/generations/{request_id}/refunds → BookedMovement. Without an amount: all that is left of the charge. */
+export type GenerationRefund = ByHand;
+/** `is_preview` shows what would be booked. Repeating a `reference` (a UUID) books nothing more. Customers see the reason. */
+type ByHand = { amount: string | null; reason: string; reference: string; is_preview?: boolean };
+export type BookedMovement = {
+  account_id: string;
+  /** Null in a preview. */
+  entry_number: number | null;
+  amount: string;
+  /** After it. */
+  balance: string;
+  held: string;
+  /** It was booked before with this reference. */
+  is_repeated: boolean;
+};
+/** GET …/operator/accounts/{id}/ledger?limit&cursor → OperatorStatement, the newest entry first. */
+export type OperatorStatement = Page<OperatorEntry> & { account: OperatorAccount };
+export type OperatorEntry = LedgerEntry & {
+  /** Who made it; null for what the gateway booked by itself. */
+  actor: { kind: 'operator' | 'shell' | 'token'; name: string } | null;
+};
+/** POST …/operator/accounts/{id}/price-group → OperatorAccount. Null is for list prices. */
+export type AccountPriceGroup = { price_group: string | null };
 /** POST …/operator/accounts/{id}/suspend and …/resume → OperatorAccount */
 
 /** GET …/operator/users?search&limit&cursor → Page<OperatorUser>, the newest first. */
@@ -115,8 +153,13 @@ export type CatalogStatus = {
   digest: string;
   /** Why the current file was not loaded; null when it was. */
   error: { message: string; at: string } | null;
-  /** One sentence for each provider of a model that can be sold below cost, at most 100. */
+  /**
+   * One sentence for each provider of a model that can be sold below cost, at list prices and in each price group, and for each
+   * group that accounts are in and that the catalogue does not have. At most 100.
+   */
   warnings: string[];
+  /** With how many accounts each has. */
+  price_groups: { name: string; price_version: string; accounts: number }[];
   providers: number;
   models: {
     id: string;
@@ -186,13 +229,13 @@ export type DeadLetter = {
 };
 
 /**
- * GET …/operator/margins?from&to&by → Margins, by `day`, `model`, `provider` or `account`; …/margins.csv is the same as a
+ * GET …/operator/margins?from&to&by → Margins, by `day`, `model`, `provider`, `account` or `price_group`; …/margins.csv is the same as a
  * file. Days are UTC, both included. At most 500 rows, the highest revenue first, and the sum of the others.
  */
 export type Margins = {
   from: string;
   to: string;
-  by: 'day' | 'model' | 'provider' | 'account';
+  by: 'day' | 'model' | 'provider' | 'account' | 'price_group';
   totals: MarginFigures;
   /** `id` is the ID of an account, a day, or the name itself. An empty provider: from before providers were recorded. */
   rows: (MarginFigures & { id: string; name: string })[];
@@ -301,36 +344,50 @@ export type ReconciledDetail = {
   }[];
 };
 
-/** GET …/operator/actions → { data: OperatorAction[] }: what operators did, the newest 100. */
-export type OperatorAction = {
+/** GET …/operator/tokens → { data: AdminToken[] }: tokens of the admin API, the newest first. */
+export type AdminToken = {
   id: string;
-  action:
-    | 'create_account'
-    | 'credit_account'
-    | 'suspend_account'
-    | 'resume_account'
-    | 'create_user'
-    | 'make_reset_link'
-    | 'sign_user_out'
-    | 'make_operator'
-    | 'unmake_operator'
-    | 'add_member'
-    | 'create_key'
-    | 'update_key'
-    | 'revoke_key'
-    | 'retry_settlements'
-    | 'repair_ledger'
-    | 'reconcile_bill';
-  /** Null for what was done with the command line. */
-  operator: { id: string; email: string } | null;
-  /** Who used the command line, as `user@host`; null for what was done in the dashboard. */
-  shell_user: string | null;
-  account: { id: string; name: string } | null;
-  user: { id: string; email: string } | null;
-  key: { id: string; name: string } | null;
-  /** The ID in the catalogue, which it may have left since. */
-  provider: string | null;
-  /** What was credited. */
-  amount: string | null;
-  at: string;
+  name: string;
+  /** Such as tg_admin_…a1b2. */
+  hint: string;
+  state: 'active' | 'revoked' | 'expired';
+  scopes: AdminScope[];
+  /** The only addresses that it can be used from; null for all. */
+  networks: string[] | null;
+  requests_per_minute: number;
+  /** The address of the operator who created it; null at the command line. */
+  created_by: string | null;
+  created_at: string;
+  expires_at: string;
+  revoked_at: string | null;
+  last_used_at: string | null;
 };
+export type AdminScope = 'read' | 'accounts' | 'keys' | 'money' | 'catalogue';
+/** POST …/operator/tokens → NewAdminToken. POST …/operator/tokens/{id}/revoke → AdminToken. */
+export type AdminTokenDraft = {
+  name: string;
+  scopes: AdminScope[];
+  networks?: string[] | null;
+  requests_per_minute?: number;
+  expires_at: string;
+};
+/** The secret is in this response only. */
+export type NewAdminToken = { token: AdminToken; secret: string };
+
+/** GET …/operator/audit-log?account&limit&cursor → Page<Change>: what everyone changed, the newest first. */
+export type Change = {
+  id: string;
+  at: string;
+  door: 'api' | 'cli' | 'dashboard';
+  /** The name is an e-mail address, the name of a token, or `user@host`. */
+  actor: { type: 'user' | 'token' | 'shell'; id: string | null; name: string };
+  /** Where the request came from; null at the command line. */
+  address: string | null;
+  action: ChangeAction;
+  account: { id: string; name: string } | null;
+  object: ChangedObject | null;
+  /** The fields that changed, as they were; null for what is new. */
+  before: Record<string, unknown> | null;
+  after: Record<string, unknown> | null;
+};
+export type AuditLog = Page<Change>;

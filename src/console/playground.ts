@@ -12,13 +12,13 @@ import { readQuery } from '../http/query.ts';
 import { imageWorkload } from '../images/workload.ts';
 import { Inference, type InferenceServices, readInferenceBody } from '../inference/request.ts';
 import type { Plan, Workload } from '../inference/workload.ts';
+import { bodyOf } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { checkKey } from '../keys/authenticate.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import { isUuid } from '../lib/ids.ts';
 import { type Caller, requireMembership, rowsForMember } from './access.ts';
-import { bodyOf } from './fields.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 export type PlaygroundServices = InferenceServices & Readonly<{ sql: SQL; keys: KeyCache }>;

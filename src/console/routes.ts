@@ -11,6 +11,7 @@ import type { InvitationMail } from '../people/invitation-mail.ts';
 import type { ResetMail } from '../people/reset-mail.ts';
 import type { Sessions } from '../people/sessions.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
+import { accountAuditLogPage } from './audit-log.ts';
 import { billingPage } from './billing.ts';
 import { generationsPage } from './generations.ts';
 import { generationsDownload } from './generations-csv.ts';
@@ -21,14 +22,17 @@ import { mePage, signInOptionsPage } from './me.ts';
 import { membersPage } from './members.ts';
 import { modelsPage } from './models.ts';
 import { accountsPage } from './operator/accounts.ts';
-import { actionsPage } from './operator/actions.ts';
+import { auditLogPage } from './operator/audit-log.ts';
 import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { ledgerPage } from './operator/ledger.ts';
 import { marginsPage } from './operator/margins.ts';
+import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
+import { statementPage } from './operator/statement.ts';
+import { tokensPage } from './operator/tokens.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
@@ -62,7 +66,11 @@ export type ConsoleServices = Readonly<{
 }> &
   PlaygroundServices;
 
-export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
+/** `adminDocument` is the text of the OpenAPI document with the admin API. */
+export function consoleRoutes(
+  services: ConsoleServices,
+  adminDocument: () => Promise<string>,
+): Routes<Handler> {
   const guard = createGuard(services);
   const cursorKey = services.deriveKey('console cursor');
   return {
@@ -77,6 +85,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
       ...generationsPage({ ...services, cursorKey }),
       ...usagePage(services),
       ...billingPage(services),
+      ...accountAuditLogPage(services),
     }),
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
@@ -85,7 +94,10 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
     }),
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
+      ...movementsPage(services),
+      ...statementPage(services),
       ...usersPage(services),
+      ...tokensPage(services, adminDocument),
       ...providersPage(services),
       ...catalogPage(services),
       ...nodesPage(services),
@@ -93,7 +105,7 @@ export function consoleRoutes(services: ConsoleServices): Routes<Handler> {
       ...ledgerPage(services),
       ...reconciliationPage(services),
       ...marginsPage(services),
-      ...actionsPage(services),
+      ...auditLogPage(services),
     }),
   };
 }

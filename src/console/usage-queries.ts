@@ -1,8 +1,8 @@
-/** The usage of an account by day, model and key. The queries check that the caller is a member. */
+/** The usage of an account by day, model and key. The queries check who reads it. */
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { type UsagePosition, usageQuery } from '../usage/usage-days.ts';
-import { type Caller, type Found, rowsForMember } from './access.ts';
+import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
 
 export type Figures = Readonly<{
   requests: bigint;
@@ -30,7 +30,7 @@ export function beginningOf(day: string): UsagePosition {
 /** The first `rowCount` rows after a position up to a day, in one snapshot. */
 export async function findUsage(
   sql: SQL,
-  { userId, accountId }: Caller,
+  reader: AccountReader,
   after: UsagePosition,
   to: string,
   rowCount: number,
@@ -40,9 +40,8 @@ export async function findUsage(
            (select name from api_keys where id = usage.key_id) as "keyName",
            requests, input_tokens as "inputTokens", output_tokens as "outputTokens", images, cost,
            cache_read_tokens as "cacheReadTokens", cache_write_tokens as "cacheWriteTokens", cache_saved as "cacheSaved"
-    from memberships
-    left join lateral (${usageQuery(sql, accountId, after, to, rowCount)}) as usage on true
-    where user_id = ${userId} and account_id = ${accountId}
+    from ${readableAccount(sql, reader)} as readable
+    left join lateral (${usageQuery(sql, reader.accountId, after, to, rowCount)}) as usage on true
     order by usage.day, usage.model, usage.key_id`;
   return rowsForMember(rows, 'day').map((row) => ({
     ...row,

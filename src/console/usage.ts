@@ -15,7 +15,7 @@ import { beginningOf, type DayUsage, type Figures, findUsage } from './usage-que
 
 const failure = 'usage_lookup_failed';
 /** More rows than this belong in a spreadsheet, not on a page. */
-const maxRows = 50_000;
+export const maxUsageRows = 50_000;
 const rowsPerPiece = 5_000;
 
 export function usagePage({ reads }: Readonly<{ reads: () => SQL }>): Routes<AccountHandler> {
@@ -24,12 +24,12 @@ export function usagePage({ reads }: Readonly<{ reads: () => SQL }>): Routes<Acc
       GET: async (request, { caller }) => {
         const range = rangeOf(request);
         const rows = await lookUp(failure, () =>
-          findUsage(reads(), caller, beginningOf(range.from), range.to, maxRows + 1),
+          findUsage(reads(), caller, beginningOf(range.from), range.to, maxUsageRows + 1),
         );
-        if (rows.length > maxRows)
+        if (rows.length > maxUsageRows)
           throw invalidQuery(
             'from',
-            `fewer days, because these have more than ${maxRows} rows: use usage.csv`,
+            `fewer days, because these have more than ${maxUsageRows} rows: use usage.csv`,
           );
         return Response.json(presentUsage(range, rows));
       },
@@ -103,7 +103,7 @@ function parseDay(param: string, text: string | null): string | null {
   return text;
 }
 
-function presentUsage({ from, to }: DayRange, rows: readonly DayUsage[]): Usage {
+export function presentUsage({ from, to }: DayRange, rows: readonly DayUsage[]): Usage {
   return {
     from,
     to,

@@ -13,11 +13,13 @@ export const appPaths = [
   '/usage',
   '/billing',
   '/team',
+  '/audit-log',
   '/playground',
   '/decisions',
   '/account',
   '/operator',
   '/operator/accounts',
+  '/operator/accounts/:id',
   '/operator/users',
   '/operator/providers',
   '/operator/generations',
@@ -27,10 +29,12 @@ export const appPaths = [
   '/operator/margins',
   '/operator/ledger',
   '/operator/reconciliation',
+  '/operator/tokens',
+  '/operator/audit-log',
 ] as const;
 
 /** Paths for programs, which get errors as JSON. */
-const machinePaths = ['/v1', '/api', '/assets'];
+const machinePaths = ['/v1', '/admin', '/api', '/assets'];
 
 export function isForPeople(path: string): boolean {
   return !machinePaths.some((prefix) => path === prefix || path.startsWith(`${prefix}/`));

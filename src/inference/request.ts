@@ -17,6 +17,7 @@ import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { completed, failure } from '../ledger/settlement.ts';
 import { formatMoneyShort, type Money } from '../lib/money.ts';
+import { atPricesOf } from '../models/access.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { CandidatesInTurn, inOrder } from '../routing/candidates.ts';
 import type { Conversations } from '../routing/conversations.ts';
@@ -99,7 +100,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
     admission.checkWait(key);
     context.waitPatiently();
     return await this.#once(key, body, request, context, async (claim) => {
-      const active = catalog();
+      const active = atPricesOf(catalog(), key.priceGroup);
       const plan = workload.plan(wanted, active, key.allowedModels);
       const priceListId = active.priceList.knownId ?? (await active.priceList.store());
       const facts = {

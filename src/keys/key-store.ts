@@ -47,6 +47,8 @@ export type ApiKey = Readonly<{
   expiresAt: Date | null;
   revokedAt: Date | null;
   isAccountSuspended: boolean;
+  /** Whose prices its account pays; null for list prices. */
+  priceGroup: string | null;
   requestsPerMinute: number;
 }>;
 
@@ -158,14 +160,14 @@ type ApiKeyRow = Pick<
   StoredKey,
   'id' | 'requests_per_minute' | 'allowed_models' | 'expires_at' | 'revoked_at'
 > &
-  Readonly<{ hash: Uint8Array; account_id: string; is_suspended: boolean }>;
+  Readonly<{ hash: Uint8Array; account_id: string; is_suspended: boolean; price_group: string | null }>;
 
 /** In the order of the hashes; null for those that no key has. */
 export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promise<(ApiKey | null)[]> {
   const names = hashes.map((hash) => hash.toString('hex'));
   const rows = await sql<ApiKeyRow[]>`
     select hash, api_keys.id, account_id, allowed_models, expires_at, revoked_at, requests_per_minute,
-           suspended_at is not null as is_suspended
+           suspended_at is not null as is_suspended, price_group
     from unnest(${sql.array(names, 'text')}::text[]) as asked (name)
       join api_keys on hash = decode(asked.name, 'hex')
       join accounts on accounts.id = account_id`;
@@ -179,6 +181,7 @@ export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promi
         expiresAt: row.expires_at,
         revokedAt: row.revoked_at,
         isAccountSuspended: row.is_suspended,
+        priceGroup: row.price_group,
         requestsPerMinute: row.requests_per_minute,
       },
     ]),

@@ -10,6 +10,12 @@ export function isIntegrityError(error: unknown): error is SQL.PostgresError {
   return code.startsWith('22') || code.startsWith('23');
 }
 
+const uniqueViolation = '23505';
+
+export function isUniqueViolation(error: unknown): boolean {
+  return summarizeError(error).code === uniqueViolation;
+}
+
 const needsNotMet = 'TG001';
 
 /**

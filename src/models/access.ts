@@ -22,6 +22,33 @@ export function accessTo(
   return { allowedModels, isProviderConfigured: ({ id }) => connections.has(id) };
 }
 
+/**
+ * The catalogue at the prices of a group of accounts; at list prices for null. A group that the catalogue does not have is an
+ * error: list prices may be higher than what was agreed.
+ */
+export function atPricesOf<Priced extends Readonly<{ priceGroups: ReadonlyMap<string, Priced> }>>(
+  catalog: Priced,
+  group: string | null,
+): Priced {
+  if (group === null) return catalog;
+  const priced = catalog.priceGroups.get(group);
+  if (priced !== undefined) return priced;
+  const message = `The prices of this account are not configured: the operator has to add the price group ${group} to the catalogue, or take the account out of it.`;
+  throw new ApiError('model_pricing_not_configured', { message });
+}
+
+/** For whoever puts an account into a group; null is for list prices. */
+export function requirePriceGroup(
+  catalog: Readonly<{ priceGroups: ReadonlyMap<string, unknown> }>,
+  group: string | null,
+): void {
+  if (group === null || catalog.priceGroups.has(group)) return;
+  throw new ApiError('invalid_parameter', {
+    param: 'price_group',
+    message: 'The catalogue has no such price group.',
+  });
+}
+
 export type CallableModel = Model & Readonly<{ price: Price }>;
 
 /** Enabled, allowed, priced and served by at least one configured provider; in the catalogue's order. */

@@ -21,6 +21,15 @@ export type Source = Readonly<{
   problems: readonly Problem[];
 }>;
 
+/** More would not be read, and each is as long as the names that lead to it. */
+export const maxProblems = 100;
+/** Far above what a catalogue needs. A text of a stranger, which may be posted to be checked, must cost little. */
+const maxNameLength = 200;
+const maxDepth = 16;
+
+/** The line of a value, and those of what is in it. A tree, so that it is never larger than the text. */
+type Place = Readonly<{ line: number; children: Map<string | number, Place> }>;
+
 /** Mappings whose names the operator chooses; `*` stands for any name or place. They become maps, all others objects. */
 const mappingsOfData = [
   ['providers'],
@@ -31,6 +40,10 @@ const mappingsOfData = [
   ['models', '*', 'pricing', 'basis', 'rates'],
   ['models', '*', 'providers', '*', 'cost', 'tier_rates'],
   ['models', '*', 'providers', '*', 'cost', 'basis', 'rates'],
+  ['price_groups'],
+  ['price_groups', '*', 'models'],
+  ['price_groups', '*', 'models', '*', 'tier_rates'],
+  ['price_groups', '*', 'models', '*', 'basis', 'rates'],
 ];
 
 export function readYaml(text: string): Source {
@@ -38,66 +51,82 @@ export function readYaml(text: string): Source {
   // Duplicate keys are found below, as written, because there the problem can name the path and the first line.
   const document = parseDocument(text, { lineCounter, prettyErrors: false, uniqueKeys: false });
   const problems: Problem[] = [];
-  const lines = new Map<string, number>();
+  const root = placeAt(1);
   const lineAt = (offset: number | undefined) => Math.max(1, lineCounter.linePos(offset ?? 0).line);
 
   for (const fault of [...document.errors, ...document.warnings]) {
-    problems.push({ line: lineAt(fault.pos[0]), path: [], text: `not valid YAML: ${reasonOf(fault)}` });
+    add({ line: lineAt(fault.pos[0]), path: [], text: `not valid YAML: ${reasonOf(fault)}` });
   }
 
   // The parser's guess at a broken text would only lead to false problems.
   const isReadable = problems.length === 0;
-  const value = isReadable ? convert(document.contents, []) : undefined;
-  return { isReadable, value, lineOf, problems };
+  const value = isReadable ? convert(document.contents, [], root) : undefined;
+  return { isReadable, value, lineOf: (path) => lineIn(root, path), problems };
 
-  function convert(node: unknown, path: Path): unknown {
-    if (isMap(node)) return convertMap(node.items, path);
-    if (isSeq(node)) {
-      return node.items.map((item, index) => {
-        const itemPath = [...path, index];
-        lines.set(keyOf(itemPath), lineAt(startOf(item) ?? startOf(node)));
-        return convert(item, itemPath);
-      });
-    }
-    if (isScalar(node)) return node.value;
-    if (node === null) return null;
-    problems.push({
-      line: lineOf(path),
-      path,
-      text: 'aliases such as *name are not supported, write the value out',
-    });
-    return undefined;
+  function add(problem: Problem): void {
+    if (problems.length < maxProblems) problems.push(problem);
   }
 
-  function convertMap(pairs: readonly Pair[], path: Path): unknown {
+  function convert(node: unknown, path: Path, place: Place): unknown {
+    if (isScalar(node)) return node.value;
+    if (node === null) return null;
+    if (!isMap(node) && !isSeq(node)) {
+      const text = 'aliases such as *name are not supported, write the value out';
+      add({ line: place.line, path, text });
+      return undefined;
+    }
+    if (path.length >= maxDepth) {
+      add({ line: place.line, path, text: `nested too deep, at most ${maxDepth} levels are allowed` });
+      return undefined;
+    }
+    if (isMap(node)) return convertMap(node.items, path, place);
+    return node.items.map((item, index) => {
+      const itemPlace = placeAt(lineAt(startOf(item) ?? startOf(node)));
+      place.children.set(index, itemPlace);
+      return convert(item, [...path, index], itemPlace);
+    });
+  }
+
+  function convertMap(pairs: readonly Pair[], path: Path, place: Place): unknown {
     const entries = new Map<string, unknown>();
     for (const { key, value: child } of pairs) {
       const line = lineAt(startOf(key));
       if (!isScalar(key)) {
-        problems.push({ line, path, text: 'expected every key to be a plain name' });
+        add({ line, path, text: 'expected every key to be a plain name' });
         continue;
       }
       const name = nameOf(key);
-      const childPath = [...path, name];
-      const first = lines.get(keyOf(childPath));
-      if (entries.has(name)) {
-        problems.push({ line, path: childPath, text: `given twice, first on line ${first}` });
+      if (name.length > maxNameLength) {
+        add({ line, path, text: `expected every key to have at most ${maxNameLength} characters` });
         continue;
       }
-      lines.set(keyOf(childPath), line);
-      entries.set(name, convert(child, childPath));
+      const childPath = [...path, name];
+      const first = place.children.get(name);
+      if (first !== undefined) {
+        add({ line, path: childPath, text: `given twice, first on line ${first.line}` });
+        continue;
+      }
+      const childPlace = placeAt(line);
+      place.children.set(name, childPlace);
+      entries.set(name, convert(child, childPath, childPlace));
     }
     return isMappingOfData(path) ? entries : objectOf(entries);
   }
+}
 
-  /** The line of a value, or of its nearest parent when it is missing. */
-  function lineOf(path: Path): number {
-    for (let length = path.length; length > 0; length -= 1) {
-      const line = lines.get(keyOf(path.slice(0, length)));
-      if (line !== undefined) return line;
-    }
-    return 1;
+/** The line of a value, or of its nearest parent when it is missing. */
+function lineIn(root: Place, path: Path): number {
+  let place = root;
+  for (const step of path) {
+    const child = place.children.get(step);
+    if (child === undefined) break;
+    place = child;
   }
+  return place.line;
+}
+
+function placeAt(line: number): Place {
+  return { line, children: new Map() };
 }
 
 function reasonOf(fault: YAMLError): string {

@@ -1,12 +1,13 @@
-/** Parses the catalogue: from YAML to providers, models and prices, or to every problem it has, each with its line. */
+/** Parses the catalogue: from YAML to providers, models and prices, or to the problems it has, each with its line. */
 import { createHash } from 'node:crypto';
 import type { z } from 'zod';
 import { type PublicPricing, presentPriceAsText } from '../pricing/present.ts';
 import type { PriceList } from '../pricing/price-list-store.ts';
-import { keyOf, type Path, type Problem, readYaml, type Source } from './catalog-yaml.ts';
+import { keyOf, maxProblems, type Path, type Problem, readYaml, type Source } from './catalog-yaml.ts';
 import { faultsOf, matching, mismatch } from './fields.ts';
 import type { Catalog, Model, Provider } from './model.ts';
 import { modelId, modelOf, modelSchema } from './model-schema.ts';
+import { modelsOfGroup, priceGroup, priceGroupName } from './price-group-schema.ts';
 import { providerId, providerSchema } from './provider-schema.ts';
 
 export type CatalogResult =
@@ -14,7 +15,7 @@ export type CatalogResult =
   | Readonly<{ ok: false; problems: readonly string[] }>;
 
 const priceVersion = matching(/^[\x21-\x7e]{1,64}$/, 'a label in quotes such as "2026-11"');
-const rootFields = ['price_version', 'providers', 'models'];
+const rootFields = ['price_version', 'providers', 'models', 'price_groups'];
 
 /** Pure. `fileName` is only the prefix of each problem. */
 export function parseCatalog(text: string, fileName: string): CatalogResult {
@@ -33,6 +34,8 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
     problems.push({ line: 1, path: [], text });
     return null;
   }
+  const reader = readerOf(root, source, problems);
+  const { entriesOf, read, add } = reader;
   for (const name of Object.keys(root)) {
     if (!rootFields.includes(name)) add([name], `unknown field, expected one of ${rootFields.join(', ')}`);
   }
@@ -59,13 +62,34 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   for (const name of ['providers', 'models']) {
     if (!(root[name] instanceof Map)) add([name], mismatch('a mapping', root[name]));
   }
+  if (root.price_groups !== undefined && !(root.price_groups instanceof Map))
+    add(['price_groups'], mismatch('a mapping of names to groups', root.price_groups));
   if (version === undefined) return null;
-  const content = JSON.stringify(priceContentOf(version, models));
-  const digest = createHash('sha256').update(content).digest('hex');
-  return { priceVersion: version, providers, models, digest };
+  const catalog = { providers, models, ...labelled(version, models), priceGroups: new Map() };
+  return { ...catalog, priceGroups: readPriceGroups(catalog, reader) };
+}
+
+function readPriceGroups(catalog: Catalog, { entriesOf, read, add }: Reader): ReadonlyMap<string, Catalog> {
+  const groups = new Map<string, Catalog>();
+  for (const [name, raw] of entriesOf('price_groups')) {
+    const path = ['price_groups', name];
+    read(priceGroupName, name, path);
+    const entry = read(priceGroup, raw, path);
+    if (entry === undefined) continue;
+    const priced = modelsOfGroup(catalog.models, entry, (inner, text) => add([...path, ...inner], text));
+    groups.set(name, atGroupPrices(catalog, name, priced));
+  }
+  return groups;
+}
+
+type Reader = ReturnType<typeof readerOf>;
+
+/** Reads the parts of the catalogue, and adds what is wrong with them to the problems. */
+function readerOf(root: Record<string, unknown>, source: Source, problems: Problem[]) {
+  return { entriesOf, read, add };
 
   function entriesOf(name: string): ReadonlyMap<string, unknown> {
-    const value = isObject(root) ? root[name] : undefined;
+    const value = root[name];
     return value instanceof Map ? value : new Map();
   }
 
@@ -78,10 +102,21 @@ function readCatalog(source: Source, problems: Problem[]): Catalog | null {
   }
 
   function add(path: Path, text: string): void {
+    if (problems.length >= maxProblems) return;
     // One problem per path: the first is the cause, the others only follow from it.
     const isKnown = problems.some((problem) => keyOf(problem.path) === keyOf(path));
     if (!isKnown) problems.push({ line: source.lineOf(path), path, text });
   }
+}
+
+function atGroupPrices(catalog: Catalog, name: string, models: ReadonlyMap<string, Model>): Catalog {
+  const label = labelled(`${catalog.priceVersion}/${name}`, models);
+  return { ...catalog, models, ...label, priceGroups: new Map() };
+}
+
+function labelled(priceVersion: string, models: ReadonlyMap<string, Model>) {
+  const content = JSON.stringify(priceContentOf(priceVersion, models));
+  return { priceVersion, digest: createHash('sha256').update(content).digest('hex') };
 }
 
 type PriceListContent = {

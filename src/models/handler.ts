@@ -5,7 +5,7 @@ import { isForMessagesClient } from '../http/messages-error.ts';
 import { pathOf } from '../http/path.ts';
 import { readQuery } from '../http/query.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
-import { accessTo, callableModel, callableModels, modelNotFound } from './access.ts';
+import { accessTo, atPricesOf, callableModel, callableModels, modelNotFound } from './access.ts';
 import { pageParameters, presentMessagesModel, presentMessagesModels } from './messages-models.ts';
 import type { Catalog } from './model.ts';
 import { presentModel } from './present.ts';
@@ -20,7 +20,8 @@ export function listModels({ authenticate, catalog: active }: ModelServices): Ha
     const key = await authenticate(request, context, failure);
     const isForMessages = isForMessagesClient(request);
     const query = readQuery(request.url, isForMessages ? pageParameters : []);
-    const { catalog, connections } = active();
+    const { catalog: listed, connections } = active();
+    const catalog = atPricesOf(listed, key.priceGroup);
     const models = callableModels(catalog, accessTo(connections, key.allowedModels));
     if (isForMessages) return Response.json(presentMessagesModels(models, query));
     return Response.json({
@@ -40,7 +41,8 @@ export function getModel({ authenticate, catalog: active }: ModelServices): Hand
       });
     const key = await authenticate(request, context, failure);
     readQuery(request.url, []);
-    const { catalog, connections } = active();
+    const { catalog: listed, connections } = active();
+    const catalog = atPricesOf(listed, key.priceGroup);
     const access = accessTo(connections, key.allowedModels);
     const model = id === null ? null : callableModel(catalog, id, access);
     if (model === null) throw modelNotFound(catalog, id ?? '', access);

@@ -138,4 +138,6 @@ export type Catalog = Readonly<{
   models: ReadonlyMap<string, Model>;
   /** SHA-256 of the price list, to tell whether a label still means the same prices. */
   digest: string;
+  /** By name, this catalogue with the prices of a group of accounts. Its price version ends with that name. */
+  priceGroups: ReadonlyMap<string, Catalog>;
 }>;

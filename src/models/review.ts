@@ -7,8 +7,15 @@ import { chargedRates, type Price } from '../pricing/price.ts';
 import { cachePricesOf } from './cache-vendors.ts';
 import type { Catalog, Model } from './model.ts';
 
-/** One sentence for each provider of a model that can charge more than the model's price. */
+/** One sentence for each provider of a model that can charge more than the model's price, at list prices and in each group. */
 export function soldBelowCostIn(catalog: Catalog): readonly string[] {
+  const inGroups = [...catalog.priceGroups].flatMap(([name, group]) =>
+    belowCostIn(group).map((sentence) => `In the price group ${name}, ${sentence}`),
+  );
+  return [...belowCostIn(catalog), ...inGroups];
+}
+
+function belowCostIn(catalog: Catalog): readonly string[] {
   return pricedModels(catalog).flatMap(({ id, price, routes }) =>
     routes.flatMap(({ providerId, cost }) => {
       const underpriced = cost === null ? [] : soldBelowCost(price, cost);

@@ -10,6 +10,8 @@ const style = readFileSync(join(rootFolder, 'dashboard/docs.css'), 'utf8');
 
 type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;
+  /** The text of the document with the admin API, which is not for the public. */
+  adminDocument: () => Promise<string>;
   showPage: () => Promise<Response>;
   /** Browsers get a page even when there is no such guide; for other clients the result is then null. */
   showGuide: (request: Request) => Promise<Response | null>;
@@ -36,8 +38,14 @@ export function referencePages(origin: () => string): ReferencePages {
       headers: { ...pageHeaders(readingPolicy, origin()), 'content-type': `${type}; charset=utf-8` },
     });
   let page: string | null = null;
+  let adminText: string | null = null;
   return {
     showDocument: async () => sent((await made()).text, 'application/json'),
+    adminDocument: async () => {
+      const { createAdminDocument } = await import('./admin/document.ts');
+      adminText ??= JSON.stringify(createAdminDocument());
+      return adminText;
+    },
     // The gateway knows its own address only once it is listening.
     showPage: async () => {
       page ??= (await made()).render(origin());

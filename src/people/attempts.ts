@@ -3,15 +3,18 @@
  * clock; their names are keyed hashes, so that a reader of the table learns no addresses.
  */
 import { createHmac } from 'node:crypto';
-import type { SQL } from 'bun';
+import type { SQL, TransactionSQL } from 'bun';
 import { ApiError } from '../errors.ts';
 
 /** At most `max` per period for one subject: all at once, or one every `period / max`. */
 export type Limit = Readonly<{ scope: string; subject: string; max: number; periodSeconds: number }>;
 
 export type Attempts = Readonly<{
-  /** Counts an attempt against all of these limits, or throws `too_many_attempts` and counts it against none. */
-  take: (limits: readonly Limit[]) => Promise<void>;
+  /**
+   * Counts an attempt against all of these limits, or throws `too_many_attempts` and counts it against none. In a transaction
+   * it counts only if that is committed.
+   */
+  take: (limits: readonly Limit[], transaction?: TransactionSQL) => Promise<void>;
   /** Undoes the count, because the attempt was not a guess. */
   giveBack: (limits: readonly Limit[]) => Promise<void>;
   /** Whether this user has signed in from this network before. */
@@ -34,8 +37,8 @@ export function openAttempts(sql: SQL, key: Buffer): Attempts {
     );
 
   return {
-    take: async (limits) => {
-      const [row] = await sql<[{ wait_seconds: number }]>`
+    take: async (limits, transaction) => {
+      const [row] = await (transaction ?? sql)<[{ wait_seconds: number }]>`
         select take_sign_in_attempt(${rowsOf(limits)}::text::jsonb) as wait_seconds`;
       if (row.wait_seconds > 0)
         throw new ApiError('too_many_attempts', { retryAfterSeconds: row.wait_seconds });

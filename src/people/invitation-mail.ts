@@ -3,8 +3,8 @@ import { invitationDays, invitationUrl } from './invitations.ts';
 import { linkMail, type Mailer } from './mailer.ts';
 
 export type InvitationMail = Readonly<{
-  /** Returns at once. `inviter` is the e-mail address of the owner. */
-  send: (email: string, inviter: string, token: string) => void;
+  /** Returns at once. `inviter` is the e-mail address of the owner; null for the operator. */
+  send: (email: string, inviter: string | null, token: string) => void;
 }>;
 
 /** Names are left out: anyone can choose them freely, and could advertise with them at any address. */
@@ -13,7 +13,10 @@ export function openInvitationMail({ origin, send }: Mailer): InvitationMail {
     send: (email, inviter, token) =>
       send(async () =>
         linkMail(email, 'You are invited to an account', {
-          greeting: `${inviter} invites you to their account at ${origin}.`,
+          greeting:
+            inviter === null
+              ? `You are invited to an account at ${origin}.`
+              : `${inviter} invites you to their account at ${origin}.`,
           instruction: `Accept here within ${invitationDays} days. The link works once, for this address only:`,
           url: invitationUrl(origin, token),
           farewell: 'If you do not know who this is, do nothing.',

@@ -1,7 +1,9 @@
 /** One-time links for choosing a new password, sent by mail or handed out by an operator. */
 import { createHash, randomBytes } from 'node:crypto';
 import type { SQL, TransactionSQL } from 'bun';
+import { type DashboardActor, recordChange } from '../audit-log/audit-log.ts';
 import { newId } from '../lib/ids.ts';
+import { revokeTokensOf } from '../tokens/token-store.ts';
 import { endInvitationsBy } from './invitations.ts';
 import { lockUsers, putPassword } from './user-store.ts';
 
@@ -49,6 +51,7 @@ export async function spendResetToken(
   token: string,
   userId: string,
   passwordHash: string,
+  address: string | null,
 ): Promise<string | null> {
   return await sql.begin(async (transaction) => {
     await lockUsers(transaction, userId);
@@ -56,7 +59,7 @@ export async function spendResetToken(
       select identifier = ${hashToken(token)} and value = ${userId} and expires_at > now() as is_this
       from verifications where value = ${userId} or made_by = ${userId} order by id for update`;
     if (!links.some((link) => link.is_this)) return null;
-    await replacePassword(transaction, userId, passwordHash);
+    await replacePassword(transaction, { door: 'dashboard', userId, address }, passwordHash);
     const [user] = await transaction<{ email: string }[]>`
       update users set email_verified = true, updated_at = now() where id = ${userId} returning email`;
     return user?.email ?? null;
@@ -65,14 +68,18 @@ export async function spendResetToken(
 
 /**
  * Someone else may have known the old password, so everything they may have got with it ends in the same transaction:
- * sessions, invitations, and links, including those that an operator created for others. The user is already locked.
+ * admin tokens, sessions, invitations, and links, including those that an operator created for others. The user is already
+ * locked. Tokens come first, because a change of the admin API locks its token before anything else.
  */
 export async function replacePassword(
   transaction: TransactionSQL,
-  userId: string,
+  actor: DashboardActor,
   passwordHash: string,
 ): Promise<void> {
+  const { userId } = actor;
+  await recordChange(transaction, actor, { action: 'change_password', object: { type: 'user', id: userId } });
   await putPassword(transaction, userId, passwordHash);
+  await revokeTokensOf(transaction, actor, userId);
   await transaction`delete from sessions where user_id = ${userId}`;
   await endInvitationsBy(transaction, userId);
   await transaction`

@@ -131,7 +131,11 @@ async function signUp(request: Request, visit: Visit): Promise<Response> {
   const customer = await bodies.readSignUp(request);
   await services.attempts.take(signUpLimits(customer.email, client));
   const { sql, sessions } = services;
-  const signedUp = await signUpCustomer(sql, customer, ticketOf(client, false));
+  const signedUp = await signUpCustomer(
+    sql,
+    { ...customer, address: place.address },
+    ticketOf(client, false),
+  );
   if (signedUp === null) throw new ApiError('email_taken', { param: 'email' });
   const { user, cookies } = await beginSession(sql, sessions.auth, signedUp, place);
   await services.attempts.rememberNetwork(customer.email, client.network);
@@ -190,7 +194,7 @@ async function changePassword(request: Request, visit: UserVisit): Promise<Respo
     return hash;
   });
   const newHash = await hashPassword(newPassword, ticketOf(client, true));
-  await changeKnownPassword(sql, signedIn, currentHash, newHash);
+  await changeKnownPassword(sql, signedIn, currentHash, newHash, place.address);
   const credential = { userId: signedIn.userId, passwordHash: newHash };
   const { user, cookies } = await beginSession(sql, sessions.auth, credential, place);
   return respond({ user }, cookies);
@@ -207,14 +211,14 @@ async function requestPasswordReset(request: Request, { services, client }: Visi
   });
 }
 
-async function resetPassword(request: Request, { services, client }: Visit): Promise<Response> {
+async function resetPassword(request: Request, { services, place, client }: Visit): Promise<Response> {
   const { token, newPassword } = await bodies.readReset(request);
   await services.attempts.take(networkLimits(client, false));
   // A hash is expensive, so the link is checked first.
   const userId = await findResetUser(services.sql, token);
   if (userId === null) throw new ApiError('invalid_reset_token');
   const passwordHash = await hashPassword(newPassword, ticketOf(client, true));
-  const email = await spendResetToken(services.sql, token, userId, passwordHash);
+  const email = await spendResetToken(services.sql, token, userId, passwordHash, place.address);
   if (email === null) throw new ApiError('invalid_reset_token');
   // A user who is locked out by a stranger's attempts can sign in after using a link.
   await services.attempts.rememberNetwork(email, client.network);
@@ -230,10 +234,11 @@ async function showInvitation(request: Request, { services, client }: Visit): Pr
   return respond(invitation satisfies Record<keyof InvitationDetails, unknown>);
 }
 
-async function joinAccount(request: Request, { services, client, signedIn }: UserVisit): Promise<Response> {
+async function joinAccount(request: Request, visit: UserVisit): Promise<Response> {
+  const { services, place, client, signedIn } = visit;
   const { token } = await bodies.readInvitation(request);
   await services.attempts.take(networkLimits(client, true));
-  const accountId = await acceptInvitation(services.sql, token, signedIn);
+  const accountId = await acceptInvitation(services.sql, token, signedIn, place.address);
   return respond({ accountId } satisfies JoinedAccount);
 }
 
@@ -245,7 +250,12 @@ async function signUpInvited(request: Request, visit: Visit): Promise<Response> 
   await attempts.take(signUpLimits(newcomer.email, client));
   // A hash is expensive, so the link is checked first.
   await requireInvitation(sql, token, newcomer.email);
-  const { accountId, ...credential } = await signUpMember(sql, newcomer, token, ticketOf(client, true));
+  const { accountId, ...credential } = await signUpMember(
+    sql,
+    { ...newcomer, address: place.address },
+    token,
+    ticketOf(client, true),
+  );
   const { cookies } = await beginSession(sql, sessions.auth, credential, place);
   await attempts.rememberNetwork(newcomer.email, client.network);
   await endCurrentSession(request, visit);

@@ -1,10 +1,11 @@
 /** What signing up, signing in and changing a password do in the database. */
 import type { SQL } from 'bun';
 import { insertAccount } from '../accounts/account-store.ts';
+import { type Actor, recordChange } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
 import type { Ticket } from '../lib/bounded-queue.ts';
 import { type Auth, addressHeader } from './auth.ts';
-import { spendInvitation } from './invitations.ts';
+import { recordAcceptance, spendInvitation } from './invitations.ts';
 import { hashPassword } from './password.ts';
 import { replacePassword } from './reset-link.ts';
 import { endSession, findSession, type SignedIn } from './sessions.ts';
@@ -19,14 +20,15 @@ import {
   type UserProfile,
 } from './user-store.ts';
 
-type NewCustomer = Readonly<{ name: string; email: string; password: string }>;
+/** `address` is where the request came from. */
+type NewCustomer = Readonly<{ name: string; email: string; password: string; address: string | null }>;
 
 /**
  * Creates a user and an empty account that they own, in one transaction. Null when the address is taken.
  */
 export async function signUpCustomer(
   sql: SQL,
-  { name, email, password }: NewCustomer,
+  { name, email, password, address }: NewCustomer,
   ticket: Ticket,
 ): Promise<Credential | null> {
   const passwordHash = await hashPassword(password, ticket);
@@ -42,6 +44,10 @@ export async function signUpCustomer(
     if (user === null) return null;
     const account = await insertAccount(transaction, shownName, 0n);
     await insertMembership(transaction, user.id, account.id, 'owner');
+    const actor: Actor = { door: 'dashboard', userId: user.id, address };
+    const object = { type: 'user', id: user.id } as const;
+    const after = { email: user.email, name: shownName, role: 'owner' };
+    await recordChange(transaction, actor, { action: 'sign_up', accountId: account.id, object, after });
     return { userId: user.id, passwordHash };
   });
 }
@@ -49,7 +55,7 @@ export async function signUpCustomer(
 /** Creates a user who joins the account of an invitation, in one transaction. */
 export async function signUpMember(
   sql: SQL,
-  { name, email, password }: NewCustomer,
+  { name, email, password, address }: NewCustomer,
   token: string,
   ticket: Ticket,
 ): Promise<Credential & Readonly<{ accountId: string }>> {
@@ -66,6 +72,7 @@ export async function signUpMember(
     });
     if (user === null) throw new ApiError('email_taken', { param: 'email' });
     await insertMembership(transaction, user.id, accountId, role);
+    await recordAcceptance(transaction, { door: 'dashboard', userId: user.id, address }, accountId, role);
     return { userId: user.id, passwordHash, accountId };
   });
 }
@@ -115,11 +122,12 @@ export async function changeKnownPassword(
   { userId, sessionId }: Pick<SignedIn, 'userId' | 'sessionId'>,
   currentHash: string,
   newHash: string,
+  address: string | null,
 ): Promise<void> {
   await sql.begin(async (transaction) => {
     await lockUsers(transaction, userId);
     if ((await findSession(transaction, userId, sessionId)) === null) throw new ApiError('session_required');
     if (!(await isPasswordHash(transaction, userId, currentHash))) throw wrongPassword();
-    await replacePassword(transaction, userId, newHash);
+    await replacePassword(transaction, { door: 'dashboard', userId, address }, newHash);
   });
 }

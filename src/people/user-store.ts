@@ -1,5 +1,6 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { z } from 'zod';
+import type { Fields } from '../audit-log/audit-log.ts';
 import { newId } from '../lib/ids.ts';
 import { hashPassword, ownTicket } from './password.ts';
 
@@ -36,6 +37,17 @@ export async function createUser(
     if (created !== null) await record?.(transaction, created);
     return created;
   });
+}
+
+/** What the log says of a new user. */
+export function describeNewUser({
+  email,
+  isOperator,
+  accountId,
+  role,
+}: Pick<NewUser, 'email' | 'isOperator' | 'accountId' | 'role'>): Fields {
+  const user = { email: email.toLowerCase(), is_operator: isOperator };
+  return accountId === null ? user : { ...user, role };
 }
 
 type UserRow = Readonly<{

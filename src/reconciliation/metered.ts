@@ -70,7 +70,7 @@ function readUncharged(row: UnchargedRow): UnchargedModel {
 /**
  * Both days are included. Records are found by their IDs, which begin with the time of the request, so only the months of
  * these days are read. A call lasts a day at most, and its settlement may wait for a database that is away; a clock may be
- * a minute ahead. A charge that was refunded is left out: what the provider bills for it is among the uncharged attempts.
+ * a minute ahead. A charge that the gateway took back is left out: what the provider bills for it is among the uncharged attempts.
  */
 export function servedQuery(sql: SQL, provider: string, from: string, to: string) {
   const { begins, ends } = boundsOf(sql, from, to);
@@ -80,7 +80,7 @@ export function servedQuery(sql: SQL, provider: string, from: string, to: string
       from generate_series(${from}::text::timestamp, ${to}::text::timestamp, interval '1 day') as at
     )
     select days.day::text as day, model,
-           coalesce(sum(cost), 0)::numeric(38,12) as charged,
+           coalesce(sum(cost - refunded), 0)::numeric(38,12) as charged,
            coalesce(sum(provider_cost), 0)::numeric(38,12) as cost,
            (count(*) filter (where provider_cost is null))::float8 as without_cost,
            (count(*) filter (where id < first_id))::float8 as late,

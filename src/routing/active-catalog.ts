@@ -24,6 +24,8 @@ export type ActiveCatalog = Readonly<{
   keyProblems: KeyProblems;
   /** The candidates of each model, in the order of the catalogue. */
   candidates: ReadonlyMap<string, readonly Candidate[]>;
+  /** By name, the same at the prices of a group of accounts. */
+  priceGroups: ReadonlyMap<string, ActiveCatalog>;
 }>;
 
 export type FollowedCatalog = Readonly<{
@@ -54,15 +56,11 @@ export async function followCatalog(
   async function activate(catalog: Catalog): Promise<ActiveCatalog> {
     const usesSandbox = [...catalog.providers.values()].some((provider) => provider.adapter === 'sandbox');
     const sandboxUrl = usesSandbox ? await sandbox.url() : null;
-    const priceList = new StoredPriceList(sql, priceListOf(catalog));
-    // The catalogue is valid without the database too; a request that needs the price list stores it.
-    await priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error }));
     const connections = connectProviders(catalog, surroundings, sandboxUrl);
     const problems = keyProblems(catalog, surroundings.secret);
     for (const [provider, { text, remedy }] of problems)
       log.warn('provider key not used', { provider, problems: [`${text} ${remedy}`] });
-    const candidates = candidatesByModel(catalog, connections, gates);
-    return { catalog, priceList, connections, keyProblems: problems, candidates };
+    return await priced(catalog, { connections, keyProblems: problems }, gates, sql, log);
   }
 
   const opened = CatalogStore.open({
@@ -109,6 +107,24 @@ export async function followCatalog(
       await sandbox.stop();
     },
   };
+}
+
+/** With its price list stored, and those of its groups. */
+async function priced(
+  catalog: Catalog,
+  connected: Pick<ActiveCatalog, 'connections' | 'keyProblems'>,
+  gates: Gates,
+  sql: SQL,
+  log: Log,
+): Promise<ActiveCatalog> {
+  const priceList = new StoredPriceList(sql, priceListOf(catalog));
+  // The catalogue is valid without the database too; a request that needs the price list stores it.
+  await priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error }));
+  const candidates = candidatesByModel(catalog, connected.connections, gates);
+  const priceGroups = new Map<string, ActiveCatalog>();
+  for (const [name, group] of catalog.priceGroups)
+    priceGroups.set(name, await priced(group, connected, gates, sql, log));
+  return { catalog, priceList, ...connected, candidates, priceGroups };
 }
 
 function logGateEvent(log: Log, event: GateEvent): void {

@@ -39,7 +39,7 @@ export function usageQuery(
        order by day, model, key_id limit ${rowCount}::int)
       union all
       select ${figures} from accounts left join usage_progress on account_id = accounts.id
-      cross join lateral usage_by_entry(accounts.id, coalesce(entry_number, 0) + 1, entry_count) as fresh
+      cross join lateral entry_usage(accounts.id, coalesce(entry_number, 0) + 1, entry_count) as fresh
       where accounts.id = ${accountId} and ${isWanted}
     ) as usage
     group by day, model, key_id

@@ -9,37 +9,42 @@ export type UsageRecord = Readonly<{
   model: string;
   inputTokens: bigint;
   outputTokens: bigint;
+  /** What was refunded of its cost by hand. */
+  refunded: Money;
 }>;
 
 /** The newest first. */
 export async function findRecentUsage(sql: SQL, accountId: string, limit: number): Promise<UsageRecord[]> {
-  return await sql<UsageRecord[]>`${recentUsageQuery(sql, accountId, limit)}`;
+  const rows = await sql<(Omit<UsageRecord, 'refunded'> & { refunded: string })[]>`
+    ${recentUsageQuery(sql, accountId, limit)}`;
+  return rows.map((row) => ({ ...row, refunded: moneyFromDatabase(row.refunded) }));
 }
 
 /**
- * Refunded usage does not count. The planner assumes a tenth of the table for an unknown limit, hence the constant one,
- * which `limit` never exceeds.
+ * Usage whose charge the gateway took back does not count. The planner assumes a tenth of the table for an unknown limit,
+ * hence the constant one, which `limit` never exceeds.
  */
 export function recentUsageQuery(sql: SQL, accountId: string, limit: number) {
   return sql`
     select * from (
-      select id, billed_at as "billedAt", model, input_tokens as "inputTokens", output_tokens as "outputTokens"
+      select id, billed_at as "billedAt", model, input_tokens as "inputTokens", output_tokens as "outputTokens",
+             refunded
       from usage_records
       where account_id = ${accountId} and refunded_at is null
       order by billed_at desc, id desc limit 500
     ) as newest limit ${limit}::int`;
 }
 
-export type BilledUsage = UsageRecord & Readonly<{ cost: Money }>;
+export type BilledUsage = Omit<UsageRecord, 'refunded'> & Readonly<{ cost: Money }>;
 
-/** Adds the charge from the ledger to each record; null when a record has none. */
+/** Adds the charge from the ledger to each record, less what was refunded; null when a record has no charge. */
 export async function withCharges(sql: SQL, records: readonly UsageRecord[]): Promise<BilledUsage[] | null> {
   const ids = records.map(({ id }) => id);
   const rows = await sql<{ generation_id: string; amount: string }[]>`${chargesQuery(sql, ids)}`;
   const amounts = new Map(rows.map((row) => [row.generation_id, moneyFromDatabase(row.amount)]));
-  const billed = records.flatMap((record) => {
+  const billed = records.flatMap(({ refunded, ...record }) => {
     const amount = amounts.get(record.id);
-    return amount === undefined ? [] : [{ ...record, cost: -amount }];
+    return amount === undefined ? [] : [{ ...record, cost: -amount - refunded }];
   });
   return billed.length === records.length ? billed : null;
 }

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { NewInvitation } from '../../src/console/contract.ts';
 import { type ConsoleServices, consoleRoutes } from '../../src/console/routes.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { createTokenAs } from '../../src/tokens/token-store.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import {
   type ConsoleFixture,
@@ -48,6 +49,23 @@ const chat = { model: 'full', messages: [{ role: 'user', content: 'hello' }] };
 const newReference = () => crypto.randomUUID();
 const newEmail = () => `${crypto.randomUUID()}@example.com`;
 const nothing = () => ({});
+
+async function someToken(): Promise<{ token: string }> {
+  const { id } = await fixture.database.sql.begin((transaction) =>
+    createTokenAs(
+      transaction,
+      { door: 'cli', shellUser: 'someone@somewhere' },
+      {
+        name: 'Some',
+        scopes: ['read'],
+        networks: null,
+        requestsPerMinute: 1,
+        expiresAt: new Date(Date.now() + 60_000),
+      },
+    ),
+  );
+  return { token: id };
+}
 
 /** Someone else, who belongs to the account. */
 async function someUser(): Promise<{ user: string }> {
@@ -118,6 +136,7 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ key_id: fixture.keyId, request: { model: 'picture', prompt: 'A gate' } }),
   },
   [`GET ${account}/ledger`]: { who: forMembers },
+  [`GET ${account}/audit-log`]: { who: forOwners },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
     who: forOperators,
@@ -126,6 +145,26 @@ const table: Readonly<Record<string, Row>> = {
   [`POST ${operator}/accounts/:account/credit`]: {
     who: forOperators,
     body: () => ({ amount: '1', memo: null, reference: newReference() }),
+  },
+  [`POST ${operator}/accounts/:account/corrections`]: {
+    who: forOperators,
+    body: () => ({
+      amount: '0.01',
+      reason: 'None',
+      reference: newReference(),
+      entry_number: null,
+      request_id: null,
+    }),
+  },
+  [`POST ${operator}/accounts/:account/price-group`]: {
+    who: forOperators,
+    body: () => ({ price_group: null }),
+    isChange: false,
+  },
+  [`GET ${operator}/accounts/:account/ledger`]: { who: forOperators },
+  [`POST ${operator}/generations/:generation/refunds`]: {
+    who: forOperators,
+    body: () => ({ amount: '0.000000000001', reason: 'None', reference: newReference() }),
   },
   [`POST ${operator}/accounts/:account/suspend`]: {
     who: forOperators,
@@ -166,7 +205,14 @@ const table: Readonly<Record<string, Row>> = {
   },
   [`GET ${operator}/margins`]: { who: forOperators },
   [`GET ${operator}/margins.csv`]: { who: forOperators },
-  [`GET ${operator}/actions`]: { who: forOperators },
+  [`GET ${operator}/openapi.json`]: { who: forOperators },
+  [`GET ${operator}/tokens`]: { who: forOperators },
+  [`POST ${operator}/tokens`]: {
+    who: forOperators,
+    body: () => ({ name: 'CI', scopes: ['read'], expires_at: new Date(Date.now() + 60 * 60 * 1000) }),
+  },
+  [`POST ${operator}/tokens/:token/revoke`]: { who: forOperators, names: someToken, body: nothing },
+  [`GET ${operator}/audit-log`]: { who: forOperators },
 };
 const routes = Object.keys(table);
 
@@ -190,16 +236,16 @@ async function state(): Promise<string> {
            (select string_agg(id::text, ' ' order by id) from invitations) as invitations,
            (select string_agg(id::text || name || coalesce(suspended_at::text, ''), ' ' order by id) from accounts) as accounts,
            (select string_agg(api_keys::text, ' ' order by id) from api_keys) as keys,
-           (select count(*)::int from ledger_entries where kind = 'credit') as credits,
-           (select count(*)::int from operator_actions) as actions`;
+           (select count(*)::int from ledger_entries where kind <> 'charge') as movements,
+           (select count(*)::int from audit_log) as changes`;
   return JSON.stringify([row, fixture.sandbox.entries.length]);
 }
 
 test('every route has a row, and every row a route', () => {
   // Nothing is called, so only what creates the routes is needed.
   const services = { deriveKey: () => Buffer.alloc(32) } as unknown as ConsoleServices;
-  const served = Object.entries(consoleRoutes(services)).flatMap(([path, methods]) =>
-    Object.keys(methods).map((method) => `${method} ${path}`),
+  const served = Object.entries(consoleRoutes(services, () => Promise.resolve(''))).flatMap(
+    ([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`),
   );
   expect(routes.toSorted()).toEqual(served.toSorted());
 });

@@ -395,6 +395,7 @@ describe('one of them', () => {
     expect(detail.ledger).toEqual({
       charged: '0.250000000000',
       refunded: null,
+      refunds: [],
       is_estimated: false,
       written_off: null,
       write_off_reason: null,

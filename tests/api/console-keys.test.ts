@@ -628,12 +628,12 @@ describe('the list', () => {
 
   test('500 api_keys_lookup_failed when the keys cannot be read', async () => {
     const { sql } = fixture.database;
-    await sql`alter table api_key_meters rename to api_key_meters_away`;
+    await sql`alter view key_overviews rename to key_overviews_away`;
     try {
       const response = await owner.send('GET', keysPath);
       expect(await errorOf(response)).toEqual([500, 'api_keys_lookup_failed', undefined]);
     } finally {
-      await sql`alter table api_key_meters_away rename to api_key_meters`;
+      await sql`alter view key_overviews_away rename to key_overviews`;
     }
   });
 });

@@ -4,7 +4,7 @@ import type { TransactionSQL } from 'bun';
 import type { OperatorUser, OperatorUsers, ResetLink } from '../../src/console/operator-contract.ts';
 import { createResetToken, replacePassword } from '../../src/people/reset-link.ts';
 import { changeKnownPassword } from '../../src/people/sign-in-store.ts';
-import { findPasswordHash } from '../../src/people/user-store.ts';
+import { findPasswordHash, lockUsers } from '../../src/people/user-store.ts';
 import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/mail-server.ts';
 import {
@@ -66,7 +66,7 @@ describe('whoever signs in with the old password while it is replaced', () => {
       await transaction`select 1 from users where id = ${id} for update`;
       const signingIn = tryPassword(email, password);
       await someoneWaits(transaction);
-      await replacePassword(transaction, id, newHash);
+      await replacePassword(transaction, { door: 'dashboard', userId: id, address: null }, newHash);
       return { signingIn };
     });
     expect(await answer.signingIn).toBe('invalid_credentials');
@@ -77,7 +77,7 @@ describe('whoever signs in with the old password while it is replaced', () => {
   test('gets none when theirs begins before the new password is in force', async () => {
     const { id, email } = await fixture.addUser('between@example.com');
     const answer = await fixture.database.sql.begin(async (transaction) => {
-      await replacePassword(transaction, id, newHash);
+      await replacePassword(transaction, { door: 'dashboard', userId: id, address: null }, newHash);
       const signingIn = tryPassword(email, password);
       await Promise.race([signingIn, someoneWaits(transaction)]);
       return { signingIn };
@@ -124,7 +124,7 @@ describe('of two who change the password at once', () => {
     const [session] = await sql<[{ id: string }]>`select id from sessions where user_id = ${id}`;
     const hash = (await findPasswordHash(sql, id)) ?? '';
     const change = (sessionId: string, currentHash: string) =>
-      changeKnownPassword(sql, { userId: id, sessionId }, currentHash, newHash).then(
+      changeKnownPassword(sql, { userId: id, sessionId }, currentHash, newHash, null).then(
         () => 'changed',
         (error: { code: string }) => error.code,
       );
@@ -133,6 +133,59 @@ describe('of two who change the password at once', () => {
     expect(await tryPassword(email, password)).toBe(200);
     const outcomes = await Promise.all(Array.from({ length: 6 }, () => change(session.id, hash)));
     expect(outcomes.toSorted()).toEqual(['changed', ...Array.from({ length: 5 }, () => 'session_required')]);
+  });
+});
+
+describe('an admin token that an operator made', () => {
+  const draft = (days: number) => ({
+    name: 'Made by an operator',
+    scopes: ['read'],
+    expires_at: new Date(Date.now() + days * 24 * 60 * 60 * 1000).toISOString(),
+  });
+  const statesOf = async (userId: string) => {
+    const rows = await fixture.database.sql<{ is_revoked: boolean }[]>`
+      select revoked_at is not null as is_revoked from admin_tokens where created_by = ${userId}`;
+    return rows.map((row) => row.is_revoked);
+  };
+
+  test('ends when their password is reset or changed, and nobody else’s does', async () => {
+    const other = await operatorNamed('other-maker@example.com');
+    await ask(other.browser, 'POST', 'tokens', draft(7));
+    const ends = {
+      reset: async (id: string) =>
+        expect(await reset((await createResetToken(fixture.database.sql, id)).token)).toBe(200),
+      changed: async (_: string, browser: Browser) => {
+        const body = { currentPassword: password, newPassword: 'a new horse' };
+        expect(await codeOf(await browser.send('POST', '/api/auth/change-password', body))).toBe(200);
+      },
+    };
+    for (const [name, end] of Object.entries(ends)) {
+      const { id, browser } = await operatorNamed(`maker-${name}@example.com`);
+      await ask(browser, 'POST', 'tokens', draft(7));
+      await end(id, browser);
+      expect([name, await statesOf(id)]).toEqual([name, [true]]);
+    }
+    expect(await statesOf(other.id)).toEqual([false]);
+  });
+
+  test('is not made from a session that ends at that moment', async () => {
+    const { id, browser } = await operatorNamed('late-maker@example.com');
+    const { making } = await fixture.database.sql.begin(async (transaction) => {
+      await lockUsers(transaction, id);
+      const sending = browser.send('POST', '/api/console/operator/tokens', draft(7));
+      await someoneWaits(transaction);
+      await replacePassword(transaction, { door: 'dashboard', userId: id, address: null }, newHash);
+      return { making: sending };
+    });
+    expect(await codeOf(await making)).toBe('session_required');
+    expect(await statesOf(id)).toEqual([]);
+  });
+
+  test('expires within a year', async () => {
+    const { browser } = await operatorNamed('far-maker@example.com');
+    await ask(browser, 'POST', 'tokens', draft(365));
+    const response = await browser.send('POST', '/api/console/operator/tokens', draft(367));
+    expect(await codeOf(response)).toBe('invalid_parameter');
   });
 });
 

@@ -4,6 +4,7 @@ import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { credit } from '../../src/ledger/credit.ts';
+import { book } from '../../src/ledger/movements.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
@@ -43,9 +44,12 @@ afterAll(() => prepared.close());
 
 async function withoutProtection(sql: SQL, change: (sql: SQL) => Promise<unknown>): Promise<void> {
   await sql.begin(async (transaction) => {
+    // An entry that moves to another month is not a new one.
+    await transaction`alter table ledger_entries disable trigger ledger_entries_keep_reference`;
     await transaction`alter table ledger_entries disable trigger ledger_entries_append_only`;
     await change(transaction);
     await transaction`alter table ledger_entries enable trigger ledger_entries_append_only`;
+    await transaction`alter table ledger_entries enable trigger ledger_entries_keep_reference`;
   });
 }
 
@@ -152,6 +156,58 @@ test('a refund of a charge that is archived meanwhile still adds up, and so does
   expect(await sql.unsafe(`select 1 from ledger_entries_${month}`)).toHaveLength(0);
   await archive();
   expect(await sql`select 1 from usage_records`).toHaveLength(0);
+  expect(await audit('--full', '--archive', join(folder, 'archive'))).toEqual(sound);
+});
+
+test('refunds by hand, in parts of other months than the charge, still add up while all of them are archived', async () => {
+  const { sql } = database;
+  const id = await settleAt(sql, owner, { monthsAgo: 4, bookedMonthsAgo: 4 });
+  const give = (cents: bigint, reference: string) =>
+    book(
+      sql,
+      { door: 'cli', shellUser: 'someone@somewhere' },
+      {
+        kind: 'refund',
+        generationId: id,
+        accountId: null,
+        amount: cents * 10n ** 10n,
+        reason: 'Sorry',
+        reference,
+      },
+    );
+  for (const monthsAgo of [3, 2]) {
+    expect(await give(5n, `${monthsAgo}`)).toMatchObject({ outcome: 'booked' });
+    // As if it were old.
+    await withoutProtection(
+      sql,
+      (unprotected) => unprotected`
+        update ledger_entries set created_at = ${middleOfMonth(monthsAgo)} where reference_text = ${`${monthsAgo}`}`,
+    );
+  }
+  await give(1n, 'now');
+  await addUpUsage(sql);
+  const days = async () => [...(await sql`select model, requests, cost from usage_days`)];
+  const before = await days();
+  expect(before).toEqual([{ model: 'm', requests: 1n, cost: '0.140000000000' }]);
+  for (const month of [3, 2]) {
+    await archive('--before', monthName(month));
+    expect(await audit('--full')).toEqual(sound);
+    expect(await sql`select 1 from usage_records where id = ${id}`).toHaveLength(1);
+  }
+  // What is left can still be refunded, as long as the record is there, and a reference is known for ever.
+  expect(await give(15n, 'too much')).toMatchObject({ outcome: 'too_large', possible: 14n * 10n ** 10n });
+  expect(await give(5n, '3')).toMatchObject({ outcome: 'repeated' });
+  await give(14n, 'rest');
+  await withoutProtection(
+    sql,
+    (unprotected) =>
+      unprotected`update ledger_entries set created_at = ${middleOfMonth(2)} where kind = 'refund'`,
+  );
+  await archive();
+  expect(await sql`select 1 from usage_records`).toHaveLength(0);
+  expect(await give(1n, 'late')).toMatchObject({ outcome: 'nothing_left' });
+  await addUpUsage(sql);
+  expect(await days()).toEqual([{ model: 'm', requests: 1n, cost: '0.000000000000' }]);
   expect(await audit('--full', '--archive', join(folder, 'archive'))).toEqual(sound);
 });
 

@@ -5,6 +5,7 @@ import { auditLedger, checkInvariants, readScope } from '../../src/audit/audit.t
 import { findAudits, startAudit } from '../../src/audit/run.ts';
 import { progressBar } from '../../src/cli/progress-bar.ts';
 import { credit } from '../../src/ledger/credit.ts';
+import { book } from '../../src/ledger/movements.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
@@ -77,8 +78,10 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 25, stepCount: 25, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 28, stepCount: 28, totals: { held: '0.000000000000' } });
 });
+
+const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
 
 test('whatever breaks after a checkpoint is found without a full audit', async () => {
   const { sql } = database;
@@ -161,6 +164,58 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
     }),
   ).toEqual(['usage that was added up']);
   expect(await settleThen(() => Promise.resolve())).toEqual([]);
+
+  const refundThen = (change: (t: SQL, id: string) => Promise<unknown>) =>
+    settleThen(async (t, generationId) => {
+      const words = { reason: 'Sorry', reference: newId() };
+      const given = { kind: 'refund', generationId, accountId: null, amount: 10n ** 11n, ...words } as const;
+      expect(await book(t, shell, given)).toMatchObject({ outcome: 'booked' });
+      const { accountId } = owner;
+      const about = { about: { entryNumber: 1n }, reason: 'Oops', reference: newId() };
+      const taken = { kind: 'correction', accountId, amount: -1n, ...about } as const;
+      expect(await book(t, shell, taken)).toMatchObject({ outcome: 'booked' });
+      await t`alter table ledger_entries disable trigger ledger_entries_append_only`;
+      await change(t, generationId);
+    });
+  expect(await refundThen(() => Promise.resolve())).toEqual([]);
+  const refunds = 'refunds of a Generation are';
+  expect(await refundThen((t, id) => t`update usage_records set refunded = 0.2 where id = ${id}`)).toEqual([
+    'what each key spent in',
+    refunds,
+  ]);
+  expect(await refundThen((t, id) => t`update usage_records set refunded = 0 where id = ${id}`)).toContain(
+    refunds,
+  );
+  expect(
+    await refundThen(
+      (t) => t`update ledger_entries set reference = null, actor = null where kind = 'refund'`,
+    ),
+  ).toContain(refunds);
+  expect(
+    await refundThen((t, id) => t`update usage_records set refunded_at = now() where id = ${id}`),
+  ).toContain(refunds);
+  const references = ['each reference is that of'];
+  expect(await refundThen((t) => t`update credit_references set amount = 2`)).toEqual(references);
+  expect(await refundThen((t) => t`update credit_references set kind = 'credit'`)).toEqual(references);
+  expect(await refundThen((t) => t`delete from credit_references`)).toEqual(references);
+  expect(
+    await refundThen((t) => t`update ledger_entries set concerns_entry = number where kind = 'correction'`),
+  ).toEqual(['each correction is about an']);
+  const byHand = ['what was moved by hand'];
+  expect(await refundThen((t) => t`update ledger_entries set memo = null where kind = 'correction'`)).toEqual(
+    byHand,
+  );
+  expect(
+    await refundThen((t) => t`update ledger_entries set actor = null where kind = 'correction'`),
+  ).toEqual(byHand);
+  expect(
+    await refundThen(
+      (t, id) => t`update ledger_entries set concerns_generation_id = ${id} where kind = 'refund'`,
+    ),
+  ).toEqual(byHand);
+  expect(await refundThen((t) => t`update ledger_entries set actor = 'a' where kind = 'charge'`)).toEqual(
+    byHand,
+  );
 });
 
 test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {

@@ -4,7 +4,8 @@ import { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import { auditLedger } from '../../src/audit/audit.ts';
 import { knownMigrations, migrate } from '../../src/database/migrate.ts';
-import { credit, creditFromShell } from '../../src/ledger/credit.ts';
+import { credit } from '../../src/ledger/credit.ts';
+import { book } from '../../src/ledger/movements.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
@@ -17,14 +18,17 @@ const upTo = (last: number) => knownMigrations.filter(({ version }) => version <
 const findViolations = async (sql: SQL) =>
   (await auditLedger(sql)).filter(({ violations }) => violations > 0);
 
-const shellCredit = (accountId: string, reference: string, amount: bigint) => ({
-  actionId: newId(),
-  shellUser: 'someone@somewhere',
-  accountId,
-  amount,
-  memo: null,
-  reference,
-});
+const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
+const creditOf = (accountId: string, reference: string, amount: bigint) =>
+  ({ kind: 'credit', accountId, amount, memo: null, reference }) as const;
+
+/** As the version before gave a credit. */
+async function outcomeOfOldCredit(sql: SQL, accountId: string, reference: string): Promise<string> {
+  const [row] = await sql<[{ outcome: string }]>`
+    select outcome from credit_from_shell('someone@somewhere', ${accountId}::uuid, 0.000000000005, null, ${reference}::uuid,
+      ${newId()}::uuid)`;
+  return row.outcome;
+}
 
 async function partitionsOf(sql: SQL, base: string): Promise<Record<string, bigint>> {
   const rows = await sql<{ name: string; rows: bigint }[]>`
@@ -105,9 +109,7 @@ describe('an existing ledger', () => {
     const { sql } = database;
     const owner = await spendingOwner(sql);
     const reference = newId();
-    expect(await creditFromShell(sql, shellCredit(owner.accountId, reference, 5n))).toMatchObject({
-      kind: 'credited',
-    });
+    expect(await outcomeOfOldCredit(sql, owner.accountId, reference)).toBe('credited');
     const writer = new SQL(database.url, { max: 1, bigint: true });
     let isDone = false;
     let count = 0;
@@ -124,13 +126,9 @@ describe('an existing ledger', () => {
     await writing;
     await writer.close();
     expect(await findViolations(sql)).toEqual([]);
-    expect(await creditFromShell(sql, shellCredit(owner.accountId, reference, 5n))).toMatchObject({
-      kind: 'repeated',
-    });
-    expect(await creditFromShell(sql, shellCredit(owner.accountId, reference, 6n))).toEqual({
-      kind: 'different',
-      earlier: 5n,
-    });
+    const again = (amount: bigint) => book(sql, shell, creditOf(owner.accountId, reference, amount));
+    expect(await again(5n)).toMatchObject({ outcome: 'repeated' });
+    expect(await again(6n)).toEqual({ outcome: 'different', earlier: 5n });
   });
 
   test('that was prepared and not moved yet can be prepared again', async () => {
@@ -228,11 +226,11 @@ describe('across months', () => {
     const reference = newId();
     const clients = Array.from({ length: 4 }, () => new SQL(database.url, { max: 1, bigint: true }));
     const outcomes = await Promise.all(
-      clients.map((client) => creditFromShell(client, shellCredit(id, reference, 3n))),
+      clients.map((client) => book(client, shell, creditOf(id, reference, 3n))),
     );
     for (const client of clients) await client.close({ timeout: 1 });
-    expect(outcomes.map(({ kind }) => kind).toSorted()).toEqual([
-      'credited',
+    expect(outcomes.map(({ outcome }) => outcome).toSorted()).toEqual([
+      'booked',
       'repeated',
       'repeated',
       'repeated',
@@ -296,8 +294,8 @@ describe('across months', () => {
     await sql.unsafe(`alter table ledger_entries detach partition ledger_entries_${month}`);
     expect([await give('2'), await give('3')]).toEqual(['repeated', 'different']);
     const { id } = account;
-    expect(await creditFromShell(sql, shellCredit(id, reference, 2n * 10n ** 12n))).toMatchObject({
-      kind: 'repeated',
+    expect(await book(sql, shell, creditOf(id, reference, 2n * 10n ** 12n))).toMatchObject({
+      outcome: 'repeated',
     });
   });
 });

@@ -86,9 +86,15 @@ describe('a counter that is wrong', () => {
     const [{ version: after }] = await database.sql`select version from api_key_meters`;
     expect(after).not.toBe(before);
     const actions = await database.sql`
-      select account_id, key_id, shell_user from operator_actions where action = 'repair_ledger'`;
+      select account_id, object_id, actor_shell_user, before, after from audit_log where action = 'repair_ledger'`;
     expect([...actions]).toEqual([
-      { account_id: accountId, key_id: keyId, shell_user: expect.stringContaining('@') },
+      {
+        account_id: accountId,
+        object_id: keyId,
+        actor_shell_user: expect.stringContaining('@'),
+        before: { open_count: '2' },
+        after: { open_count: '0' },
+      },
     ]);
     expect(await run('audit')).toMatchObject({ holds: true, repair: null, exitCode: 0 });
     expect(await run('repair')).toMatchObject({

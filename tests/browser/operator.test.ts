@@ -156,6 +156,41 @@ describe('accounts', () => {
     expect(entries.map(({ memo }: { memo: string }) => memo)).toEqual(['Invoice 7']);
   });
 
+  test('have a page with every movement, from which a credit is undone once its effect was shown', async () => {
+    const { page } = operator;
+    await find(page, 'accounts', 'Blue');
+    await page.getByRole('link', { name: 'Blue Harbour' }).click();
+    await page.waitForURL('**/operator/accounts/*');
+    await choose(page, 'entry 2', 'Undo');
+    await page.getByRole('button', { name: 'Continue' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByText('Balance after').waitFor();
+    expect(await dialog.getByRole('definition').allInnerTexts()).toEqual([
+      'Undoes entry 2',
+      '$12.50',
+      '−$2.50',
+      '$10.00',
+    ]);
+    await checkLooks(page, 'operator-undo');
+    await dialog.getByRole('button', { name: 'Take $2.50' }).click();
+    const undone = rowOf(page, 'About entry 2');
+    await undone.getByText('operator@example.com').waitFor();
+    await page.getByRole('button', { name: 'Correct balance' }).click();
+    await dialog.getByLabel('Amount in USD').fill('10.01');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByText('Enter a reason.').waitFor();
+    await dialog.getByLabel('Reason').fill('Paid out');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByText('The most that can be taken now is 10 USD.').waitFor();
+    await checkLooks(page, 'operator-correction');
+    await dialog.getByText('Add to the balance').click();
+    await dialog.getByLabel('Amount in USD').fill('2.5');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByRole('button', { name: 'Give $2.50' }).click();
+    await rowOf(page, 'Paid out').getByText('+$2.50').waitFor();
+    await checkLooks(page, 'operator-account');
+  });
+
   test('are suspended and resumed', async () => {
     const { page } = operator;
     await find(page, 'accounts', 'Blue');
@@ -379,13 +414,13 @@ describe('the catalogue', () => {
     writeFileSync(file, text.replaceAll(/( (?:full|plain):.*)\[main\]/g, `$1[{ provider: main, ${costs} }]`));
     try {
       await page.goto('/operator/catalog');
-      await page.getByText('Some models can be sold below cost').waitFor();
+      await page.getByText('Some prices need your attention').waitFor();
       await page.getByText('plain can be sold below its cost at main: input is sold at 1').waitFor();
       await checkLooks(page, 'operator-catalog-below-cost');
     } finally {
       writeFileSync(file, text);
     }
-    await page.getByText('Some models can be sold below cost').waitFor({ state: 'detached' });
+    await page.getByText('Some prices need your attention').waitFor({ state: 'detached' });
   });
 
   test('shows in full why a changed file was not loaded', async () => {
@@ -417,17 +452,19 @@ test('nodes show the one that answers, alive', async () => {
     .waitFor();
 });
 
-test('the ledger is audited on demand, and says what operators did', async () => {
+test('the audit log says who did what', async () => {
+  const { page } = operator;
+  await page.goto('/operator/audit-log');
+  await rowOf(page, 'Added credit').getByText('$2.50').waitFor();
+  await rowOf(page, 'Added credit').getByRole('link', { name: 'Blue Harbour' }).waitFor();
+  // The fixture made its key with the command line.
+  await rowOf(page, 'Created an API key').first().getByText('Command line').waitFor();
+});
+
+test('the ledger is audited on demand', async () => {
   const { page } = operator;
   await page.goto('/operator/ledger');
   await page.getByText('No audit yet').waitFor();
-  await rowOf(page, 'Added credit').getByText('$2.50').waitFor();
-  await rowOf(page, 'Added credit').getByText('Blue Harbour').waitFor();
-  // The fixture made its key with the command line.
-  await rowOf(page, 'Created an API key')
-    .first()
-    .getByText(/^Command line, /)
-    .waitFor();
   const { database, account: accountId, keyId } = fixture;
   for (let times = 0; times < 2; times += 1)
     await settleAs(
@@ -491,6 +528,31 @@ test('the ledger is audited on demand, and says what operators did', async () =>
   await rowOf(page, 'No Generation is charged twice.').getByText('Violated', { exact: true }).waitFor();
   await checkLooks(page, 'operator-audit');
   await page.unroute('**/ledger-audit');
+});
+
+test('a request is refunded from its page, in parts', async () => {
+  const owner = { accountId: fixture.account, keyId: fixture.keyId };
+  const id = await settleAs(fixture.database, owner);
+  const { page } = operator;
+  await visit(page, `/operator/generations/${id}`);
+  const dialog = page.getByRole('dialog');
+  for (const [amount, button] of [
+    ['0.1', 'Give $0.10'],
+    ['', 'Give $0.15'],
+  ] as const) {
+    await page.getByRole('button', { name: 'Refund' }).click();
+    await dialog.getByLabel('Amount in USD').fill(amount);
+    await dialog.getByLabel('Reason').fill('Cut short');
+    await dialog.getByRole('button', { name: 'Continue' }).click();
+    await dialog.getByRole('button', { name: button }).click();
+    await dialog.waitFor({ state: 'detached' });
+    if (amount !== '') {
+      await page.getByText('Partly refunded', { exact: true }).waitFor();
+      await checkLooks(page, 'operator-refund');
+    }
+  }
+  await page.getByText('Refunded', { exact: true }).waitFor();
+  await page.getByRole('button', { name: 'Refund' }).waitFor({ state: 'detached' });
 });
 
 test('a settlement that the database refused is noticed on every page, and explained at the ledger', async () => {
@@ -665,7 +727,8 @@ test.each([
   ['providers', '/operator/providers', '1 (100%)'],
   ['generation', () => `/operator/generations/${failedId}`, 'HTTP status 503'],
   ['catalog', '/operator/catalog', 'It is disabled.'],
-  ['ledger', '/operator/ledger', 'Added credit'],
+  ['ledger', '/operator/ledger', 'The ledger is consistent'],
+  ['audit-log', '/operator/audit-log', 'Added credit'],
 ] as const)('the filled page %s can be used by everyone', async (name, path, words) => {
   const { page } = operator;
   await visit(page, typeof path === 'string' ? path : path());
@@ -750,10 +813,9 @@ test('what a provider billed is shown next to the metered cost, with what may ex
   await checkLooks(page, 'operator-reconciliation-day');
   await page.keyboard.press('Escape');
 
-  await visit(page, '/operator/ledger');
+  await visit(page, '/operator/audit-log');
   const action = rowOf(page, 'Reconciled the bill').first();
   await action.getByText('Command line').waitFor();
-  await takePicture(page, 'operator-actions');
   await action.getByRole('link', { name: 'main' }).click();
   await page.getByRole('heading', { level: 1, name: 'Reconciliation' }).waitFor();
 });

@@ -294,7 +294,7 @@ test('an estimated charge is marked, and a refund leads to the request that it i
   await refundRow.getByRole('link').click();
   await page.waitForURL(`**/generations/${refunded}?*`);
   await page.getByText('Refunded', { exact: true }).waitFor();
-  await page.getByText('$0.25 was charged and then refunded').waitFor();
+  await page.getByText('$0.25 was charged. $0.25 was refunded, because').waitFor();
   await checkLooks(page, 'generation-refunded');
   await visit(page, '/billing');
   await rows.filter({ hasText: 'Estimated' }).getByRole('link').click();

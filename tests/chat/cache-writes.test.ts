@@ -44,6 +44,7 @@ function candidatesAt(
   );
   const catalog: Catalog = {
     priceVersion: '1',
+    priceGroups: new Map(),
     providers: new Map(listed.map((provider) => [provider.id, provider])),
     models: new Map([['m', testModel({ price, routes } as object)]]),
     digest: '',

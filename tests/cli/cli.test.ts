@@ -38,6 +38,7 @@ test('account create, credit and list', async () => {
   );
   expect(created).toEqual({ id: expect.stringMatching(uuid), name: 'Acme', balance: '20.000000000001' });
   expect(await json('account', 'credit', created.id, '0.5', '--memo', 'Refund')).toEqual({
+    entry: 2,
     id: created.id,
     balance: '20.500000000001',
   });

@@ -113,6 +113,7 @@ function detailOf(used: Meters, cost: BilledCost, writeOffReason: string | null)
     ledger: {
       charged: formatMoney(cost.total),
       refunded: null,
+      refunds: [],
       is_estimated: false,
       written_off: null,
       write_off_reason: writeOffReason,

@@ -13,6 +13,7 @@ import {
 } from '../support/browser.ts';
 import { type Person, signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 
 let fixture: DashboardFixture;
 const opened: Watched[] = [];
@@ -295,6 +296,22 @@ describe('what everyone may expect', () => {
     expect([...scripts].filter((url) => !url.startsWith(fixture.gateway.origin))).toEqual([]);
     expect(sizes.length).toBeGreaterThan(1);
     expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(250_000);
+  });
+
+  test.each([
+    ['owner', false],
+    ['operator', true],
+  ] as const)('the pages of operators are fetched for the %s: %p', async (person, isOperator) => {
+    const page = await visitAs(person, '/docs');
+    const fetched = new Set<string>();
+    page.on('response', (response) => {
+      fetched.add(/([a-z-]+)-page-[^/]*\.js$/.exec(response.url())?.[1] ?? '');
+    });
+    await page.goto('/account');
+    // One of the last of all pages, and of those that are not for operators.
+    await eventually('the pages are there', () => fetched.has(isOperator ? 'reconciliation' : 'decisions'));
+    await page.waitForLoadState('networkidle');
+    expect([fetched.has('usage'), fetched.has('margins')]).toEqual([true, isOperator]);
   });
 
   const looks = { 'by day': desktop, 'on a phone at night': { ...phone, colorScheme: 'dark' } } as const;

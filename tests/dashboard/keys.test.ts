@@ -17,7 +17,7 @@ import {
 import { selectKeys, shownStateOf } from '../../dashboard/pages/keys/key-list.ts';
 import { nearLimitPercent as serverNearLimitPercent } from '../../src/console/attention.ts';
 import type { Key } from '../../src/console/contract.ts';
-import { parseKeyDraft } from '../../src/console/keys.ts';
+import { parseKeyDraft } from '../../src/keys/key-body.ts';
 import { formatMoney } from '../../src/lib/money.ts';
 
 const now = new Date('2026-11-15T08:00:00.000Z');

@@ -312,7 +312,7 @@ test('attempts stand on one axis, and none leaves it', () => {
 });
 
 test('what happened to the money is said for each way that a request can end', () => {
-  const usual = { refunded: null, is_estimated: false };
+  const usual = { refunded: null, refunds: [], is_estimated: false };
   const label = (charged: string, writtenOff: string | null, reason: string | null) =>
     describeMoney({ ...usual, charged, written_off: writtenOff, write_off_reason: reason }).label;
   expect(describeMoney(null).label).toBe('Held');
@@ -332,18 +332,29 @@ test('what happened to the money is said for each way that a request can end', (
   expect(partly.text).toContain('$0.02');
 });
 
-test('a refunded charge is shown with its amount', () => {
-  const { label, text } = describeMoney({
-    charged: '0.010000000001',
-    refunded: '0.010000000001',
-    is_estimated: false,
-    written_off: null,
-    write_off_reason: 'interrupted',
+test('refunds are shown with their amounts, and why', () => {
+  const charged = { charged: '0.010000000001', is_estimated: false, written_off: null } as const;
+  const undelivered = { amount: '0.010000000001', reason: null, at: '2026-11-01T00:00:00.000Z' };
+  expect(
+    describeMoney({
+      ...charged,
+      refunded: '0.010000000001',
+      refunds: [undelivered],
+      write_off_reason: 'interrupted',
+    }),
+  ).toEqual({
+    label: 'Refunded',
+    tone: 'plain',
+    text: '$0.010000000001 was charged. $0.010000000001 was refunded, because the response could not be delivered.',
   });
-  expect(label).toBe('Refunded');
-  expect(text).toBe(
-    '$0.010000000001 was charged and then refunded, because the response could not be delivered.',
-  );
+  const partly = describeMoney({
+    ...charged,
+    refunded: '0.004000000000',
+    refunds: [{ ...undelivered, amount: '0.004000000000', reason: 'Wrong language' }],
+    write_off_reason: null,
+  });
+  expect(partly.label).toBe('Partly refunded');
+  expect(partly.text).toBe('$0.010000000001 was charged. $0.004 was refunded: Wrong language');
 });
 
 test('a speed is shown only for a stream with enough tokens to measure it', () => {
@@ -356,7 +367,7 @@ test('a speed is shown only for a stream with enough tokens to measure it', () =
 });
 
 test('an estimated charge is explained, whether or not the balance covered it', () => {
-  const estimated = { charged: '0.01', refunded: null, is_estimated: true };
+  const estimated = { charged: '0.01', refunded: null, refunds: [], is_estimated: true };
   const whole = describeMoney({ ...estimated, written_off: null, write_off_reason: 'usage_missing' });
   expect(whole.label).toBe('Charged');
   expect(whole.text).toContain('estimated by counting words');

@@ -47,6 +47,7 @@ function routesFor(isSignedIn: boolean) {
     expiresAt: null,
     revokedAt: null,
     isAccountSuspended: false,
+    priceGroup: null,
     requestsPerMinute: 600,
   };
   const services = {

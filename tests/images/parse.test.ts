@@ -123,6 +123,7 @@ function maker(images: ImageAdapter): ImageMaker {
   const surroundings = { secret: () => null, isProxied: false, calls: new Calls() };
   const catalog = {
     priceVersion: '1',
+    priceGroups: new Map(),
     providers: new Map([['p', provider]]),
     models: new Map(),
     digest: '',

@@ -48,6 +48,7 @@ const good: ApiKey = {
   expiresAt: null,
   revokedAt: null,
   isAccountSuspended: false,
+  priceGroup: null,
   requestsPerMinute: 600,
 };
 

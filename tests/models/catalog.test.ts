@@ -49,9 +49,13 @@ describe('a fault is named with its line, its place and what was expected', () =
     [
       'an empty file',
       '',
-      '1: expected a mapping with the fields price_version, providers, models, got nothing',
+      '1: expected a mapping with the fields price_version, providers, models, price_groups, got nothing',
     ],
-    ['a list', '- 1', '1: expected a mapping with the fields price_version, providers, models, got a list'],
+    [
+      'a list',
+      '- 1',
+      '1: expected a mapping with the fields price_version, providers, models, price_groups, got a list',
+    ],
     [
       'missing parts',
       '# nothing here\n{}',
@@ -83,7 +87,7 @@ describe('a fault is named with its line, its place and what was expected', () =
     [
       'an unknown field at the top',
       'price_version: "1"\nproviders: {}\nmodels: {}\nmodel: {}\n',
-      '4: model: unknown field, expected one of price_version, providers, models',
+      '4: model: unknown field, expected one of price_version, providers, models, price_groups',
     ],
     [
       'a model twice',
@@ -94,6 +98,17 @@ describe('a fault is named with its line, its place and what was expected', () =
       'a field twice',
       withModel('workload: chat', 'workload: chat'),
       '8: models.m.workload: given twice, first on line 7',
+    ],
+    [
+      'a name that is too long',
+      withModel('workload: chat', `${'n'.repeat(201)}: 1`),
+      '8: models.m: expected every key to have at most 200 characters',
+    ],
+    [
+      'lists within lists',
+      withModel('workload: chat', `name: ${'['.repeat(20)}${']'.repeat(20)}`),
+      `8: models.m.name${'[0]'.repeat(13)}: nested too deep, at most 16 levels are allowed`,
+      '8: models.m.name: expected one line of text of at most 200 characters, got a list',
     ],
     [
       'an unknown field of a model',
@@ -593,6 +608,26 @@ models:
   });
 });
 
+test('a hundred problems are listed, and no more', () => {
+  for (const text of [
+    Array.from({ length: 300 }, (_, index) => `field${index}: 1\n`).join(''),
+    `a: [${'*x, '.repeat(300)}]`,
+    `a: { ${'b: 1, '.repeat(300)} }`,
+  ]) {
+    const result = parseCatalog(text, 'catalog.yaml');
+    expect(result.ok ? [] : result.problems).toHaveLength(100);
+  }
+});
+
+test('what is kept of a text is not larger than the text', () => {
+  const name = 'n'.repeat(200);
+  const text = `${`{ ${name}: `.repeat(14)}[${'1,'.repeat(100_000)}]${' }'.repeat(14)}`;
+  Bun.gc(true);
+  const before = process.memoryUsage.rss();
+  expect(parseCatalog(text, 'catalog.yaml').ok).toBe(false);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(250_000_000);
+});
+
 describe('the report of costs of a provider', () => {
   const withProvider = (fields: string) =>
     parseCatalog(`price_version: "1"\nproviders:\n  p: { ${fields} }\nmodels: {}\n`, 'c.yaml');
@@ -817,10 +852,13 @@ models:
 
   test('the example in the documentation is one', () => {
     const documentation = readFileSync(join(import.meta.dir, '../..', 'docs', 'catalog.md'), 'utf8');
-    const [example = '', ...fields] = [...documentation.matchAll(/```yaml\n(.*?)```/gs)].map(
+    const [example = '', ...parts] = [...documentation.matchAll(/```yaml\n(.*?)```/gs)].map(
       ([, yaml = '']) => yaml,
     );
-    expect(good(example).models.size).toBe(2);
+    const isGroups = (yaml: string) => yaml.startsWith('price_groups:');
+    const catalog = good(example + parts.filter(isGroups).join(''));
+    expect([catalog.models.size, ...catalog.priceGroups.keys()]).toEqual([2, 'partner', 'vip']);
+    const fields = parts.filter((yaml) => !isGroups(yaml));
     for (const lines of fields) {
       expect(good(withModel('workload: chat', ...lines.trimEnd().split('\n'))).models.size).toBe(1);
     }

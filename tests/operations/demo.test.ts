@@ -19,9 +19,9 @@ async function statusOfSignIn(gateway: Gateway, password: string) {
 
 /** The log of what the command line did names users and cannot be emptied, except by the owner of the table. */
 async function removeUsers(sql: SQL): Promise<void> {
-  await sql.unsafe('alter table operator_actions disable trigger user');
-  await sql.unsafe('delete from operator_actions');
-  await sql.unsafe('alter table operator_actions enable trigger user');
+  await sql.unsafe('alter table audit_log disable trigger user');
+  await sql.unsafe('delete from audit_log');
+  await sql.unsafe('alter table audit_log enable trigger user');
   await sql.unsafe('delete from users');
 }
 

@@ -8,16 +8,20 @@ import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
 import { migrateCommand } from '../../src/cli/migrate-command.ts';
+import { movementCommands } from '../../src/cli/movement-commands.ts';
 import { reconcileCommand } from '../../src/cli/reconcile-command.ts';
+import { tokenCommands } from '../../src/cli/token-commands.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Environment } from './gateway.ts';
 
 const commands = [
   ...accountCommands,
+  ...movementCommands,
   ...keyCommands,
   ...ledgerCommands,
   ...userCommands,
+  ...tokenCommands,
   ...backupCommands,
   ...catalogCommands,
   migrateCommand,

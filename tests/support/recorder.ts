@@ -5,6 +5,8 @@
  */
 import { z } from 'zod';
 import { errorTable } from '../../src/errors.ts';
+import { adminPrefix, adminStatusesOf } from '../../src/openapi/admin/document.ts';
+import { adminEndpoints } from '../../src/openapi/admin/endpoints.ts';
 import { endpoints } from '../../src/openapi/document.ts';
 import { statusesOf } from '../../src/openapi/responses.ts';
 import { errorBodySchema, errorSchema } from '../../src/openapi/schemas/errors.ts';
@@ -140,6 +142,31 @@ function errorIn(body: unknown, status: number | null): ErrorSeen | null {
   return { status, type, code };
 }
 
+/** The admin API has a document of its own, which is not published. */
+const adminRoutes = adminEndpoints.map((endpoint) => ({
+  endpoint,
+  pattern: new RegExp(`^${adminPrefix}${endpoint.path.replace(/\{\w+\}/g, '[^/]*')}$`),
+  refusals: new Map(
+    [...adminStatusesOf(endpoint)].map(([status, codes]) => [status, errorBodySchema(codes)]),
+  ),
+}));
+
+const isDocumented = (path: string) =>
+  path.startsWith('/v1') || (path.startsWith(adminPrefix) && path !== `${adminPrefix}/openapi.json`);
+
+export function adminFaultOf({ method, path, status, text }: Answer): string | null {
+  const route = adminRoutes.find(
+    ({ endpoint, pattern }) => endpoint.method === method.toLowerCase() && pattern.test(path),
+  );
+  const schema =
+    status === route?.endpoint.status
+      ? route.endpoint.response
+      : (route?.refusals.get(status) ?? (route === undefined && status === 404 ? unknownRoute : null));
+  const reason = schema === null ? `not documented: ${text.slice(0, 300)}` : mismatch(schema, parse(text));
+  const where = `${method} ${adminPrefix}${route?.endpoint.path ?? path}`;
+  return reason === null ? null : `${where} answered ${status}: ${reason.slice(0, maxReason)}`;
+}
+
 /** Every error in a response, as rows of the table. */
 export function errorsIn(answer: Answer): string[] {
   const found = isEventStream(answer)
@@ -174,8 +201,8 @@ export function startRecorder(): Recorder {
 
   function note(answer: Answer): void {
     for (const row of errorsIn(answer)) seen.add(row);
-    if (!answer.path.startsWith('/v1')) return;
-    const fault = faultOf(answer);
+    if (!isDocumented(answer.path)) return;
+    const fault = answer.path.startsWith(adminPrefix) ? adminFaultOf(answer) : faultOf(answer);
     if (fault !== null) faults.add(fault);
   }
 
@@ -204,7 +231,7 @@ export function startRecorder(): Recorder {
       Object.defineProperty(response, 'text', { value: readAndNote });
       return;
     }
-    if (!contentType.startsWith('application/json') && !path.startsWith('/v1')) return;
+    if (!contentType.startsWith('application/json') && !isDocumented(path)) return;
     const copy = response.clone();
     const noted = copy.text().then(
       (text) => note({ ...answer, text }),

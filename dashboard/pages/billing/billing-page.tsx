@@ -3,15 +3,13 @@ import { Link } from '@tanstack/react-router';
 import { CreditCard } from 'lucide-react';
 import type { Statement } from '../../../src/console/contract.ts';
 import { useAccountQuery, useMe } from '../../api/session.ts';
-import { signOfMoney, subtractMoney } from '../../kit/amounts.ts';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
-import { Money } from '../../kit/figures.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
-import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState } from '../../kit/states.tsx';
+import { MoneyFigures } from './money-figures.tsx';
 import { digitsOf, entryColumns } from './statement.tsx';
 
 export function BillingPage() {
@@ -20,7 +18,7 @@ export function BillingPage() {
   const hasFailed = statement.data === undefined && statement.isError;
   return (
     <Page title="Billing" description="Credit, charges and the remaining balance.">
-      {!hasFailed && <MoneyFigures statement={statement.data} />}
+      {!hasFailed && <MoneyFigures money={statement.data} />}
       <AboutMoney />
       <Card title="Statement" description="All transactions, newest first." isFlush>
         <QueryTable
@@ -40,21 +38,6 @@ export function BillingPage() {
         />
       </Card>
     </Page>
-  );
-}
-
-function MoneyFigures({ statement }: Readonly<{ statement: Statement | undefined }>) {
-  const free = statement && subtractMoney(statement.balance, statement.held);
-  return (
-    <StatGroup>
-      <Stat label="Balance" value={statement && <Money amount={statement.balance} isExact />} />
-      <Stat label="Held" value={statement && <Money amount={statement.held} isExact />} />
-      <Stat
-        label="Available"
-        value={free && <Money amount={free} isExact />}
-        tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
-      />
-    </StatGroup>
   );
 }
 

@@ -4,6 +4,7 @@ import { decimalsOf, formatMoneyExactly, signOfMoney } from '../../kit/amounts.t
 import { Badge, type BadgeTone, EstimatedMark } from '../../kit/badge.tsx';
 import { classNames, textLinkClass } from '../../kit/class-names.ts';
 import { Dash, PaddingZeros, Time } from '../../kit/figures.tsx';
+import { formatCount } from '../../kit/format-figures.ts';
 import type { Column } from '../../kit/table.tsx';
 
 const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone: BadgeTone }>>> = {
@@ -13,9 +14,21 @@ const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone
   correction: { label: 'Correction', tone: 'warn' },
 };
 
+type GenerationPath = '/generations/$id' | '/operator/generations/$id';
+
 /** `digits` is the number of decimals that the amounts on this page need. */
-export function entryColumns(digits: number): Column<LedgerEntry>[] {
+export function entryColumns(
+  digits: number,
+  generationPath: GenerationPath = '/generations/$id',
+): Column<LedgerEntry>[] {
   return [
+    {
+      key: 'number',
+      header: 'No.',
+      align: 'right',
+      width: 'w-14',
+      cell: ({ number }) => formatCount(number),
+    },
     {
       key: 'time',
       header: 'Time',
@@ -29,7 +42,11 @@ export function entryColumns(digits: number): Column<LedgerEntry>[] {
       width: 'w-36',
       cell: ({ kind }) => <Badge tone={kinds[kind].tone}>{kinds[kind].label}</Badge>,
     },
-    { key: 'details', header: 'Details', cell: (entry) => <Details entry={entry} /> },
+    {
+      key: 'details',
+      header: 'Details',
+      cell: (entry) => <Details entry={entry} generationPath={generationPath} />,
+    },
     {
       key: 'amount',
       header: 'Amount',
@@ -45,29 +62,32 @@ export function entryColumns(digits: number): Column<LedgerEntry>[] {
   ];
 }
 
-function Details({ entry }: Readonly<{ entry: LedgerEntry }>) {
-  const { kind, generation, memo, is_estimated: isEstimated } = entry;
-  if (generation !== null) {
-    return (
-      <>
-        <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+type DetailsProps = Readonly<{ entry: LedgerEntry; generationPath: GenerationPath }>;
+
+function Details({ entry, generationPath }: DetailsProps) {
+  const { kind, generation, memo, concerns_entry: concerned, is_estimated: isEstimated } = entry;
+  const isUndelivered = kind === 'refund' && !entry.is_by_hand;
+  const words = isUndelivered ? 'The response could not be delivered.' : memo;
+  if (generation === null && concerned === null) return words || <Dash />;
+  return (
+    <>
+      <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+        {generation !== null && (
           <Link
-            to="/generations/$id"
+            to={generationPath}
             params={{ id: generation.id }}
             title={generation.id}
             className={textLinkClass}
           >
             {generation.model ?? 'View request'}
           </Link>
-          {isEstimated && <EstimatedMark />}
-        </span>
-        {kind === 'refund' && (
-          <span className="block text-xs text-ink-faint">The response could not be delivered.</span>
         )}
-      </>
-    );
-  }
-  return memo || <Dash />;
+        {concerned !== null && <span>About entry {formatCount(concerned)}</span>}
+        {isEstimated && <EstimatedMark />}
+      </span>
+      {words !== null && <span className="block text-xs text-ink-faint">{words}</span>}
+    </>
+  );
 }
 
 type StatementAmountProps = Readonly<{

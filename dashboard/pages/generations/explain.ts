@@ -1,5 +1,5 @@
 import type { GenerationDetail } from '../../../src/console/contract.ts';
-import { formatMoneyExactly, signOfMoney } from '../../kit/amounts.ts';
+import { formatMoneyExactly, signOfMoney, subtractMoney } from '../../kit/amounts.ts';
 import { aboutEstimates } from '../../kit/badge.tsx';
 
 /** What happened to a request and to its money, and what to do about an error. */
@@ -49,7 +49,14 @@ export function explainAttempt(code: string): string {
 }
 
 type MoneyOutcome = Readonly<{
-  label: 'Held' | 'Charged' | 'Partly charged' | 'Refunded' | 'Written off' | 'Not charged';
+  label:
+    | 'Held'
+    | 'Charged'
+    | 'Partly charged'
+    | 'Partly refunded'
+    | 'Refunded'
+    | 'Written off'
+    | 'Not charged';
   tone: 'accent' | 'good' | 'warn' | 'plain';
   text: string;
 }>;
@@ -72,13 +79,7 @@ export function describeMoney(ledger: GenerationDetail['ledger']): MoneyOutcome 
       text: 'Nothing has been charged yet. The maximum cost is held until the request ends.',
     };
   }
-  if (ledger.refunded !== null) {
-    return {
-      label: 'Refunded',
-      tone: 'plain',
-      text: `${formatMoneyExactly(ledger.charged)} was charged and then refunded, because the response could not be delivered.`,
-    };
-  }
+  if (ledger.refunded !== null) return describeRefunds(ledger, ledger.refunded);
   if (ledger.is_estimated) {
     const { text, ...outcome } = describeEnding({ ...ledger, write_off_reason: estimatedReason(ledger) });
     return { ...outcome, text: `${text} ${aboutEstimates}` };
@@ -87,6 +88,21 @@ export function describeMoney(ledger: GenerationDetail['ledger']): MoneyOutcome 
 }
 
 type Ended = NonNullable<GenerationDetail['ledger']>;
+
+/** A refund without a reason is the gateway's. */
+function describeRefunds({ charged, refunds }: Ended, refunded: string): MoneyOutcome {
+  const isWhole = signOfMoney(subtractMoney(charged, refunded)) === 0;
+  const given = refunds.map(({ amount, reason }) =>
+    reason === null
+      ? `${formatMoneyExactly(amount)} was refunded, because the response could not be delivered.`
+      : `${formatMoneyExactly(amount)} was refunded: ${reason}`,
+  );
+  return {
+    label: isWhole ? 'Refunded' : 'Partly refunded',
+    tone: 'plain',
+    text: [`${formatMoneyExactly(charged)} was charged.`, ...given].join(' '),
+  };
+}
 
 /** An estimate replaces missing usage, so only an insufficient balance remains to be explained. */
 function estimatedReason({ write_off_reason: reason }: Ended): string | null {

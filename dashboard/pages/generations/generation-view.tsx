@@ -31,6 +31,8 @@ type GenerationViewProps<Detail> = Readonly<{
   nameOf: (generation: Detail) => string;
   back: NonNullable<ComponentProps<typeof Page>['back']>;
   missing: Readonly<{ title: string; text: string }>;
+  /** Next to the title. */
+  actionsOf?: (generation: Detail) => ReactNode;
   /** Above the details, such as why the request failed. */
   notesOf: (generation: Detail) => ReactNode;
 }>;
@@ -38,7 +40,7 @@ type GenerationViewProps<Detail> = Readonly<{
 export function GenerationView<Detail extends GenerationDetail & { account?: Account }>(
   props: GenerationViewProps<Detail>,
 ) {
-  const { id, query, nameOf, back, missing, notesOf } = props;
+  const { id, query, nameOf, back, missing, actionsOf, notesOf } = props;
   const generation = query.data;
   const name = generation === undefined ? 'Generation' : nameOf(generation);
   return (
@@ -57,6 +59,7 @@ export function GenerationView<Detail extends GenerationDetail & { account?: Acc
         </>
       }
       back={back}
+      actions={generation && actionsOf?.(generation)}
     >
       {generation !== undefined ? (
         <>
@@ -151,7 +154,7 @@ function RequestCard({ generation, account }: RequestCardProps) {
       <Facts>
         {account !== undefined && (
           <Fact name="Account">
-            <Link to="/operator/accounts" search={{ search: account.id }} className={textLinkClass}>
+            <Link to="/operator/accounts/$id" params={{ id: account.id }} className={textLinkClass}>
               {account.name}
             </Link>
           </Fact>

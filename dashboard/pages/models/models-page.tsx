@@ -28,7 +28,14 @@ const listClass = 'grid gap-4 md:grid-cols-2';
 export function ModelsPage() {
   const models = useModels();
   return (
-    <Page title="Models" description="The models of this gateway, with their capabilities and prices.">
+    <Page
+      title="Models"
+      description={
+        models.data?.price_group
+          ? `The models of this gateway, with their capabilities and your account’s own prices (${models.data.price_group}).`
+          : 'The models of this gateway, with their capabilities and prices.'
+      }
+    >
       <Filters />
       <Loaded query={models} skeleton={<Skeletons />} errorTitle="The models could not be loaded">
         {({ data }) => <ModelList models={data} />}

@@ -17,7 +17,9 @@ export type ListedModel = Omit<Model, 'pricing'> & Readonly<{ pricing: Pricing }
 const staleMs = 300_000;
 
 export function useModels() {
-  return useAccountQuery<{ data: ListedModel[] }>('models', { staleTime: staleMs });
+  return useAccountQuery<{ data: ListedModel[]; price_group: string | null }>('models', {
+    staleTime: staleMs,
+  });
 }
 
 export const workloads = ['all', 'chat', 'image', 'video'] as const;

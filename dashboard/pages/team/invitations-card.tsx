@@ -42,7 +42,8 @@ function invitationColumns(onRevoke: (invitation: Invitation) => void): readonly
         <span className="block">
           <span className="block font-medium">{nameOf(invitation)}</span>
           <span className="block text-xs text-ink-faint">
-            Invited by {invitation.invited_by}, <Time at={invitation.created_at} style="distance" />
+            Invited by {invitation.invited_by ?? 'the operator'},{' '}
+            <Time at={invitation.created_at} style="distance" />
           </span>
         </span>
       ),

@@ -1,14 +1,20 @@
 /** All accounts, their money, and whether they may use it. Each statement checks that an operator runs it. */
 import type { SQL } from 'bun';
 import { z } from 'zod';
-import { insertAccount } from '../../accounts/account-store.ts';
+import { createAccountAs, suspendAccountAs, updateAccountAs } from '../../accounts/changes.ts';
 import { ApiError } from '../../errors.ts';
-import { creditOnce } from '../../ledger/credit.ts';
-import { newId } from '../../lib/ids.ts';
-import { formatMoney, type Money } from '../../lib/money.ts';
-import { accountIn, type Found, requireOperator, rowsForOperator } from '../access.ts';
+import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../../json/fields.ts';
+import { requirePriceGroup } from '../../models/access.ts';
+import type { ActiveCatalog } from '../../routing/active-catalog.ts';
+import {
+  accountIn,
+  asOperator,
+  type Found,
+  type OperatorReader,
+  operatorOnly,
+  rowsForOperator,
+} from '../access.ts';
 import type { Unsent } from '../contract.ts';
-import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../fields.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorAccount, OperatorAccounts } from '../operator-contract.ts';
 import { type ListQuery, pageOf, readListQuery } from './list.ts';
@@ -19,23 +25,13 @@ const accountDraft = bodyOf({
   reference: uuid('a UUID that is new for each account'),
 });
 
-const maxMemoLength = 500;
-const memoWords = `a line of at most ${maxMemoLength} characters, or null`;
+const accountPriceGroup = bodyOf({ price_group: z.string('the name of a price group, or null').nullable() });
 
-const accountCredit = bodyOf({
-  amount: amountFrom(1n),
-  memo: z
-    .string(memoWords)
-    .transform((text) => text.trim())
-    .refine((text) => text.length <= maxMemoLength && !/\p{Cc}/u.test(text), memoWords)
-    .transform((text) => (text === '' ? null : text))
-    .nullable(),
-  reference: uuid('a UUID that is new for each credit'),
-});
+type AccountsServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
 
-export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
+export function accountsPage({ sql, catalog }: AccountsServices): Routes<ConsoleHandler> {
   async function showAccount({ signedIn }: ConsoleContext, accountId: string): Promise<Response> {
-    const account = await findAccount(sql, signedIn.userId, accountId);
+    const account = await findAccount(sql, signedIn, accountId);
     if (account === null) throw new ApiError('account_not_found');
     return Response.json(account satisfies Unsent<OperatorAccount>);
   }
@@ -45,7 +41,9 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
     async (request, context) => {
       const accountId = accountIn(context.params);
       await readBody(request, nothing);
-      await suspendAccountAs(sql, context.signedIn.userId, accountId, isSuspended);
+      await asOperator(sql, context, (transaction) =>
+        suspendAccountAs(transaction, context.actor, accountId, isSuspended),
+      );
       return await showAccount(context, accountId);
     };
 
@@ -53,28 +51,25 @@ export function accountsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
     '/accounts': {
       GET: async (request, { signedIn }) => {
         const query = readListQuery(request.url);
-        const accounts = await findAccounts(sql, signedIn.userId, query);
+        const accounts = await findAccounts(sql, signedIn, query);
         return Response.json(pageOf(accounts, query.limit) satisfies Unsent<OperatorAccounts>);
       },
       POST: async (request, context) => {
         const { credit = 0n, ...draft } = await readBody(request, accountDraft);
-        const accountId = await createAccountAs(sql, context.signedIn.userId, { ...draft, credit });
+        const accountId = await asOperator(sql, context, (transaction) =>
+          createAccountAs(transaction, context.actor, { ...draft, credit }),
+        );
         return await showAccount(context, accountId);
       },
     },
-    '/accounts/:account/credit': {
+    '/accounts/:account/price-group': {
       POST: async (request, context) => {
         const accountId = accountIn(context.params);
-        const credit = await readBody(request, accountCredit);
-        const operatorId = context.signedIn.userId;
-        const outcome = await creditOnce(sql, { actionId: newId(), operatorId, accountId, ...credit });
-        if (outcome === 'denied') throw new ApiError('permission_denied');
-        if (outcome === 'missing') throw new ApiError('account_not_found');
-        if (outcome === 'different')
-          throw new ApiError('invalid_parameter', {
-            param: 'reference',
-            message: 'This reference has been used for another credit. A new credit needs a new one.',
-          });
+        const { price_group: priceGroup } = await readBody(request, accountPriceGroup);
+        requirePriceGroup(catalog(), priceGroup);
+        await asOperator(sql, context, (transaction) =>
+          updateAccountAs(transaction, context.actor, accountId, { priceGroup }),
+        );
         return await showAccount(context, accountId);
       },
     },
@@ -88,81 +83,22 @@ type AccountRow = Unsent<OperatorAccount>;
 /** One more than the limit, if there are that many. */
 export async function findAccounts(
   sql: SQL,
-  operatorId: string,
+  reader: OperatorReader,
   { search, limit, before }: ListQuery,
 ): Promise<AccountRow[]> {
   const rows = await sql<Found<AccountRow, 'id'>[]>`
-    select account.* from users left join lateral (
+    select account.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
       select * from account_overviews
       where id < ${before}
         and (${search.pattern}::text is null or name ~ ${search.pattern} or id = ${search.id}::uuid)
       order by id desc limit ${limit + 1}
     ) as account on true
-    where users.id = ${operatorId} and is_operator
     order by account.id desc`;
   return rowsForOperator(rows, 'id');
 }
 
-export async function findAccount(sql: SQL, operatorId: string, id: string): Promise<AccountRow | null> {
+export async function findAccount(sql: SQL, reader: OperatorReader, id: string): Promise<AccountRow | null> {
   const rows = await sql<Found<AccountRow, 'id'>[]>`
-    select account.* from users left join account_overviews as account on account.id = ${id}
-    where users.id = ${operatorId} and is_operator`;
+    select account.* from ${operatorOnly(sql, reader)} as allowed left join account_overviews as account on account.id = ${id}`;
   return rowsForOperator(rows, 'id')[0] ?? null;
-}
-
-type NewAccount = Readonly<{
-  name: string;
-  credit: Money;
-  /** A draft that is sent twice with the same reference creates one account. */
-  reference: string;
-}>;
-
-/** Returns the ID of the new account, or of the one that was created with this reference. */
-export async function createAccountAs(
-  sql: SQL,
-  operatorId: string,
-  { name, credit, reference }: NewAccount,
-): Promise<string> {
-  return await sql.begin(async (transaction) => {
-    await requireOperator(transaction, operatorId);
-    // A duplicate that is sent at the same moment waits here, and then finds the account.
-    await transaction`select pg_advisory_xact_lock(hashtextextended(${reference}, 0))`;
-    const [earlier] = await transaction<{ id: string; is_same: boolean }[]>`
-      select accounts.id, name = ${name} and coalesce(amount, 0) = ${formatMoney(credit)}::numeric as is_same
-      from operator_actions join accounts on accounts.id = account_id where reference = ${reference}`;
-    if (earlier?.is_same === false)
-      throw new ApiError('invalid_parameter', {
-        param: 'reference',
-        message: 'This reference has been used for another account. A new account needs a new one.',
-      });
-    if (earlier !== undefined) return earlier.id;
-    const { id } = await insertAccount(transaction, name, credit);
-    await transaction`
-      insert into operator_actions (id, operator_id, action, account_id, amount, reference)
-      values (${newId()}, ${operatorId}, 'create_account', ${id}, ${credit === 0n ? null : formatMoney(credit)}::numeric, ${reference})`;
-    return id;
-  });
-}
-
-/** One statement, because requests of the account wait while its row is locked. The database notifies every node. */
-export async function suspendAccountAs(
-  sql: SQL,
-  operatorId: string,
-  accountId: string,
-  isSuspended: boolean,
-): Promise<void> {
-  const operators = await sql<{ id: string }[]>`
-    with operator as (
-      select id from users where id = ${operatorId} and is_operator for share
-    ), changed as (
-      update accounts set suspended_at = case when ${isSuspended}::boolean then now() end
-      from operator
-      where accounts.id = ${accountId} and (suspended_at is not null) <> ${isSuspended}::boolean
-      returning accounts.id
-    ), noted as (
-      insert into operator_actions (id, operator_id, action, account_id)
-      select ${newId()}, ${operatorId}, ${isSuspended ? 'suspend_account' : 'resume_account'}, id from changed
-    )
-    select id from operator`;
-  rowsForOperator(operators, 'id');
 }

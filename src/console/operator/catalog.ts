@@ -1,10 +1,12 @@
 /** The catalogue that is in force on this node. */
+import type { SQL } from 'bun';
 import { readQuery } from '../../http/query.ts';
 import { hasEndpoint } from '../../models/access.ts';
 import type { CatalogStatus as StoreStatus } from '../../models/catalog-store.ts';
-import type { Model } from '../../models/model.ts';
+import type { Catalog, Model } from '../../models/model.ts';
 import { soldBelowCostIn } from '../../models/review.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../../routing/active-catalog.ts';
+import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { CatalogStatus } from '../operator-contract.ts';
 
@@ -13,27 +15,30 @@ const maxProblems = 20;
 const maxWarnings = 100;
 
 type CatalogServices = Readonly<{
+  sql: SQL;
   catalog: () => ActiveCatalog;
   catalogFile: string;
   catalogStatus: FollowedCatalog['status'];
 }>;
 
 export function catalogPage(services: CatalogServices): Routes<ConsoleHandler> {
-  const { catalog, catalogFile, catalogStatus } = services;
+  const { sql, catalog, catalogFile, catalogStatus } = services;
   return {
     '/catalog': {
-      GET: async (request) => {
+      GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
-        return Response.json(presentCatalog(catalogFile, catalogStatus(), catalog()));
+        const accounts = await countAccounts(sql, signedIn);
+        return Response.json(presentCatalog(catalogFile, catalogStatus(), catalog(), accounts));
       },
     },
   };
 }
 
-function presentCatalog(
+export function presentCatalog(
   file: string,
   { loadedAt, lastError }: StoreStatus,
   active: ActiveCatalog,
+  accounts: ReadonlyMap<string, number>,
 ): CatalogStatus {
   const { catalog, connections } = active;
   return {
@@ -42,7 +47,12 @@ function presentCatalog(
     loaded_at: loadedAt.toISOString(),
     digest: catalog.digest,
     error: lastError && { message: messageOf(lastError.problems), at: lastError.at.toISOString() },
-    warnings: soldBelowCostIn(catalog).slice(0, maxWarnings),
+    warnings: [...missingGroups(catalog, accounts), ...soldBelowCostIn(catalog)].slice(0, maxWarnings),
+    price_groups: [...catalog.priceGroups].map(([name, { priceVersion }]) => ({
+      name,
+      price_version: priceVersion,
+      accounts: accounts.get(name) ?? 0,
+    })),
     providers: catalog.providers.size,
     models: [...catalog.models.values()].map((model) => {
       const reason = reasonAgainst(model, active);
@@ -60,6 +70,24 @@ function presentCatalog(
       };
     }),
   };
+}
+
+/** How many accounts each price group has. */
+export async function countAccounts(sql: SQL, reader: OperatorReader): Promise<ReadonlyMap<string, number>> {
+  const rows = await sql<Found<{ name: string; accounts: number }, 'name'>[]>`
+    select counted.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
+      select price_group as name, count(*)::int as accounts from accounts where price_group is not null group by 1
+    ) as counted on true`;
+  return new Map(rowsForOperator(rows, 'name').map(({ name, accounts }) => [name, accounts]));
+}
+
+function missingGroups({ priceGroups }: Catalog, accounts: ReadonlyMap<string, number>): readonly string[] {
+  return [...accounts]
+    .filter(([name]) => !priceGroups.has(name))
+    .map(
+      ([name, count]) =>
+        `${count === 1 ? '1 account is' : `${count} accounts are`} in the price group ${name}, which the catalogue does not have: their requests are refused.`,
+    );
 }
 
 /** The rules of models/access.ts, in words for the operator who can fix it. */

@@ -16,7 +16,7 @@ import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, type Query, readQuery } from '../../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../../lib/ids.ts';
 import { dayOf } from '../../usage/days.ts';
-import { type Found, rowsForOperator } from '../access.ts';
+import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { Page } from '../contract.ts';
 import { lineOf, quoted } from '../csv.ts';
 import {
@@ -24,6 +24,7 @@ import {
   type ListedGeneration,
   presentDetail,
   presentList,
+  refundsQuery,
 } from '../generations.ts';
 import { cellsOf, columns, idsOf, textCell } from '../generations-csv.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
@@ -45,7 +46,7 @@ export function anyGenerationPage({ sql, reads }: AnyGenerationServices): Routes
         const filter = parseFilter(query);
         const before = parseCursor(query.get('cursor'));
         const found = await lookUp(failure, () =>
-          findAttributed(reads(), signedIn.userId, filter, before, limit + 1),
+          findAttributed(reads(), signedIn, filter, before, limit + 1),
         );
         const page = presentList(found, limit, presentRow, (id) => id);
         return Response.json(page satisfies Page<OperatorGenerationRow>);
@@ -58,7 +59,7 @@ export function anyGenerationPage({ sql, reads }: AnyGenerationServices): Routes
         const filter = parseFilter(query);
         const { first, end } = idsOf(range);
         const { rows } = await lookUp(failure, () =>
-          findAttributed(reads(), signedIn.userId, filter, end, maxScanned),
+          findAttributed(reads(), signedIn, filter, end, maxScanned),
         );
         const lines = rows.filter(({ id }) => id >= first).map((row) => lineOf(anyCellsOf(row)));
         const headers = {
@@ -72,7 +73,7 @@ export function anyGenerationPage({ sql, reads }: AnyGenerationServices): Routes
       GET: async (request, { params, signedIn }) => {
         readQuery(request.url, []);
         const id = uuidFromRequestId(params.generation ?? '');
-        const find = (known: string) => findAnyGeneration(sql, signedIn.userId, known);
+        const find = (known: string) => findAnyGeneration(sql, signedIn, known);
         const generation = id === null ? null : await lookUp(failure, () => find(id));
         if (generation === null)
           throw new ApiError('generation_not_found', { message: 'No account has a request with this ID.' });
@@ -110,7 +111,7 @@ function anyCellsOf(row: AnyListed): string[] {
 
 async function findAttributed(
   sql: SQL,
-  operatorId: string,
+  reader: OperatorReader,
   filter: AttributedFilter,
   before: string,
   rowCount: number,
@@ -118,11 +119,10 @@ async function findAttributed(
   const ask = async (position: string, scanCount: number) => {
     const rows = await sql<Found<ScannedAny, 'scanned_id'>[]>`
       select page.*, accounts.name as account_name, api_keys.name as key_name, ${attributionColumn(sql, 'page')}
-      from users
+      from ${operatorOnly(sql, reader)} as allowed
       left join lateral (${attributedQuery(sql, filter, position, scanCount)}) as page on true
       left join accounts on accounts.id = page.account_id
       left join api_keys on api_keys.id = page.key_id
-      where users.id = ${operatorId} and is_operator
       order by page.scanned_id desc`;
     return rowsForOperator(rows, 'scanned_id');
   };
@@ -140,7 +140,7 @@ type AnyGeneration = DetailedGeneration &
     reported: Readonly<Record<string, number | null>> | null;
   }>;
 
-function presentAny(generation: AnyGeneration): OperatorGeneration {
+export function presentAny(generation: AnyGeneration): OperatorGeneration {
   return {
     ...presentDetail(generation),
     account: { id: generation.account_id, name: generation.account_name },
@@ -160,21 +160,20 @@ function presentReported(generation: AnyGeneration): OperatorGeneration['reporte
 
 export async function findAnyGeneration(
   sql: SQL,
-  operatorId: string,
+  reader: OperatorReader,
   id: string,
 ): Promise<AnyGeneration | null> {
   const rows = await sql<Found<AnyGeneration, 'id'>[]>`
     select generation.*, accounts.name as account_name, api_keys.name as key_name, api_keys.hint as key_hint,
-           -charge.amount as charged, refund.amount as refunded, coalesce(charge.is_estimated, false) as is_estimated,
+           -charge.amount as charged, refunds.*, coalesce(charge.is_estimated, false) as is_estimated,
            write_offs.amount as written_off, write_offs.reason as write_off_reason, reported_input_tokens,
            reported_output_tokens, reported, ${attributionColumn(sql, 'generation')}
-    from users
+    from ${operatorOnly(sql, reader)} as allowed
     left join generation_details as generation on generation.id = ${id}
     left join accounts on accounts.id = generation.account_id
     left join api_keys on api_keys.id = generation.key_id
     left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
-    left join ledger_entries as refund on refund.generation_id = generation.id and refund.kind = 'refund'
-    left join write_offs on write_offs.generation_id = generation.id
-    where users.id = ${operatorId} and is_operator`;
+    left join lateral (${refundsQuery(sql)}) as refunds on true
+    left join write_offs on write_offs.generation_id = generation.id`;
   return rowsForOperator(rows, 'id')[0] ?? null;
 }

@@ -5,12 +5,12 @@ import type { AuditJobs } from '../../audit/jobs.ts';
 import { findAudits, type RecordedAudit } from '../../audit/run.ts';
 import { ApiError } from '../../errors.ts';
 import { readQuery } from '../../http/query.ts';
+import { readBody } from '../../json/fields.ts';
 import { findDeadLetters } from '../../ledger/dead-letters.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { requireOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
-import { readBody } from '../fields.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { Audit, Audits, DeadLetters } from '../operator-contract.ts';
 

@@ -4,7 +4,7 @@ import { type Money, moneyFromDatabase } from '../../lib/money.ts';
 import { type Found, rowsForOperator } from '../access.ts';
 import type { DayRange } from '../usage.ts';
 
-export const dimensions = ['day', 'model', 'provider', 'account'] as const;
+export const dimensions = ['day', 'model', 'provider', 'account', 'price_group'] as const;
 export type Dimension = (typeof dimensions)[number];
 
 export type MarginFigures = Readonly<{
@@ -49,7 +49,8 @@ export async function findMargins(
       from (
         select *, row_number() over (order by ${orderOf(sql, by)}) as place
         from (
-          select key, ${chargedSums(sql)}, ${unchargedSums(sql)} from (${partsOf(sql, from, to, by)}) as part group by key
+          select ${groupOf(sql, by)} as key, ${chargedSums(sql)}, ${unchargedSums(sql)}
+          from (${partsOf(sql, from, to, by)}) as part group by 1
         ) as grouped
       ) as ranked
       group by 1
@@ -67,7 +68,7 @@ export async function findMargins(
 
 /**
  * Each part is summed on its own first, by the column as it is stored: a year has millions of rows. Refunds take back what
- * their charges added, so a sum may be zero.
+ * their charges added, so a sum may be zero, and a refund by hand leaves the cost.
  */
 function partsOf(sql: SQL, from: string, to: string, by: Dimension) {
   const key = keyOf(sql, by);
@@ -80,9 +81,9 @@ function partsOf(sql: SQL, from: string, to: string, by: Dimension) {
     from (
       select fresh.day, accounts.id as account_id, fresh.model, fresh.provider, fresh.requests, fresh.cost as revenue,
              fresh.provider_cost as cost, fresh.unpriced_requests,
-             fresh.cost * abs(fresh.unpriced_requests) as unpriced_revenue
+             fresh.unpriced_cost as unpriced_revenue
       from accounts left join usage_progress on account_id = accounts.id
-      cross join lateral usage_by_entry(accounts.id, coalesce(margin_entry_number, 0) + 1, entry_count) as fresh
+      cross join lateral entry_usage(accounts.id, coalesce(margin_entry_number, 0) + 1, entry_count) as fresh
       where entry_count > coalesce(margin_entry_number, 0)
         and fresh.day between ${from}::text::date and ${to}::text::date
     ) as fresh group by 1
@@ -108,7 +109,16 @@ function unchargedSums(sql: SQL) {
 }
 
 function keyOf(sql: SQL, by: Dimension) {
-  return { day: sql`day`, model: sql`model`, provider: sql`provider`, account: sql`account_id` }[by];
+  const account = sql`account_id`;
+  return { day: sql`day`, model: sql`model`, provider: sql`provider`, account, price_group: account }[by];
+}
+
+/** The parts are summed by account first, so that each account is looked up once. It counts for the group that it is in now. */
+function groupOf(sql: SQL, by: Dimension) {
+  return by === 'price_group'
+    ? sql`case when part.key is null then 'Decisions'
+          else coalesce((select price_group from accounts where accounts.id = part.key), 'List prices') end`
+    : sql`part.key`;
 }
 
 function nameOf(sql: SQL, by: Dimension) {

@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { readQuery } from '../../http/query.ts';
 import { leaseSeconds } from '../../nodes/lease.ts';
 import { readReport } from '../../routing/node-report.ts';
-import { type Found, rowsForOperator } from '../access.ts';
+import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { Node, Nodes } from '../operator-contract.ts';
@@ -13,7 +13,7 @@ export function nodesPage({ sql, nodeId }: Readonly<{ sql: SQL; nodeId: string }
     '/nodes': {
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
-        const nodes = await findNodes(sql, signedIn.userId);
+        const nodes = await findNodes(sql, signedIn);
         return Response.json({
           data: nodes.map((node) => presentNode(node, nodeId)),
           lease_seconds: leaseSeconds,
@@ -25,7 +25,7 @@ export function nodesPage({ sql, nodeId }: Readonly<{ sql: SQL; nodeId: string }
 
 type NodeRow = Omit<Unsent<Node>, 'price_version' | 'catalog_error' | 'is_this'> & { report: unknown };
 
-function presentNode({ report, ...node }: NodeRow, thisNodeId: string): Unsent<Node> {
+export function presentNode({ report, ...node }: NodeRow, thisNodeId: string): Unsent<Node> {
   const known = readReport(report);
   return {
     ...node,
@@ -39,9 +39,9 @@ function presentNode({ report, ...node }: NodeRow, thisNodeId: string): Unsent<N
 const maxNodes = 200;
 
 /** By the database's clock, which the nodes themselves go by. */
-export async function findNodes(sql: SQL, operatorId: string): Promise<NodeRow[]> {
+export async function findNodes(sql: SQL, reader: OperatorReader): Promise<NodeRow[]> {
   const rows = await sql<Found<NodeRow, 'id'>[]>`
-    select node.* from users left join lateral (
+    select node.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
       select id, name, started_at, heartbeat_at, report,
              case when stopped_at is not null then 'stopped'
                   when heartbeat_at < now() - make_interval(secs => ${leaseSeconds}) then 'lost'
@@ -54,7 +54,6 @@ export async function findNodes(sql: SQL, operatorId: string): Promise<NodeRow[]
       where heartbeat_at > now() - interval '24 hours'
       order by state, started_at desc limit ${maxNodes}
     ) as node on true
-    where users.id = ${operatorId} and is_operator
     order by state, started_at desc`;
   return rowsForOperator(rows, 'id');
 }

@@ -5,7 +5,7 @@ import { requestIdFromUuid } from '../../lib/ids.ts';
 import { leaseSeconds } from '../../nodes/lease.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
-import { type Found, rowsForOperator } from '../access.ts';
+import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { ListedCircuit, Providers } from '../operator-contract.ts';
@@ -18,9 +18,9 @@ export function providersPage({ sql, catalog: current }: ProvidersServices): Rou
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
         const [reports, counts, failures] = await Promise.all([
-          findReports(sql, signedIn.userId),
-          countAttempts(sql, signedIn.userId),
-          findFailures(sql, signedIn.userId),
+          findReports(sql, signedIn),
+          countAttempts(sql, signedIn),
+          findFailures(sql, signedIn),
         ]);
         const { catalog, connections } = current();
         const circuits = circuitsByProvider(reports);
@@ -42,7 +42,7 @@ export function providersPage({ sql, catalog: current }: ProvidersServices): Rou
   };
 }
 
-function circuitsByProvider(reports: readonly ReportRow[]): ReadonlyMap<string, ListedCircuit[]> {
+export function circuitsByProvider(reports: readonly ReportRow[]): ReadonlyMap<string, ListedCircuit[]> {
   const reported = reports.flatMap(({ name, report }) =>
     (readReport(report)?.circuits ?? []).map(({ provider, ...circuit }) => ({
       provider,
@@ -86,17 +86,16 @@ type CountRow = { provider: string; attempts: number; failed: number; oldest: Da
  * Of requests that have ended. A request that is invalid is not a failure of its provider. The newest attempts are at the
  * end of the index, because IDs sort by time.
  */
-export async function countAttempts(sql: SQL, operatorId: string): Promise<AttemptCounts> {
+export async function countAttempts(sql: SQL, reader: OperatorReader): Promise<AttemptCounts> {
   const found = await sql<Found<CountRow, 'provider'>[]>`
     select provider, count(*)::int as attempts,
            (count(*) filter (where status = 'failed' and error_code is distinct from 'provider_bad_request'))::int as failed,
            min(started_at) as oldest
-    from users left join lateral (
+    from ${operatorOnly(sql, reader)} as allowed left join lateral (
       select provider, status, error_code, started_at from attempts
       where generation_id >= first_id_at(now() - interval '24 hours')
       order by generation_id desc limit ${maxAttempts}
     ) as newest on true
-    where users.id = ${operatorId} and is_operator
     group by provider`;
   const rows = rowsForOperator(found, 'provider');
   const total = rows.reduce((sum, { attempts }) => sum + attempts, 0);
@@ -120,7 +119,7 @@ type FailureRow = {
   completed_at: Date;
 };
 
-export async function findFailures(sql: SQL, operatorId: string): Promise<FailureRow[]> {
+export async function findFailures(sql: SQL, reader: OperatorReader): Promise<FailureRow[]> {
   const rows = await sql<Found<FailureRow, 'generation_id'>[]>`
     with newest as materialized (
       select generation_id, index, provider, error_code, upstream_status, completed_at from attempts
@@ -129,11 +128,10 @@ export async function findFailures(sql: SQL, operatorId: string): Promise<Failur
     )
     select generation_id, account_id, accounts.name as account_name, model, newest.provider, index, newest.error_code,
            upstream_status, newest.completed_at
-    from users
+    from ${operatorOnly(sql, reader)} as allowed
     left join (
       newest join generations on generations.id = generation_id join accounts on accounts.id = account_id
     ) on true
-    where users.id = ${operatorId} and is_operator
     order by generation_id desc, index desc`;
   return rowsForOperator(rows, 'generation_id');
 }
@@ -141,12 +139,11 @@ export async function findFailures(sql: SQL, operatorId: string): Promise<Failur
 type ReportRow = { name: string; report: unknown };
 
 /** What the live nodes report. */
-export async function findReports(sql: SQL, operatorId: string): Promise<ReportRow[]> {
+export async function findReports(sql: SQL, reader: OperatorReader): Promise<ReportRow[]> {
   const rows = await sql<Found<ReportRow, 'name'>[]>`
     select nodes.name, report
-    from users
+    from ${operatorOnly(sql, reader)} as allowed
     left join nodes on stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds})
-    where users.id = ${operatorId} and is_operator
     order by nodes.name, nodes.id`;
   return rowsForOperator(rows, 'name');
 }

@@ -8,7 +8,7 @@ import { isAdminKeySet } from '../../reconciliation/reconcile.ts';
 import { isPreliminary, type PresentedExplanation, type PresentedModel } from '../../reconciliation/store.ts';
 import { describeExplanation } from '../../reconciliation/words.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
-import { type Found, rowsForOperator } from '../access.ts';
+import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type {
@@ -29,10 +29,7 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
     '/reconciliation': {
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
-        const [days, runs] = await Promise.all([
-          findDays(sql, signedIn.userId),
-          findRuns(sql, signedIn.userId),
-        ]);
+        const [days, runs] = await Promise.all([findDays(sql, signedIn), findRuns(sql, signedIn)]);
         const { providers } = catalog().catalog;
         return Response.json({
           providers: presentProviders(providers, runs, secret),
@@ -48,7 +45,7 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
         if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || day < '0001' || parseTime(day) === null)
           throw invalidQuery('day', 'a day such as 2027-01-31');
         // Nor does it take a NUL. The query has to be run all the same, because it checks who is asking.
-        const data = await findDetail(sql, signedIn.userId, provider.replaceAll('\0', '\ufffd'), day);
+        const data = await findDetail(sql, signedIn, provider.replaceAll('\0', '\ufffd'), day);
         return Response.json({ data } satisfies { data: Unsent<ReconciledDetail> | null });
       },
     },
@@ -58,9 +55,9 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
 type DayRow = Omit<Unsent<ReconciledDay>, 'changed'> & { changed_at: Date | null; before: string | null };
 
 /** The newest days of each provider. Both joins look up single rows of a primary key. */
-export async function findDays(sql: SQL, operatorId: string): Promise<DayRow[]> {
+export async function findDays(sql: SQL, reader: OperatorReader): Promise<DayRow[]> {
   const rows = await sql<Found<DayRow, 'day'>[]>`
-    select reconciled.* from users left join lateral (
+    select reconciled.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
       select days.provider, days.day::text as day, days.charged, days.metered, days.uncharged, days.billed,
              days.difference, days.tolerance, days.is_within, days.compared_at, (${isPreliminary(sql)}) as is_preliminary,
              case when newest.version > 1 then newest.first_read_at end as changed_at, earlier.billed as before
@@ -74,12 +71,11 @@ export async function findDays(sql: SQL, operatorId: string): Promise<DayRow[]> 
         on earlier.provider = days.provider and earlier.day = days.day and earlier.version = newest.version - 1
       order by days.provider, days.day desc limit ${maxRows}
     ) as reconciled on true
-    where users.id = ${operatorId} and is_operator
     order by provider, day desc`;
   return rowsForOperator(rows, 'day');
 }
 
-function presentDay({ changed_at: at, before, ...day }: DayRow): Unsent<ReconciledDay> {
+export function presentDay({ changed_at: at, before, ...day }: DayRow): Unsent<ReconciledDay> {
   return { ...day, changed: at === null || before === null ? null : { at, before } };
 }
 
@@ -93,9 +89,9 @@ type RunRow = Readonly<{
 }>;
 
 /** The last attempt for each provider that was ever asked, and when it last succeeded. */
-export async function findRuns(sql: SQL, operatorId: string): Promise<RunRow[]> {
+export async function findRuns(sql: SQL, reader: OperatorReader): Promise<RunRow[]> {
   const rows = await sql<Found<RunRow, 'provider'>[]>`
-    select run.* from users left join lateral (
+    select run.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
       select known.provider, last.error, last.finished_at, last.notes,
              (select max(finished_at) from reconciliation_runs as done
               where done.provider = known.provider and done.finished_at is not null and done.error is null) as last_read_at,
@@ -106,8 +102,7 @@ export async function findRuns(sql: SQL, operatorId: string): Promise<RunRow[]> 
         where run.provider = known.provider and run.finished_at is not null order by started_at desc limit 1
       ) as last
       order by known.provider limit ${maxRows}
-    ) as run on true
-    where users.id = ${operatorId} and is_operator`;
+    ) as run on true`;
   return rowsForOperator(rows, 'provider');
 }
 
@@ -157,12 +152,12 @@ type DetailRow = Readonly<{
 /** Null when the day was never compared. */
 async function findDetail(
   sql: SQL,
-  operatorId: string,
+  reader: OperatorReader,
   provider: string,
   day: string,
 ): Promise<Unsent<ReconciledDetail> | null> {
   const rows = await sql<Found<DetailRow, 'models'>[]>`
-    select reconciled.* from users left join lateral (
+    select reconciled.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
       select models, explanations,
              (select jsonb_agg(jsonb_build_object('version', version, 'source', source, 'billed', billed::text,
                 'first_read_at', first_read_at, 'last_read_at', last_read_at) order by version desc)
@@ -171,8 +166,7 @@ async function findDetail(
                 where bill.provider = days.provider and bill.day = days.day order by version desc limit ${maxVersions}
               ) as versions) as versions
       from reconciled_days as days where provider = ${provider} and day = ${day}::text::date
-    ) as reconciled on true
-    where users.id = ${operatorId} and is_operator`;
+    ) as reconciled on true`;
   const [row] = rowsForOperator(rows, 'models');
   if (row === undefined) return null;
   return {

@@ -2,29 +2,25 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { z } from 'zod';
 import { accountExists } from '../../accounts/account-store.ts';
+import { type DashboardActor, recordChange } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../errors.ts';
 import { ownOriginOf } from '../../http/origin.ts';
-import { newId } from '../../lib/ids.ts';
+import { bodyOf, nothing, readBody, role, uuid } from '../../json/fields.ts';
+import { addMemberAs } from '../../people/members.ts';
 import { createResetToken, endLinksMadeBy, type ResetToken, resetUrl } from '../../people/reset-link.ts';
 import {
+  describeNewUser,
   insertMembership,
   insertUser,
   isEmailAddress,
   lockUsers,
   nameFrom,
 } from '../../people/user-store.ts';
+import { revokeTokensOf } from '../../tokens/token-store.ts';
 import { type Found, idIn, requireOperator, rowsForOperator } from '../access.ts';
 import type { Role, Unsent } from '../contract.ts';
-import { bodyOf, nothing, readBody, role, uuid } from '../fields.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
-import type {
-  NewUser,
-  OperatorAction,
-  OperatorUser,
-  OperatorUsers,
-  ResetLink,
-  SignedOut,
-} from '../operator-contract.ts';
+import type { NewUser, OperatorUser, OperatorUsers, ResetLink, SignedOut } from '../operator-contract.ts';
 import { type ListQuery, pageOf, readListQuery } from './list.ts';
 
 const boolean = z.boolean('true or false');
@@ -52,7 +48,7 @@ export function usersPage({
       },
       POST: async (request, context) => {
         const draft = await readDraft(request);
-        const { userId, link } = await createUserAs(sql, context.signedIn.userId, draft);
+        const { userId, link } = await createUserAs(sql, context.actor, draft);
         const user = await showUser(sql, context, userId);
         return Response.json({ user, ...presentLink(request, publicUrl, link) } satisfies Unsent<NewUser>);
       },
@@ -67,7 +63,7 @@ export function usersPage({
           throw new ApiError('permission_denied', {
             message: 'Only another operator can change whether you are one.',
           });
-        await makeOperatorAs(sql, operatorId, userId, change.is_operator, change.confirm_unverified);
+        await makeOperatorAs(sql, context.actor, userId, change.is_operator, change.confirm_unverified);
         return Response.json(await showUser(sql, context, userId));
       },
     },
@@ -75,7 +71,7 @@ export function usersPage({
       POST: async (request, context) => {
         const userId = userIn(context);
         const membership = await readBody(request, userMembership);
-        await addMemberAs(sql, context.signedIn.userId, userId, {
+        await appointMemberAs(sql, context.actor, userId, {
           accountId: membership.account_id,
           role: membership.role,
           isConfirmed: membership.confirm_unverified,
@@ -87,7 +83,7 @@ export function usersPage({
       POST: async (request, context) => {
         const userId = userIn(context);
         await readBody(request, nothing);
-        const link = await makeResetLinkAs(sql, context.signedIn.userId, userId);
+        const link = await makeResetLinkAs(sql, context.actor, userId);
         return Response.json(presentLink(request, publicUrl, link));
       },
     },
@@ -95,7 +91,7 @@ export function usersPage({
       POST: async (request, context) => {
         const userId = userIn(context);
         await readBody(request, nothing);
-        const ended = await signOutAs(sql, context.signedIn.userId, userId);
+        const ended = await signOutAs(sql, context.actor, userId);
         return Response.json({ sessions_ended: ended } satisfies SignedOut);
       },
     },
@@ -174,11 +170,11 @@ export async function findUser(sql: SQL, operatorId: string, id: string): Promis
 /** The user chooses a password through a link. */
 export async function createUserAs(
   sql: SQL,
-  operatorId: string,
+  actor: DashboardActor,
   user: InvitedUser,
 ): Promise<Readonly<{ userId: string; link: ResetToken }>> {
   return await sql.begin(async (transaction) => {
-    await requireOperator(transaction, operatorId);
+    await requireOperator(transaction, actor.userId);
     if (user.accountId !== null && !(await accountExists(transaction, user.accountId)))
       throw new ApiError('account_not_found', { param: 'account_id' });
     const created = await insertUser(transaction, {
@@ -190,30 +186,42 @@ export async function createUserAs(
     });
     if (created === null) throw new ApiError('email_taken', { param: 'email' });
     if (user.accountId !== null) await insertMembership(transaction, created.id, user.accountId, user.role);
-    await note(transaction, operatorId, 'create_user', created.id, user.accountId);
-    const link = await createResetToken(transaction, created.id, operatorId);
+    await recordChange(transaction, actor, {
+      action: 'create_user',
+      accountId: user.accountId,
+      object: { type: 'user', id: created.id },
+      after: describeNewUser(user),
+    });
+    const link = await createResetToken(transaction, created.id, actor.userId);
     return { userId: created.id, link };
   });
 }
 
-/** Of two operators who dismiss each other, one remains. The links that a dismissed operator created end as well. */
+/** Of two operators who dismiss each other, one remains. Links and tokens of a dismissed operator end as well. */
 export async function makeOperatorAs(
   sql: SQL,
-  operatorId: string,
+  actor: DashboardActor,
   userId: string,
   isOperator: boolean,
   isConfirmed: boolean,
 ): Promise<void> {
   await sql.begin(async (transaction) => {
-    await lockUsers(transaction, operatorId, userId);
-    await requireOperator(transaction, operatorId);
+    await lockUsers(transaction, actor.userId, userId);
+    await requireOperator(transaction, actor.userId);
     if (isOperator && !isConfirmed) await requireVerified(transaction, userId);
     const changed = await transaction`
       update users set is_operator = ${isOperator}, updated_at = now()
       where id = ${userId} and is_operator <> ${isOperator}::boolean returning id`;
     if (changed.length > 0)
-      await note(transaction, operatorId, isOperator ? 'make_operator' : 'unmake_operator', userId, null);
-    if (!isOperator) await endLinksMadeBy(transaction, userId);
+      await recordChange(transaction, actor, {
+        action: isOperator ? 'make_operator' : 'unmake_operator',
+        object: { type: 'user', id: userId },
+        before: { is_operator: !isOperator },
+        after: { is_operator: isOperator },
+      });
+    if (isOperator) return;
+    await endLinksMadeBy(transaction, userId);
+    await revokeTokensOf(transaction, actor, userId);
   });
 }
 
@@ -226,79 +234,51 @@ async function requireVerified(transaction: TransactionSQL, userId: string): Pro
 type NewMembership = Readonly<{ accountId: string; role: Role; isConfirmed: boolean }>;
 
 /** A user who already belongs to the account gets this role. */
-export async function addMemberAs(
+export async function appointMemberAs(
   sql: SQL,
-  operatorId: string,
+  actor: DashboardActor,
   userId: string,
   { accountId, role, isConfirmed }: NewMembership,
 ): Promise<void> {
   await sql.begin(async (transaction) => {
-    await requireOperator(transaction, operatorId);
+    await requireOperator(transaction, actor.userId);
     if (!(await accountExists(transaction, accountId)))
       throw new ApiError('account_not_found', { param: 'account_id' });
     if (!isConfirmed) await requireVerified(transaction, userId);
-    await keepAnOwner(transaction, userId, accountId, role);
-    const added = await transaction`
-      insert into memberships (user_id, account_id, role) select id, ${accountId}, ${role} from users where id = ${userId}
-      on conflict (user_id, account_id) do update set role = excluded.role returning user_id`;
-    if (added.length === 0) throw new ApiError('user_not_found');
-    await note(transaction, operatorId, 'add_member', userId, accountId);
+    await addMemberAs(transaction, actor, accountId, userId, role);
   });
-}
-
-/** All members are locked, in the same order as everywhere else, so that none of them leaves at the same time. */
-async function keepAnOwner(
-  transaction: TransactionSQL,
-  userId: string,
-  accountId: string,
-  role: Role,
-): Promise<void> {
-  const people = await transaction<{ user_id: string; role: Role }[]>`
-    select user_id, role from memberships where account_id = ${accountId} order by user_id for no key update`;
-  const owners = people.filter((person) => person.role === 'owner');
-  if (role !== 'owner' && owners.length === 1 && owners[0]?.user_id === userId)
-    throw new ApiError('last_owner');
 }
 
 /**
  * Returns how many sessions were in force until now. An intruder may have created links in the meantime, so those end
  * too.
  */
-export async function signOutAs(sql: SQL, operatorId: string, userId: string): Promise<number> {
+export async function signOutAs(sql: SQL, actor: DashboardActor, userId: string): Promise<number> {
   return await sql.begin(async (transaction) => {
-    await lockUsers(transaction, operatorId, userId);
-    await requireOperator(transaction, operatorId);
+    await lockUsers(transaction, actor.userId, userId);
+    await requireOperator(transaction, actor.userId);
     await requireUser(transaction, userId);
     const ended = await transaction<{ was_in_force: boolean }[]>`
       delete from sessions where user_id = ${userId} returning expires_at > now() as was_in_force`;
     await endLinksMadeBy(transaction, userId);
-    await note(transaction, operatorId, 'sign_user_out', userId, null);
+    await recordChange(transaction, actor, { action: 'sign_user_out', object: { type: 'user', id: userId } });
     return ended.filter((session) => session.was_in_force).length;
   });
 }
 
-export async function makeResetLinkAs(sql: SQL, operatorId: string, userId: string): Promise<ResetToken> {
+export async function makeResetLinkAs(sql: SQL, actor: DashboardActor, userId: string): Promise<ResetToken> {
   return await sql.begin(async (transaction) => {
-    await requireOperator(transaction, operatorId);
+    await requireOperator(transaction, actor.userId);
     await requireUser(transaction, userId);
-    await note(transaction, operatorId, 'make_reset_link', userId, null);
-    return await createResetToken(transaction, userId, operatorId);
+    await recordChange(transaction, actor, {
+      action: 'make_reset_link',
+      object: { type: 'user', id: userId },
+    });
+    return await createResetToken(transaction, userId, actor.userId);
   });
 }
 
 async function requireUser(transaction: TransactionSQL, userId: string): Promise<void> {
   const found = await transaction`select 1 from users where id = ${userId}`;
   if (found.length === 0) throw new ApiError('user_not_found');
-}
-
-async function note(
-  transaction: TransactionSQL,
-  operatorId: string,
-  action: OperatorAction['action'],
-  userId: string,
-  accountId: string | null,
-): Promise<void> {
-  await transaction`
-    insert into operator_actions (id, operator_id, action, user_id, account_id)
-    values (${newId()}, ${operatorId}, ${action}, ${userId}, ${accountId}::uuid)`;
 }

@@ -70,7 +70,7 @@ export const listModels: Endpoint = {
   tag: 'Models',
   summary: 'List models',
   description:
-    'The models that are enabled and that this key may call. Nothing else can be called. Models with the workload ' +
+    'The models that are enabled and that this key may call, at the prices of its account. Nothing else can be called. Models with the workload ' +
     '`video` are listed for their prices: there is no endpoint for videos yet.\n\n' +
     'With an `anthropic-version` header the response has the form of Anthropic’s API instead, with `limit`, `after_id` and ' +
     '`before_id`.',
@@ -85,7 +85,7 @@ export const listModels: Endpoint = {
   },
   events: null,
   isInference: false,
-  errors: [...commonErrors, 'invalid_parameter', 'model_list_failed'],
+  errors: [...commonErrors, 'invalid_parameter', 'model_pricing_not_configured', 'model_list_failed'],
 };
 
 export const getModel: Endpoint = {
@@ -114,5 +114,5 @@ export const getModel: Endpoint = {
   },
   events: null,
   isInference: false,
-  errors: [...commonErrors, 'model_not_found', 'model_list_failed'],
+  errors: [...commonErrors, 'model_pricing_not_configured', 'model_not_found', 'model_list_failed'],
 };

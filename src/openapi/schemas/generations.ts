@@ -50,7 +50,7 @@ const attribution = z
   })
   .meta({ id: 'GenerationAttribution', description: 'Whom the request was for, as it said itself.' });
 
-const summaryFields = {
+export const generationSummaryFields = {
   id: requestId.describe('The request ID of the inference request.'),
   object: z.literal('generation'),
   created_at: timestamp,
@@ -66,7 +66,7 @@ const summaryFields = {
   attribution: attribution.optional().describe('Absent when the request did not say whom it was for.'),
 };
 
-const summary = z.strictObject(summaryFields).meta({
+const summary = z.strictObject(generationSummaryFields).meta({
   id: 'GenerationSummary',
   description: 'The outcome of one inference request, in short.',
 });
@@ -82,7 +82,7 @@ export const generationListSchema = z
 
 export const generationSchema = z
   .strictObject({
-    ...summaryFields,
+    ...generationSummaryFields,
     streaming: z.boolean(),
     time_to_first_token_ms: count.nullable(),
     tokens_per_second: z.number().min(0).nullable(),

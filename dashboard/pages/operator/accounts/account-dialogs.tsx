@@ -98,7 +98,7 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
   return (
     <FormDialog
       title={`Add credit to ${account.name}`}
-      description="It is available immediately. Credit cannot be withdrawn here."
+      description="It is available immediately. A mistaken credit can be undone on the page of the account."
       submitLabel="Add credit"
       isBusy={crediting.isPending}
       error={crediting.error}

@@ -1,11 +1,13 @@
 /** All accounts of the gateway, with their balances. */
-import { Ban, Building2, CirclePlay, Ellipsis, Plus, SearchX, UserPlus, Wallet } from 'lucide-react';
+import { Link } from '@tanstack/react-router';
+import { Ban, Building2, CirclePlay, Ellipsis, Plus, SearchX, Tag, UserPlus, Wallet } from 'lucide-react';
 import { useState } from 'react';
 import type { NewUser, OperatorAccount } from '../../../../src/console/operator-contract.ts';
 import { useListSearch } from '../../../address.ts';
-import { StatusBadge } from '../../../kit/badge.tsx';
+import { Badge, StatusBadge } from '../../../kit/badge.tsx';
 import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
+import { classNames, textLinkClass } from '../../../kit/class-names.ts';
 import { ShortId } from '../../../kit/copy-button.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
@@ -16,6 +18,7 @@ import { EmptyState } from '../../../kit/states.tsx';
 import { actionsColumn, type Column, moneyColumn } from '../../../kit/table.tsx';
 import { CreateUserDialog, LinkDialog } from '../users/user-dialogs.tsx';
 import { CreateAccountDialog, CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
+import { PriceGroupDialog } from './price-group-dialog.tsx';
 import { useAccounts } from './queries.ts';
 
 type OpenDialog =
@@ -110,6 +113,8 @@ function AccountDialog({ dialog, onChange }: AccountDialogProps) {
       return <CreateAccountDialog onCreated={close} onClose={close} />;
     case 'credit':
       return <CreditDialog account={dialog.account} onClose={close} />;
+    case 'prices':
+      return <PriceGroupDialog account={dialog.account} onClose={close} />;
     case 'suspend':
     case 'resume':
       return <SuspensionDialog account={dialog.account} action={dialog.kind} onClose={close} />;
@@ -126,7 +131,7 @@ function AccountDialog({ dialog, onChange }: AccountDialogProps) {
   }
 }
 
-type AccountAction = 'credit' | 'add user' | 'suspend' | 'resume';
+type AccountAction = 'credit' | 'prices' | 'add user' | 'suspend' | 'resume';
 
 function accountColumns(
   onAction: (action: AccountAction, account: OperatorAccount) => void,
@@ -138,7 +143,13 @@ function accountColumns(
       isBare: true,
       cell: ({ id, name }) => (
         <span className="block">
-          <span className="block font-medium">{name}</span>
+          <Link
+            to="/operator/accounts/$id"
+            params={{ id }}
+            className={classNames('block w-fit font-medium', textLinkClass)}
+          >
+            {name}
+          </Link>
           <ShortId id={id} label={`Copy ID of ${name}`} />
         </span>
       ),
@@ -146,7 +157,12 @@ function accountColumns(
     {
       key: 'state',
       header: 'Status',
-      cell: ({ is_suspended: isSuspended }) => <StatusBadge status={isSuspended ? 'suspended' : 'active'} />,
+      cell: ({ is_suspended: isSuspended, price_group: group }) => (
+        <span className="inline-flex flex-wrap items-center gap-1">
+          <StatusBadge status={isSuspended ? 'suspended' : 'active'} />
+          {group !== null && <Badge>{group}</Badge>}
+        </span>
+      ),
     },
     moneyColumn({
       key: 'balance',
@@ -177,6 +193,9 @@ function AccountMenu({ account, onAction }: AccountMenuProps) {
     <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${account.name}`} />}>
       <MenuItem icon={Wallet} onSelect={() => onAction('credit')}>
         Add credit
+      </MenuItem>
+      <MenuItem icon={Tag} onSelect={() => onAction('prices')}>
+        Prices
       </MenuItem>
       <MenuItem icon={UserPlus} onSelect={() => onAction('add user')}>
         Add user

@@ -2,6 +2,8 @@ import { keepPreviousData } from '@tanstack/react-query';
 import type {
   AccountCredit,
   AccountDraft,
+  AccountPriceGroup,
+  CatalogStatus,
   OperatorAccount,
   OperatorAccounts,
 } from '../../../../src/console/operator-contract.ts';
@@ -35,6 +37,17 @@ export function useCreateAccount() {
 export function useCreditAccount(accountId: string) {
   return useOperatorMutation((credit: AccountCredit) =>
     post<OperatorAccount>(operatorPath('accounts', accountId, 'credit'), credit),
+  );
+}
+
+/** The price groups of the catalogue. */
+export function usePriceGroups() {
+  return useOperatorQuery<CatalogStatus>(['catalog']);
+}
+
+export function useSetPriceGroup(accountId: string) {
+  return useOperatorMutation((change: AccountPriceGroup) =>
+    post<OperatorAccount>(operatorPath('accounts', accountId, 'price-group'), change),
   );
 }
 

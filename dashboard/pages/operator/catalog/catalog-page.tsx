@@ -52,7 +52,7 @@ function LoadError({ error, file }: LoadErrorProps) {
 
 function BelowCost({ warnings }: Readonly<{ warnings: readonly string[] }>) {
   return (
-    <Callout tone="warn" title="Some models can be sold below cost">
+    <Callout tone="warn" title="Some prices need your attention">
       <ul className="list-disc space-y-1 pl-4">
         {warnings.map((warning) => (
           <li key={warning} className="wrap-anywhere">
@@ -83,6 +83,11 @@ function InForce({ status }: Readonly<{ status: CatalogStatus }>) {
           <CopyButton text={status.digest} label="Copy digest" />
         </span>
       </Fact>
+      {status.price_groups.map(({ name, accounts }) => (
+        <Fact key={name} name={`Price group ${name}`}>
+          {accounts === 1 ? '1 account' : `${formatCount(accounts)} accounts`}
+        </Fact>
+      ))}
       <Fact name="Providers">{formatCount(status.providers)}</Fact>
       <Fact name="Models">
         {formatCount(status.models.length)}, {formatCount(callable)} of them callable

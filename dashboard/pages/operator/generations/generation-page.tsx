@@ -1,11 +1,15 @@
 /** Any request of any account, for operators who are asked about it. */
 import { useParams } from '@tanstack/react-router';
+import { Undo2 } from 'lucide-react';
+import { useState } from 'react';
 import type { OperatorGeneration } from '../../../../src/console/operator-contract.ts';
-import { formatMoneyExactly } from '../../../kit/amounts.ts';
+import { formatMoneyExactly, signOfMoney, subtractMoney } from '../../../kit/amounts.ts';
+import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { GenerationView } from '../../generations/generation-view.tsx';
 import { whileRunning } from '../../generations/queries.ts';
+import { MovementDialog } from '../movements/movement-dialog.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorGenerationPage() {
@@ -21,8 +25,30 @@ export function OperatorGenerationPage() {
         title: 'No account has this request',
         text: 'Check the ID. The request may be older than the retention period. A request that was rejected before it reached a model has no Generation and costs nothing; it appears only in the log of the gateway.',
       }}
+      actionsOf={(generation) => <RefundButton generation={generation} />}
       notesOf={(generation) => <Notes generation={generation} />}
     />
+  );
+}
+
+/** Only where something is left to refund. */
+function RefundButton({ generation: { id, ledger } }: Readonly<{ generation: OperatorGeneration }>) {
+  const [isOpen, setOpen] = useState(false);
+  const left = ledger === null ? 0 : signOfMoney(subtractMoney(ledger.charged, ledger.refunded ?? '0'));
+  if (left <= 0 && !isOpen) return null;
+  return (
+    <>
+      <Button icon={Undo2} onClick={() => setOpen(true)}>
+        Refund
+      </Button>
+      {isOpen && (
+        <MovementDialog
+          subject={{ kind: 'refund', requestId: id }}
+          title="Refund request"
+          onClose={() => setOpen(false)}
+        />
+      )}
+    </>
   );
 }
 

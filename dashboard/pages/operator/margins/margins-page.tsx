@@ -33,6 +33,7 @@ const dimensions = [
   { value: 'model', label: 'Model', header: 'Model' },
   { value: 'provider', label: 'Provider', header: 'Provider' },
   { value: 'account', label: 'Account', header: 'Account' },
+  { value: 'price_group', label: 'Prices', header: 'Price group' },
 ] as const;
 
 export function OperatorMarginsPage() {

@@ -77,7 +77,7 @@ export function OperatorConfirmation({ user, onClose }: ConfirmationProps) {
     >
       {isOperator
         ? 'They can view and change all accounts and users of this gateway, including your own rights, and add credit.'
-        : 'They stay members of their accounts, but lose access to these pages immediately. Links that they created stop working.'}
+        : 'They stay members of their accounts, but lose access to these pages immediately. Links and admin tokens that they created stop working.'}
       {isUnverified && (
         <div className="mt-4">
           <UnverifiedNote email={user.email} />

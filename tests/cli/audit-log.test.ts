@@ -4,8 +4,9 @@ import { writeFileSync } from 'node:fs';
 import { hostname } from 'node:os';
 import { join } from 'node:path';
 import fc from 'fast-check';
-import { referenceIdOf } from '../../src/cli/credit-reference.ts';
-import { findActions } from '../../src/console/operator/actions.ts';
+import { findAllChanges } from '../../src/console/operator/audit-log.ts';
+import { newestPosition } from '../../src/generations/generation-store.ts';
+import { referenceOf } from '../../src/ledger/reference.ts';
 import { OperatorError } from '../../src/lib/operator-error.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
@@ -51,7 +52,7 @@ describe('account credit --reference', () => {
   };
   const actionsOf = async (account: string) => {
     const rows = await database.sql<{ action: string }[]>`
-      select action from operator_actions where account_id = ${account} order by id`;
+      select action from audit_log where account_id = ${account} order by id`;
     return rows.map(({ action }) => action);
   };
 
@@ -82,7 +83,7 @@ describe('account credit --reference', () => {
     // Another memo does not make another credit: a script may put the date into it.
     await run('account', 'credit', account, '5', '--reference', 'R1', '--memo', 'Again');
     expect(await refusalOf('account', 'credit', account, '6', '--reference', 'R1')).toContain(
-      'Reference R1 was used for a credit of 5 USD',
+      'This reference was used for another movement of this account, of 5 USD.',
     );
     expect(await balanceOf(account)).toBe('5.000000000000');
     await run('account', 'credit', other, '6', '--reference', 'R1');
@@ -94,16 +95,16 @@ describe('account credit --reference', () => {
     const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/;
     fc.assert(
       fc.property(fc.string(), fc.string(), (left, right) => {
-        expect(referenceIdOf(left)).toMatch(uuid);
-        expect(referenceIdOf(left) === referenceIdOf(right)).toBe(left === right);
+        expect(referenceOf(left)).toEqual({ id: expect.stringMatching(uuid), text: left });
+        expect(referenceOf(left).id === referenceOf(right).id).toBe(left === right);
       }),
     );
     const given = '01890A5D-AC96-774B-BCCE-B302099A8057';
-    expect(referenceIdOf(given)).toBe(given.toLowerCase());
+    expect(referenceOf(given)).toEqual({ id: given.toLowerCase(), text: null });
   });
 });
 
-describe('the operators’ log', () => {
+describe('the audit log', () => {
   test('has everything that the command line changed, with who did it', async () => {
     const account = await newAccount('Logged');
     await run('account', 'credit', account, '3');
@@ -131,46 +132,63 @@ describe('the operators’ log', () => {
     await run('ledger', 'retry');
     await run(...reconcile('12.50'));
 
-    const actions = await findActions(database.sql, userId, 100);
-    const about = {
-      account: { id: account, name: 'Logged' },
-      user: null,
-      key: null,
-      provider: null,
-      amount: null,
-    };
-    const aboutKey = { ...about, key: { id: key.id, name: 'CI' } };
-    const user = { id: userId, email };
-    const since = actions.findIndex(
+    const changes = await findAllChanges(database.sql, { userId }, null, newestPosition, 100);
+    const since = changes.findIndex(
       ({ action, account: of }) => action === 'create_account' && of?.id === account,
     );
+    const own = { account: { id: account, name: 'Logged' } };
+    const ofAccount = { ...own, object: { type: 'account', id: account, name: 'Logged' } };
+    const ofKey = { ...own, object: { type: 'key', id: key.id, name: 'CI' } };
+    const ofUser = { account: null, object: { type: 'user', id: userId, name: email } };
+    const [none, shown] = [null, expect.any(Object)];
     expect(
-      actions
+      changes
         .slice(0, since + 1)
         .toReversed()
-        .map(({ id: _id, at: _at, ...action }) => action),
+        .map(({ id: _id, at: _at, ...change }) => change),
     ).toEqual(
       [
-        { action: 'create_account', ...about },
-        { action: 'credit_account', ...about, amount: '3.000000000000' },
-        { action: 'suspend_account', ...about },
-        { action: 'resume_account', ...about },
-        { action: 'create_key', ...aboutKey },
-        { action: 'update_key', ...aboutKey },
-        { action: 'revoke_key', ...aboutKey },
-        { action: 'create_user', ...about, account: null, user },
-        { action: 'make_reset_link', ...about, account: null, user },
-        { action: 'retry_settlements', ...about, account: null },
-        { action: 'reconcile_bill', ...about, account: null, provider: 'sandbox' },
-      ].map((action) => ({ ...action, operator: null, shell_user: me }) as never),
+        { action: 'create_account', ...ofAccount, before: none, after: shown },
+        { action: 'credit_account', ...ofAccount, before: none, after: shown },
+        { action: 'suspend_account', ...ofAccount, before: shown, after: { is_suspended: true } },
+        { action: 'resume_account', ...ofAccount, before: shown, after: { is_suspended: false } },
+        { action: 'create_key', ...ofKey, before: none, after: shown },
+        {
+          action: 'update_key',
+          ...ofKey,
+          before: { requests_per_minute: 600 },
+          after: { requests_per_minute: 5 },
+        },
+        { action: 'revoke_key', ...ofKey, before: { revoked_at: null }, after: shown },
+        { action: 'create_user', ...ofUser, before: none, after: { email, is_operator: true } },
+        { action: 'make_reset_link', ...ofUser, before: none, after: none },
+        { action: 'retry_settlements', account: null, object: null, before: none, after: none },
+        {
+          action: 'reconcile_bill',
+          account: null,
+          object: { type: 'provider', id: 'sandbox', name: 'sandbox' },
+          before: none,
+          after: shown,
+        },
+      ].map(
+        (change) =>
+          ({
+            ...change,
+            door: 'cli',
+            actor: { type: 'shell', id: null, name: me },
+            address: null,
+          }) as never,
+      ),
     );
+    const secrets = /svc_sk_[0-9A-Za-z]{8}|password|token=/;
+    expect(JSON.stringify(changes)).not.toMatch(secrets);
   });
 
   test('names the user even where the variable USER is not set', async () => {
     const created = await tollgate(['account', 'create', '--name', 'Service', '--json'], environment);
     const { id } = JSON.parse(created.stdout) as { id: string };
-    const [row] = await database.sql`select shell_user from operator_actions where account_id = ${id}`;
-    expect(row.shell_user).toBe(me);
+    const [row] = await database.sql`select actor_shell_user from audit_log where account_id = ${id}`;
+    expect(row.actor_shell_user).toBe(me);
   });
 
   test('names who called sudo', async () => {
@@ -180,12 +198,12 @@ describe('the operators’ log', () => {
         SUDO_USER: 'alice',
       })
     ).id;
-    const [row] = await database.sql`select shell_user from operator_actions where account_id = ${account}`;
-    expect(row.shell_user).toBe(`${me} (sudo: alice)`);
+    const [row] = await database.sql`select actor_shell_user from audit_log where account_id = ${account}`;
+    expect(row.actor_shell_user).toBe(`${me} (sudo: alice)`);
   });
 
   test('keeps nothing of a change that failed', async () => {
-    const count = async () => (await database.sql`select count(*) from operator_actions`.values())[0]?.[0];
+    const count = async () => (await database.sql`select count(*) from audit_log`.values())[0]?.[0];
     const before = await count();
     const nobody = '01890a5d-ac96-774b-bcce-b302099a8057';
     for (const words of [

@@ -1,11 +1,11 @@
-/** The bodies that the dashboard sends, and the values in them. Each message completes the sentence "expected …". */
+/** Small bodies of requests, and the values in them. Each message completes the sentence "expected …". */
 import { z } from 'zod';
-import { readJsonBody } from '../json/body.ts';
-import { parseBody } from '../json/problem.ts';
 import { isUuid } from '../lib/ids.ts';
-import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
+import { formatMoneyShort, largestAmount, type Money, parseMoney, sizeOf } from '../lib/money.ts';
+import { readJsonBody } from './body.ts';
+import { parseBody } from './problem.ts';
 
-/** Nothing that the dashboard sends is larger, except for a chat in the playground. */
+/** Nothing but a chat or a catalogue is larger. */
 const maxBytes = 64 * 1024;
 
 /** The body of a request as its schema parses it, or an error that names the parameter. */
@@ -36,6 +36,15 @@ export function amountFrom(min: Money, alternative = '') {
   return converted(`USD as a decimal text with at most 12 decimals, ${range}${alternative}`, (text) => {
     const money = parseMoney(text);
     return money !== null && money >= min && money <= largestAmount ? money : null;
+  });
+}
+
+/** Either sign, but not zero. */
+export function signedAmount(alternative = '') {
+  const range = `not 0, from -${formatMoneyShort(largestAmount)} to ${formatMoneyShort(largestAmount)}`;
+  return converted(`USD as a decimal text with at most 12 decimals, ${range}${alternative}`, (text) => {
+    const money = parseMoney(text);
+    return money !== null && money !== 0n && sizeOf(money) <= largestAmount ? money : null;
   });
 }
 

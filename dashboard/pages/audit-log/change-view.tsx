@@ -1,0 +1,104 @@
+/** What both audit logs show of a change. */
+import type { ReactNode } from 'react';
+import type { AccountChange, ChangeAction, ChangedObject } from '../../../src/console/contract.ts';
+import { formatMoneyExactly } from '../../kit/amounts.ts';
+import { Dash, Time } from '../../kit/figures.tsx';
+import type { Column } from '../../kit/table.tsx';
+
+type ShownChange = Pick<AccountChange, 'at' | 'action' | 'object' | 'before' | 'after'>;
+
+export const timeColumn: Column<ShownChange> = {
+  key: 'time',
+  header: 'Time',
+  width: 'w-48',
+  isBare: true,
+  cell: ({ at }) => <Time at={at} style="exact" />,
+};
+
+/** `show` says what was changed, as a link where there is a page for it. */
+export function actionColumn(show: (object: ChangedObject) => ReactNode = nameOf): Column<ShownChange> {
+  return {
+    key: 'action',
+    header: 'Change',
+    cell: ({ action, object }) => (
+      <span className="inline-flex flex-col">
+        <span className="font-medium">{actionLabels[action]}</span>
+        {object !== null && <span className="text-xs break-all text-ink-faint">{show(object)}</span>}
+      </span>
+    ),
+  };
+}
+
+export function nameOf({ name, id }: ChangedObject): string {
+  return name ?? id;
+}
+
+/** Each field that changed, as it was and as it is. */
+export const detailsColumn: Column<ShownChange> = {
+  key: 'details',
+  header: 'Details',
+  cell: ({ before, after }) => <Details before={before} after={after} />,
+};
+
+function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  if (names.length === 0) return <Dash />;
+  return (
+    <ul className="space-y-0.5 text-xs">
+      {names.map((name) => (
+        <li key={name} className="break-words">
+          <span className="text-ink-faint">{name.replaceAll('_', ' ')}: </span>
+          {before !== null && name in before && (
+            <>
+              <del className="text-ink-faint">{textOf(name, before[name])}</del>
+              {after !== null && name in after && ' → '}
+            </>
+          )}
+          {after !== null && name in after && textOf(name, after[name])}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+const amounts: ReadonlySet<string> = new Set(['amount', 'monthly_limit']);
+
+function textOf(name: string, value: unknown): string {
+  if (value === null) return 'none';
+  if (Array.isArray(value)) return value.map((one) => textOf(name, one)).join(', ');
+  if (typeof value === 'string' && amounts.has(name)) return formatMoneyExactly(value);
+  return typeof value === 'object' ? JSON.stringify(value) : String(value);
+}
+
+// biome-ignore format: one line per action makes this table readable.
+const actionLabels: Readonly<Record<ChangeAction, string>> = {
+  create_account: 'Created the account',
+  update_account: 'Changed the account',
+  credit_account: 'Added credit',
+  correct_account: 'Corrected the balance',
+  refund_generation: 'Refunded a request',
+  suspend_account: 'Suspended the account',
+  resume_account: 'Resumed the account',
+  create_key: 'Created an API key',
+  update_key: 'Changed an API key',
+  replace_key: 'Replaced an API key',
+  revoke_key: 'Revoked an API key',
+  create_user: 'Created the user',
+  sign_up: 'Signed up',
+  make_reset_link: 'Created a password link',
+  change_password: 'Chose a new password',
+  sign_user_out: 'Signed the user out everywhere',
+  make_operator: 'Made the user an operator',
+  unmake_operator: 'Removed the user as operator',
+  add_member: 'Added a member',
+  update_member: 'Changed the role of a member',
+  remove_member: 'Removed a member',
+  create_invitation: 'Created an invitation',
+  revoke_invitation: 'Revoked an invitation',
+  accept_invitation: 'Accepted an invitation',
+  create_token: 'Created an admin token',
+  revoke_token: 'Revoked an admin token',
+  retry_settlements: 'Retried failed settlements',
+  repair_ledger: 'Corrected counters of the ledger',
+  reconcile_bill: 'Reconciled the bill',
+};

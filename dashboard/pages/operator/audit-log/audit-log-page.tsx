@@ -1,0 +1,103 @@
+/** Who changed what, in all accounts. */
+import { keepPreviousData } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
+import { ClipboardList } from 'lucide-react';
+import type { ChangedObject } from '../../../../src/console/contract.ts';
+import type { AuditLog, Change } from '../../../../src/console/operator-contract.ts';
+import { Card } from '../../../kit/card.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
+import { Dash } from '../../../kit/figures.tsx';
+import { Page } from '../../../kit/page.tsx';
+import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
+import { EmptyState } from '../../../kit/states.tsx';
+import type { Column } from '../../../kit/table.tsx';
+import { actionColumn, detailsColumn, nameOf, timeColumn } from '../../audit-log/change-view.tsx';
+import { useOperatorQuery } from '../operator-query.ts';
+
+const pageSize = 50;
+
+const doors: Readonly<Record<Change['door'], string>> = {
+  api: 'Admin API',
+  cli: 'Command line',
+  dashboard: 'Dashboard',
+};
+
+const columns: readonly Column<Change>[] = [
+  timeColumn,
+  {
+    key: 'actor',
+    header: 'By',
+    cell: ({ actor, door, address }) => (
+      <span className="block">
+        <span className="block break-words">{actor.name}</span>
+        <span className="block text-xs text-ink-faint">
+          {[doors[door], address].filter((text) => text !== null).join(', ')}
+        </span>
+      </span>
+    ),
+  },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account }) =>
+      account === null ? (
+        <Dash />
+      ) : (
+        <Link to="/operator/accounts/$id" params={{ id: account.id }} className={textLinkClass}>
+          {account.name}
+        </Link>
+      ),
+  },
+  actionColumn((object) => <ObjectLink object={object} />),
+  detailsColumn,
+];
+
+/** An account has a column of its own. */
+function ObjectLink({ object }: Readonly<{ object: ChangedObject }>) {
+  const name = nameOf(object);
+  switch (object.type) {
+    case 'user':
+      return (
+        <Link to="/operator/users" search={{ search: name }} className={textLinkClass}>
+          {name}
+        </Link>
+      );
+    case 'provider':
+      return (
+        <Link to="/operator/reconciliation" className={textLinkClass}>
+          {name}
+        </Link>
+      );
+    default:
+      return name;
+  }
+}
+
+export function OperatorAuditLogPage() {
+  const cursors = useAddressCursors();
+  const changes = useOperatorQuery<AuditLog>(['audit-log'], {
+    query: { limit: pageSize, cursor: cursors.cursor },
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <Page title="Audit log" description="Who changed what, through which door. It cannot be edited.">
+      <Card title="Changes" description="Newest first." isFlush>
+        <QueryTable
+          query={changes}
+          caption="Changes"
+          columns={columns}
+          rows={changes.data?.data}
+          rowKey={({ id }) => id}
+          expectedRows={10}
+          empty={
+            <EmptyState icon={ClipboardList} title="No changes yet">
+              Credits, suspensions, new accounts and keys, and changes to users appear here.
+            </EmptyState>
+          }
+          cursors={cursors}
+          nextCursor={changes.data?.next_cursor}
+        />
+      </Card>
+    </Page>
+  );
+}

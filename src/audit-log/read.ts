@@ -1,0 +1,58 @@
+/** Reads the audit log, the newest changes first. */
+import type { SQL } from 'bun';
+import type { Action, Actor, Fields, ObjectType } from './audit-log.ts';
+
+/** A change as it is shown, by its names on the wire. */
+export type LoggedChange = Readonly<{
+  id: string;
+  at: Date;
+  door: Actor['door'];
+  /** The name is an e-mail address, the name of a token, or `user@host`. */
+  actor: Readonly<{ type: 'user' | 'token' | 'shell'; id: string | null; name: string }>;
+  /** Where the request came from; null at the command line. */
+  address: string | null;
+  action: Action;
+  account: Readonly<{ id: string; name: string }> | null;
+  /** What was changed. The name is null for what no longer exists, and for what has none. */
+  object: Readonly<{ type: ObjectType; id: string; name: string | null }> | null;
+  before: Fields | null;
+  after: Fields | null;
+}>;
+
+export type ChangeFilter = Readonly<{
+  /** Null for the changes to all accounts, and to none. */
+  accountId: string | null;
+  action: string | null;
+}>;
+
+/** The query of the newest `rowCount` changes before a position, for other queries to include. */
+export function changesQuery(sql: SQL, filter: ChangeFilter, before: string, rowCount: number) {
+  const { accountId, action } = filter;
+  const ofAccount = accountId === null ? sql`true` : sql`audit_log.account_id = ${accountId}::uuid`;
+  return sql`
+    select changes.id, changes.created_at as at, door,
+           case door
+             when 'dashboard' then json_build_object('type', 'user', 'id', actor.id, 'name', actor.email)
+             when 'api' then json_build_object('type', 'token', 'id', token.id, 'name', token.name)
+             else json_build_object('type', 'shell', 'id', null, 'name', actor_shell_user)
+           end as actor,
+           address, action,
+           case when accounts.id is not null
+             then json_build_object('id', accounts.id, 'name', accounts.name) end as account,
+           case when object_type is not null
+             then json_build_object('type', object_type, 'id', object_id, 'name', case object_type
+               when 'account' then accounts.name
+               when 'key' then (select name from api_keys where id = object_id::uuid)
+               when 'user' then (select email from users where id = object_id::uuid)
+               when 'token' then (select name from admin_tokens where id = object_id::uuid)
+               when 'provider' then object_id end) end as object,
+           before, after, actor_user_id
+    from (
+      select * from audit_log
+      where ${ofAccount} and (${action}::text is null or action = ${action}::text) and id < ${before}::uuid
+      order by id desc limit ${rowCount}::int
+    ) as changes
+    left join users as actor on actor.id = actor_user_id
+    left join admin_tokens as token on token.id = actor_token_id
+    left join accounts on accounts.id = changes.account_id`;
+}

@@ -1,0 +1,142 @@
+/** The admin API as its document describes it: with a client generated from that, by its examples, and as in docs/admin.md. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { Validator } from '@seriousme/openapi-schema-validator';
+import { clientFile, generateClient } from '../../scripts/admin-client.ts';
+import { adminEndpoints as served } from '../../src/admin/routes.ts';
+import type { AdminServices } from '../../src/admin/services.ts';
+import { createAdminDocument } from '../../src/openapi/admin/document.ts';
+import { adminEndpoints } from '../../src/openapi/admin/endpoints.ts';
+import { AdminError, adminClient } from '../support/admin-client.ts';
+import { type AdminFixture, openAdminFixture, type Program } from '../support/admin-fixture.ts';
+import { addCheapUser } from '../support/cheap-user.ts';
+import { programEnvironment, workingFolder } from '../support/gateway.ts';
+
+let fixture: AdminFixture;
+let program: Program;
+
+beforeAll(async () => {
+  fixture = await openAdminFixture();
+  program = await fixture.program();
+});
+
+afterAll(() => fixture.close());
+
+test('the client is what the document generates', () => {
+  expect(readFileSync(clientFile, 'utf8'), 'Run: npm run admin-client').toBe(
+    generateClient(createAdminDocument()),
+  );
+});
+
+test('the document is valid, has every endpoint with its scope, and is served with a token only', async () => {
+  const document = JSON.parse(JSON.stringify(createAdminDocument())) as object;
+  expect(await new Validator().validate({ ...document })).toEqual({ valid: true });
+  const services = { deriveKey: () => Buffer.alloc(32) } as unknown as AdminServices;
+  const endpoints = Object.entries(served(services, () => Promise.resolve(''))).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, { scope }]) => `${method} ${path} ${scope}`),
+  );
+  const documented = adminEndpoints.map(
+    ({ method, path, scope }) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ':$1')} ${scope}`,
+  );
+  expect(documented.toSorted()).toEqual(
+    endpoints.filter((line) => line !== 'GET /openapi.json null').toSorted(),
+  );
+  const response = await program.send('GET', '/openapi.json');
+  expect(await response.json()).toEqual(document);
+  const published = await (await fetch(`${fixture.gateway.origin}/openapi.json`)).text();
+  expect(published).not.toContain('/admin/');
+});
+
+test('every operation works with its example', async () => {
+  const client = adminClient(fixture.gateway.origin, program.secret);
+  const { body: account } = await client.createAccount({
+    body: { name: 'Examples', external_id: 'examples' },
+  });
+  const { sql } = fixture.database;
+  for (const [email, role] of [
+    ['first@example.com', 'owner'],
+    ['second@example.com', 'owner'],
+  ] as const)
+    await addCheapUser(sql, email, 'correct horse battery', { accountId: account.id, role });
+  await client.createCredit({ account: account.id, body: { amount: '5', reference: 'FIRST' } });
+  const key = () => client.createKey({ account: account.id, body: { name: 'Example' } });
+  const called = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${(await key()).body.secret}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content: 'hi' }] }),
+  });
+  const generation = called.headers.get('x-service-request-id') ?? '';
+  const { body: members } = await client.listMembers({ account: account.id });
+  for (const { operationId, body } of adminEndpoints) {
+    const invitation = await client.createInvitation({ account: account.id, body: { role: 'member' } });
+    const input = {
+      account: operationId.length % 2 === 0 ? account.id : 'external_id:examples',
+      key: (await key()).body.id,
+      user: members.data[0]?.id ?? '',
+      invitation: invitation.body.id,
+      generation,
+      number: '1',
+      ifMatch: '*',
+      // Their names are those of query parameters too.
+      ...(['listWriteOffs', 'listChanges'].includes(operationId) ? { account: account.id } : {}),
+      ...(operationId === 'listAccountGenerations' ? { key: undefined } : {}),
+      ...(body === null ? {} : { body: body.example }),
+    };
+    const call = client[operationId as keyof typeof client] as (given: object) => Promise<{ status: number }>;
+    // Its schema is compared by the recorder.
+    expect([operationId, (await call(input)).status < 300]).toEqual([operationId, true]);
+  }
+}, 60_000);
+
+test('the client reports a refusal by its code', async () => {
+  const client = adminClient(fixture.gateway.origin, program.secret);
+  const refusal = await client.getAccount({ account: 'external_id:nobody' }).catch((error: unknown) => error);
+  expect(refusal).toBeInstanceOf(AdminError);
+  expect(refusal).toMatchObject({ status: 404, code: 'account_not_found' });
+});
+
+test('the commands of docs/admin.md run as they are written', async () => {
+  const page = readFileSync(join(import.meta.dir, '../../docs/admin.md'), 'utf8');
+  const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text).join('\n');
+  const bin = join(import.meta.dir, '../../bin');
+  const environment = programEnvironment(fixture.environment);
+  const child = Bun.spawn(['bash', '-euo', 'pipefail', '-c', commands], {
+    cwd: workingFolder(),
+    env: { ...environment, PATH: `${bin}:${environment.PATH}`, GATEWAY: fixture.gateway.origin },
+    stdout: 'pipe',
+    stderr: 'pipe',
+  });
+  const [output, problems] = await Promise.all([child.stdout.text(), child.stderr.text()]);
+  expect([await child.exited, problems]).toEqual([0, '']);
+  const answers = output
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((line) => JSON.parse(line) as { object: string; name?: string; already_credited?: boolean });
+  expect(answers.map(({ object }) => object)).toEqual([
+    'account',
+    'account',
+    'credit',
+    'credit',
+    'invitation',
+    'list',
+    'account',
+    'api_key',
+    'account',
+    'usage',
+    'list',
+    'list',
+    'correction',
+    'correction',
+    'api_key',
+    'api_key',
+    'account',
+    'account',
+    'list',
+  ]);
+  expect(answers.map((answer) => answer.already_credited).filter((given) => given !== undefined)).toEqual([
+    false,
+    true,
+  ]);
+  expect(answers.at(-2)?.name).toBe('Acme Corporation');
+}, 60_000);
