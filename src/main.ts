@@ -29,6 +29,7 @@ import { settleLeftBehind } from './ledger/left-behind.ts';
 import { openSpool } from './ledger/spool.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
+import { LimitsInForce } from './limits/applied-limits.ts';
 import { defaultTimings, type LeaseTimings } from './nodes/heartbeat.ts';
 import { takeLease } from './nodes/lease.ts';
 import { drain } from './operations/drain.ts';
@@ -243,6 +244,7 @@ async function startLedger(
 function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => boolean) {
   const { database, catalog, keys, ledger, node, lease, spool, metrics, traces } = opened;
   const rates = new KnownRates();
+  const limits = new LimitsInForce(database.sql);
   return {
     log,
     sql: database.sql,
@@ -260,7 +262,8 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     authenticate: authenticateWith(keys),
     rates,
     recorder: new RequestRecorder(log, metrics, traces),
-    admission: new Admission(ledger, node.id, rates, lease.clock),
+    limits,
+    admission: new Admission(ledger, node.id, rates, limits, lease.clock),
     earlyCalls: new EarlyCalls(config.callsEarly, {
       hurry: ledger.hurry,
       outlook: ledger.outlook,

@@ -151,6 +151,7 @@ async function serve(
   const { caller } = context;
   const rate = context.rate ?? (caller === null ? null : services.rates.of(caller));
   if (rate !== null) setRateLimitHeaders(headers, rate);
+  if (context.tokenRate !== null) setRateLimitHeaders(headers, context.tokenRate, 'tokens');
   // Once the provider has answered in full, or its stream is open, the body is no longer needed.
   const release = () => services.bodies.release(request);
   if (opening === null) release();

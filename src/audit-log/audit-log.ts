@@ -24,6 +24,9 @@ export type Action =
   | 'update_key'
   | 'replace_key'
   | 'revoke_key'
+  | 'create_limit'
+  | 'update_limit'
+  | 'remove_limit'
   | 'create_user'
   | 'sign_up'
   | 'make_reset_link'
@@ -43,7 +46,7 @@ export type Action =
   | 'repair_ledger'
   | 'reconcile_bill';
 
-export type ObjectType = 'account' | 'key' | 'user' | 'invitation' | 'token' | 'provider';
+export type ObjectType = 'account' | 'key' | 'limit' | 'user' | 'invitation' | 'token' | 'provider';
 
 /** Values as they are on the wire. Never a secret, nor anything that one can be derived from. */
 export type Fields = Readonly<Record<string, unknown>>;

@@ -3,7 +3,7 @@
  * so that the charge exceeds the hold by no more than a small tolerance.
  */
 
-import type { DenialCode } from '../ledger/operations.ts';
+import type { DenialCode, TokenRange } from '../ledger/operations.ts';
 import { plainMeters } from '../lib/meters.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { Model } from '../models/model.ts';
@@ -50,9 +50,16 @@ export function holdRange(terms: ChatTerms): Readonly<{ min: Money; max: Money }
   return { min: costOf(terms, terms.minOutputTokens), max: costOf(terms, terms.maxOutputTokens) };
 }
 
-/** How long the answer may get for what was held. */
-export function outputBound(terms: ChatTerms, held: Money): number {
-  return Math.max(terms.minOutputTokens, affordableOutput(terms, held));
+/** What is counted towards limits of tokens. */
+export function tokenRange({ input, minOutputTokens: min, maxOutputTokens: max }: ChatTerms): TokenRange {
+  return { min: input.tokens + min, max: input.tokens + max };
+}
+
+/** How long the answer may get for what was held. `tokens` includes the input; null if it is not limited. */
+export function outputBound(terms: ChatTerms, held: Money, tokens: number | null = null): number {
+  const affordable = affordableOutput(terms, held);
+  const allowed = tokens === null ? affordable : Math.min(affordable, tokens - terms.input.tokens);
+  return Math.max(terms.minOutputTokens, allowed);
 }
 
 /** What a client with only this much available can do. */
@@ -67,9 +74,8 @@ export function adviceFor(terms: ChatTerms, available: Money): string | null {
 
 /** What a person can do, who may not be able to change the request. */
 export function remedyFor(code: DenialCode): string {
-  return code === 'monthly_spend_limit_exceeded'
-    ? 'Raise that limit, or use another key.'
-    : 'Add credit to the account.';
+  if (code === 'monthly_spend_limit_exceeded') return 'Raise that limit, or use another key.';
+  return code === 'spend_limit_exceeded' ? 'Raise that limit.' : 'Add credit to the account.';
 }
 
 /** At most `maxOutputTokens`; 0 when not even the input is covered. */

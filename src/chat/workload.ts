@@ -13,7 +13,15 @@ import { chargeOf, unchargedUsage } from './billing.ts';
 import { cacheWrites } from './cache-writes.ts';
 import { ableToServe, checkCapabilities } from './capabilities.ts';
 import type { ChatDialect } from './dialect.ts';
-import { adviceFor, type ChatTerms, chatTerms, holdRange, outputBound, remedyFor } from './hold.ts';
+import {
+  adviceFor,
+  type ChatTerms,
+  chatTerms,
+  holdRange,
+  outputBound,
+  remedyFor,
+  tokenRange,
+} from './hold.ts';
 import { inOwnNames, type OwnNames, withOwnNames } from './own-names.ts';
 import type { ChatRequest } from './request.ts';
 import { type ChatJob, chatStream, type OpenedStream } from './stream.ts';
@@ -38,11 +46,11 @@ export function chatWorkload<Asked>(
       const remedy = dialect.servesAgents ? remedyFor(code) : '';
       return `${remedy} ${advice}`.trim() || null;
     },
-    accept: ({ chat, price, terms }, held) => ({
+    accept: ({ chat, price, terms }, held, tokens) => ({
       chat,
       bill: {
         price,
-        bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, held) },
+        bounds: { inputTokens: terms.input.tokens, outputTokens: outputBound(terms, held, tokens) },
         writes: terms.writes,
         held,
         leastInputTokens: terms.input.leastTokens,
@@ -81,5 +89,14 @@ function planChat<Asked>(
   checkDirectives(candidates, () => lastUserText(call), 'messages', expectsTools(call));
   const terms = chatTerms(chat, model, price, cacheWrites(call, candidates, chat.original));
   const conversation = wantsCache(call) ? () => beginningOf(call) : null;
-  return { model: model.id, candidates, hold: holdRange(terms), conversation, chat, price, terms };
+  return {
+    model: model.id,
+    candidates,
+    hold: holdRange(terms),
+    tokens: tokenRange(terms),
+    conversation,
+    chat,
+    price,
+    terms,
+  };
 }

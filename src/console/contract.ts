@@ -255,6 +255,9 @@ export type ChangeAction =
   | 'update_key'
   | 'replace_key'
   | 'revoke_key'
+  | 'create_limit'
+  | 'update_limit'
+  | 'remove_limit'
   | 'create_user'
   | 'sign_up'
   | 'make_reset_link'
@@ -276,7 +279,7 @@ export type ChangeAction =
 
 /** The name is null for what no longer exists, and for what has none. */
 export type ChangedObject = {
-  type: 'account' | 'key' | 'user' | 'invitation' | 'token' | 'provider';
+  type: 'account' | 'key' | 'limit' | 'user' | 'invitation' | 'token' | 'provider';
   id: string;
   name: string | null;
 };

@@ -56,6 +56,8 @@ export class RequestContext {
   caller: Readonly<{ id: string; accountId: string; requestsPerMinute: number }> | null = null;
   /** The rate as it was when the request was counted; null when it was not. */
   rate: RateLimit | null = null;
+  /** The strictest limit of tokens that the request counted towards; null when there is none. */
+  tokenRate: RateLimit | null = null;
   /** How long the lookup of the key took. */
   lookupMs = 0;
   /** How much of its body was read. */

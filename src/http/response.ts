@@ -24,8 +24,12 @@ export function errorResponse(
 }
 
 /** The names that OpenAI-compatible SDKs read. */
-export function setRateLimitHeaders(headers: Headers, { limit, remaining, resetMs }: RateLimit): void {
-  headers.set('x-ratelimit-limit-requests', `${limit}`);
-  headers.set('x-ratelimit-remaining-requests', `${remaining}`);
-  headers.set('x-ratelimit-reset-requests', `${Math.ceil(resetMs) / 1000}s`);
+export function setRateLimitHeaders(
+  headers: Headers,
+  { limit, remaining, resetMs }: RateLimit,
+  of: 'requests' | 'tokens' = 'requests',
+): void {
+  headers.set(`x-ratelimit-limit-${of}`, `${limit}`);
+  headers.set(`x-ratelimit-remaining-${of}`, `${remaining}`);
+  headers.set(`x-ratelimit-reset-${of}`, `${Math.ceil(resetMs) / 1000}s`);
 }

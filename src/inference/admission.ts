@@ -5,9 +5,11 @@ import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
 import { isAboutSpend } from '../ledger/database-error.ts';
 import type { Ledger } from '../ledger/ledger.ts';
-import type { Denial, DenialCode, Hold, HoldResult, Shortage } from '../ledger/operations.ts';
+import type { Denial, DenialCode, ExceededLimit, Hold, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, type Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
+import type { LimitsInForce } from '../limits/applied-limits.ts';
+import { limitMessage, spendLeftMessage } from '../limits/words.ts';
 import type { EarlyCall } from './early-calls.ts';
 import type { OpenGeneration } from './generation.ts';
 import type { Plan } from './workload.ts';
@@ -22,9 +24,17 @@ export class Admission {
    */
   readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; concurrencyLimit: number | null }>>();
   readonly #rates: KnownRates;
+  readonly #limits: Pick<LimitsInForce, 'renew'>;
 
-  constructor(ledger: Ledger, nodeId: string, rates: KnownRates, clock: { isOff: () => boolean }) {
+  constructor(
+    ledger: Ledger,
+    nodeId: string,
+    rates: KnownRates,
+    limits: Pick<LimitsInForce, 'renew'>,
+    clock: { isOff: () => boolean },
+  ) {
     this.#rates = rates;
+    this.#limits = limits;
     this.#clock = clock;
     this.#ledger = ledger;
     this.#nodeId = nodeId;
@@ -45,30 +55,32 @@ export class Admission {
   async hold(
     generation: OpenGeneration,
     key: ApiKey,
-    range: Plan['hold'],
+    plan: Pick<Plan, 'hold' | 'tokens'>,
     waitedMs: number,
     early: Pick<EarlyCall<unknown, unknown>, 'start' | 'cancel'> | null = null,
   ): Promise<HoldResult> {
-    const { facts, provider, attempts } = generation;
+    const { provider, attempts } = generation;
     let outcome: HoldResult['outcome'] | null = null;
     try {
       this.checkWait(key);
       if (this.#clock.isOff()) throw clockIsWrong();
       const hold: Hold = {
         kind: 'hold',
-        generation: facts,
+        generation: generation.facts,
         nodeId: this.#nodeId,
         provider,
-        min: range.min,
-        max: range.max,
+        min: plan.hold.min,
+        max: plan.hold.max,
+        tokens: plan.tokens,
         attempts: [...attempts],
       };
       const expected = early === null ? null : this.#ledger.outlook.expected(hold);
       const isPatient = expected !== null && early?.start(expected) === true;
-      const result = await this.#ledger.hold({ ...hold, isPatient }, waitedMs);
+      const first = await this.#ledger.hold({ ...hold, isPatient }, waitedMs);
+      const result = isOutdated(first) ? await this.#holdAgain(generation, key, hold, waitedMs) : first;
       this.#noteRate(key, result.rate);
       outcome = result.outcome;
-      if (result.outcome === 'held') generation.noteHold(hold, result.amount);
+      if (result.outcome === 'held') generation.noteHold(hold, result);
       return result;
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
@@ -82,6 +94,23 @@ export class Admission {
     }
   }
 
+  /** With the limits that the account has now. */
+  async #holdAgain(
+    generation: OpenGeneration,
+    key: ApiKey,
+    hold: Hold,
+    waitedMs: number,
+  ): Promise<HoldResult> {
+    const startedAt = performance.now();
+    const endUser = generation.facts.attribution?.endUser ?? null;
+    for (let tries = 1; ; tries += 1) {
+      generation.applyLimits(await this.#limits.renew(key, endUser));
+      const renewed = { ...hold, generation: generation.facts };
+      const result = await this.#ledger.hold(renewed, waitedMs + performance.now() - startedAt);
+      if (!isOutdated(result) || tries >= maxRenewals) return result;
+    }
+  }
+
   /** The error for a hold that was denied. */
   denial(
     key: ApiKey,
@@ -89,9 +118,9 @@ export class Admission {
     denied: Denial,
     advice: (available: Money) => string | null,
   ): ApiError {
-    const { code, shortage } = denied;
+    const { code, shortage, limit } = denied;
     if (shortage === null) return this.#limited(key, denied);
-    return new ApiError(code, { message: shortageMessage(range, code, shortage, advice) });
+    return new ApiError(code, { message: shortageMessage(range, code, shortage, limit, advice) });
   }
 
   /** A replay of a stored response counts towards its key's rate like any other request. */
@@ -110,8 +139,14 @@ export class Admission {
   }
 
   /** Remembers that the key must wait. */
-  #limited(key: ApiKey, { code, retryAfterMs, concurrencyLimit }: Denial): ApiError {
+  #limited(key: ApiKey, { code, retryAfterMs, concurrencyLimit, limit }: Denial): ApiError {
     if (code !== 'rate_limit_exceeded' || retryAfterMs === null) return new ApiError(code);
+    // Another request of the key may be smaller, or for another end user.
+    if (limit !== null)
+      return new ApiError(code, {
+        message: limitMessage(limit),
+        retryAfterSeconds: secondsOf(retryAfterMs),
+      });
     this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, concurrencyLimit });
     return rateLimited(retryAfterMs, concurrencyLimit);
   }
@@ -122,17 +157,28 @@ function shortageMessage(
   range: Plan['hold'],
   code: DenialCode,
   { needed, available, spendable }: Shortage,
+  limit: ExceededLimit | null,
   advice: (available: Money) => string | null,
 ): string {
   const cost = formatDollars(needed, 'up');
   const request =
     range.min === range.max ? `This request may cost up to ${cost}` : `This request needs at least ${cost}`;
   const rest = formatDollars(available, 'down');
-  const left =
-    code === 'monthly_spend_limit_exceeded'
-      ? `${rest} is left of the monthly limit of this API key.`
-      : `${rest} is available.`;
+  let left = `${rest} is available.`;
+  if (code === 'monthly_spend_limit_exceeded') left = `${rest} is left of the monthly limit of this API key.`;
+  if (limit !== null) left = spendLeftMessage(limit);
   return [`${request}; ${left}`, advice(spendable) ?? ''].join(' ').trim();
+}
+
+/** The limits may change again meanwhile. */
+const maxRenewals = 3;
+
+function isOutdated(result: HoldResult): boolean {
+  return result.outcome === 'denied' && result.code === 'limits_changed';
+}
+
+function secondsOf(durationMs: number): number {
+  return Math.max(1, Math.ceil(durationMs / 1000));
 }
 
 /** Its IDs and dates could not be relied on. */
@@ -144,7 +190,7 @@ function clockIsWrong(): ApiError {
 
 /** The limit may be the rate per minute or the number of concurrent requests. */
 function rateLimited(retryAfterMs: number, concurrencyLimit: number | null): ApiError {
-  const retryAfterSeconds = Math.max(1, Math.ceil(retryAfterMs / 1000));
+  const retryAfterSeconds = secondsOf(retryAfterMs);
   const message =
     concurrencyLimit === null
       ? 'This API key has exceeded its limit of requests per minute.'

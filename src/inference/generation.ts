@@ -4,8 +4,11 @@ import type { GenerationSummary } from '../http/context.ts';
 import { spanIdOf, type TraceContext, traceparentOf } from '../http/trace-context.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type {
+  AppliedLimits,
   Attempt,
   GenerationFacts,
+  GrantedTokens,
+  Held,
   Hold,
   ProviderUsage,
   Settlement,
@@ -14,7 +17,6 @@ import type {
 import { type Ending, failure, settlementOf, unknownUsage } from '../ledger/settlement.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
-import type { Money } from '../lib/money.ts';
 import type { Price } from '../pricing/price.ts';
 import { Cancellation } from '../providers/cancellation.ts';
 import type { ProviderError } from '../providers/upstream.ts';
@@ -23,7 +25,7 @@ import type { IdentifyUpstream } from './attribution.ts';
 import { mayBeBilled } from './uncharged.ts';
 
 export class OpenGeneration {
-  readonly facts: GenerationFacts;
+  #facts: GenerationFacts;
   readonly #ledger: Ledger;
   readonly #log: Log;
   readonly #attempts: Attempt[];
@@ -34,6 +36,8 @@ export class OpenGeneration {
   /** What its provider reported, for the case that no customer is charged for it. */
   #used: ProviderUsage = unknownUsage;
   #hold: Hold | null = null;
+  /** What was counted of its tokens towards limits. */
+  #tokens: GrantedTokens | null = null;
   /** Ends the first call, if that started before its hold was committed. */
   #cancellation: Cancellation | null = null;
   #firstTokenAtMs: number | null = null;
@@ -54,7 +58,7 @@ export class OpenGeneration {
     log: Log,
     identify: IdentifyUpstream | null = null,
   ) {
-    this.facts = facts;
+    this.#facts = facts;
     this.#identify = identify;
     this.#preferred = preferred;
     this.#attempts = first === null ? [] : [openAttempt(1, first, facts.createdAtMs)];
@@ -62,6 +66,15 @@ export class OpenGeneration {
     this.#trace = trace;
     this.#ledger = ledger;
     this.#log = log;
+  }
+
+  get facts(): GenerationFacts {
+    return this.#facts;
+  }
+
+  /** Before it is held. */
+  applyLimits(limits: AppliedLimits): void {
+    this.#facts = { ...this.#facts, limits };
   }
 
   get attempts(): readonly Attempt[] {
@@ -114,8 +127,11 @@ export class OpenGeneration {
   }
 
   /** The hold as it was granted. */
-  noteHold(hold: Hold, amount: Money): void {
+  noteHold(hold: Hold, { amount, tokens = null }: Held): void {
     this.#hold = { ...hold, min: amount, max: amount };
+    if (tokens === null) return;
+    this.#tokens = tokens;
+    this.#hold = { ...this.#hold, tokens: { min: tokens.count, max: tokens.count } };
   }
 
   /** For a hold that the database has lost: the next attempt costs no less. Throws when that much cannot be held again. */
@@ -262,6 +278,7 @@ export class OpenGeneration {
       provider,
       attempts: [...this.#attempts],
       firstTokenAtMs: this.#firstTokenAtMs,
+      tokens: this.#tokens,
     };
     return settlementOf(known, ending);
   }

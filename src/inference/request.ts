@@ -17,6 +17,7 @@ import type { ApiKey } from '../keys/key-store.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { completed, failure } from '../ledger/settlement.ts';
 import { formatMoneyShort, type Money } from '../lib/money.ts';
+import type { LimitsInForce } from '../limits/applied-limits.ts';
 import { atPricesOf } from '../models/access.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { CandidatesInTurn, inOrder } from '../routing/candidates.ts';
@@ -42,6 +43,7 @@ export type InferenceServices = StreamServices &
     recordAttempts: RecordAttempts;
     idempotency: Idempotency;
     ledger: Ledger;
+    limits: LimitsInForce;
   }>;
 
 /** A request that can be served if its cost can be held. */
@@ -93,7 +95,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
   /** The rest, once it is known which key pays, whether it came in a header or from a session. */
   async serve(key: ApiKey, body: unknown, request: Request, context: RequestContext): Promise<Response> {
     const workload = this.#workload;
-    const { admission, catalog, conversations, identify, ledger, log } = this.#services;
+    const { admission, catalog, conversations, identify, ledger, limits, log } = this.#services;
     context.caller = key;
     const wanted = workload.parse(body, { headers: request.headers, accountId: key.accountId });
     const attribution = readAttribution(request.headers, workload.attributionOf?.(wanted) ?? null);
@@ -114,6 +116,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
         idempotencyHash: claim?.request.idempotencyHash ?? null,
         createdAtMs: Date.now(),
         attribution,
+        limits: key.limitVersion === 0 ? null : await limits.of(key, attribution?.endUser ?? null),
       };
       const conversation = conversations.of(key.accountId, plan.model, plan.conversation, plan.candidates);
       const order = inOrder(plan.candidates, Math.random);
@@ -136,12 +139,12 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
   ): Promise<Response> {
     const workload = this.#workload;
     const { admission, earlyCalls, recordAttempts } = this.#services;
-    const accept = (amount: Money) => workload.accept(plan, amount);
+    const accept = (amount: Money, tokens: number | null = null) => workload.accept(plan, amount, tokens);
     const first = candidates.current;
     // Whether an idempotent request still has its claim is known only with its hold.
     const early =
       claim !== null || first === null ? null : earlyCalls.to(first.candidate, generation, exchange, accept);
-    const hold = await admission.hold(generation, key, plan.hold, context.lookupMs, early);
+    const hold = await admission.hold(generation, key, plan, context.lookupMs, early);
     context.rate = hold.rate;
     if (hold.outcome === 'denied')
       throw admission.denial(key, plan.hold, hold, (available) =>
@@ -153,7 +156,8 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
       await generation.abandon();
       return new Response();
     }
-    const job = begun?.job ?? accept(hold.amount);
+    context.tokenRate = hold.tokens?.rate ?? null;
+    const job = begun?.job ?? accept(hold.amount, hold.tokens?.count ?? null);
     const opening = attemptInTurn(
       generation,
       candidates,

@@ -1,6 +1,6 @@
 /** What one kind of inference contributes to the life of a request in request.ts: everything but holds, settlements and failures. */
 import type { Claim } from '../idempotency/claim.ts';
-import type { Attribution, DenialCode } from '../ledger/operations.ts';
+import type { Attribution, DenialCode, TokenRange } from '../ledger/operations.ts';
 import type { Charge } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';
 import type { Money } from '../lib/money.ts';
@@ -21,6 +21,8 @@ export type Plan = Readonly<{
   candidates: readonly Candidate[];
   /** Equal where the request itself determines its maximum cost. */
   hold: Readonly<{ min: Money; max: Money }>;
+  /** How many tokens it may use. Left out for what is not counted in tokens. */
+  tokens?: TokenRange;
   /** What all requests of its conversation have in common; null when no further one is likely. */
   conversation: (() => string) | null;
 }>;
@@ -66,8 +68,8 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer, Opened = never> 
   plan: (wanted: Wanted, active: ActiveCatalog, allowedModels: ReadonlySet<string> | null) => Planned;
   /** What the client could do for the request to fit into this amount, denied with this code; null when nothing would help. */
   advice: (plan: Planned, available: Money, code: DenialCode) => string | null;
-  /** What to ask a provider for, given this hold. */
-  accept: (plan: Planned, held: Money) => Job;
+  /** What to ask a provider for, given this hold. `tokens` is how many it may use, if that is limited. */
+  accept: (plan: Planned, held: Money, tokens: number | null) => Job;
   call: (
     job: Job,
     candidate: Candidate,

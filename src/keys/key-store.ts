@@ -50,6 +50,8 @@ export type ApiKey = Readonly<{
   /** Whose prices its account pays; null for list prices. */
   priceGroup: string | null;
   requestsPerMinute: number;
+  /** Of its account's limits; 0 if that has never had one. */
+  limitVersion: number;
 }>;
 
 export const defaultRequestsPerMinute = 600;
@@ -160,14 +162,20 @@ type ApiKeyRow = Pick<
   StoredKey,
   'id' | 'requests_per_minute' | 'allowed_models' | 'expires_at' | 'revoked_at'
 > &
-  Readonly<{ hash: Uint8Array; account_id: string; is_suspended: boolean; price_group: string | null }>;
+  Readonly<{
+    hash: Uint8Array;
+    account_id: string;
+    is_suspended: boolean;
+    price_group: string | null;
+    limit_version: number;
+  }>;
 
 /** In the order of the hashes; null for those that no key has. */
 export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promise<(ApiKey | null)[]> {
   const names = hashes.map((hash) => hash.toString('hex'));
   const rows = await sql<ApiKeyRow[]>`
     select hash, api_keys.id, account_id, allowed_models, expires_at, revoked_at, requests_per_minute,
-           suspended_at is not null as is_suspended, price_group
+           suspended_at is not null as is_suspended, price_group, limit_version
     from unnest(${sql.array(names, 'text')}::text[]) as asked (name)
       join api_keys on hash = decode(asked.name, 'hex')
       join accounts on accounts.id = account_id`;
@@ -183,6 +191,7 @@ export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promi
         isAccountSuspended: row.is_suspended,
         priceGroup: row.price_group,
         requestsPerMinute: row.requests_per_minute,
+        limitVersion: row.limit_version,
       },
     ]),
   );

@@ -1,6 +1,8 @@
 /** The rows that a batch is decided on, what it needs of them, and how the database writes them. */
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import type { AccountState, Ended, KeyState } from './decide.ts';
+import type { LimitState } from './decide-limits.ts';
+import type { LimitMeter } from './operations.ts';
 
 /** `state` is updated as the operations of the batch are applied. */
 export type BatchRow<State> = Readonly<{ before: State; state: State }>;
@@ -8,6 +10,8 @@ export type BatchRow<State> = Readonly<{ before: State; state: State }>;
 export type BatchRows = Readonly<{
   accounts: Map<string, BatchRow<AccountState>>;
   keys: Map<string, BatchRow<KeyState>>;
+  /** By their meters, without those that have been removed. */
+  limits: Map<string, BatchRow<LimitState>>;
   /** The holds of open Generations. */
   openHolds: Map<string, Money>;
   /** How Generations ended that this batch is to settle, but that are no longer open. */
@@ -19,6 +23,7 @@ export function emptyRows(nowMs: number): BatchRows {
   return {
     accounts: new Map(),
     keys: new Map(),
+    limits: new Map(),
     openHolds: new Map(),
     ended: new Map(),
     nowMs,
@@ -38,6 +43,10 @@ type KeyNeeds = Admission & Readonly<{ left: Money | null; open: number }>;
 export type Needs = Readonly<{
   accounts: ReadonlyMap<string, AccountNeeds>;
   keys: ReadonlyMap<string, KeyNeeds>;
+  /** What must be left of limits, by their meters. */
+  limits: ReadonlyMap<string, Money>;
+  /** Which versions of their limits the accounts must have. */
+  limitVersions: ReadonlyMap<string, number>;
 }>;
 
 type AsJson<State> = {
@@ -49,7 +58,7 @@ type AsJson<State> = {
 };
 
 /** Amounts and big integers are strings. */
-type AccountJson = AsJson<AccountState> & Readonly<{ id: string }>;
+type AccountJson = AsJson<Required<AccountState>> & Readonly<{ id: string }>;
 type KeyJson = AsJson<KeyState> & Readonly<{ keyId: string }>;
 
 /** What `ledger_lock_rows` returns. `locked` are the IDs of rows that others have locked. */
@@ -72,14 +81,30 @@ export type AdmittedKey = Readonly<{
 }> &
   Pick<KeyState, 'theoreticalArrivalMs' | 'requestsPerMinute' | 'openCount' | 'maxConcurrent'>;
 
-export type Admitted = Readonly<{ keys: readonly AdmittedKey[]; nowMs: number }>;
+type AdmittedLimits = ReadonlyMap<string, Pick<LimitState, 'amount' | 'used'>>;
+
+export type Admitted = Readonly<{
+  keys: readonly AdmittedKey[];
+  /** Limits that the batch counted towards, by their meters. */
+  limits: AdmittedLimits;
+  nowMs: number;
+}>;
 
 /** What `ledger_write_batch` returns; null if nothing was admitted. */
-export type WrittenJson = Readonly<{ admitted: string; nowMs: number }> | null;
+export type WrittenJson = Readonly<{ admitted: string; limited?: string | null; nowMs: number }> | null;
+
+const noLimits: AdmittedLimits = new Map();
 
 export function admittedFrom(written: WrittenJson): Admitted | null {
   if (written === null) return null;
-  return { keys: written.admitted.split(',').map(admittedKey), nowMs: written.nowMs };
+  const { admitted, limited, nowMs } = written;
+  const limits = limited ? new Map(limited.split(',').map(limitState)) : noLimits;
+  return { keys: admitted.split(',').map(admittedKey), limits, nowMs };
+}
+
+function limitState(fields: string): [string, Pick<LimitState, 'amount' | 'used'>] {
+  const [id = '', amount = '', used = ''] = fields.split(' ');
+  return [id, { amount: moneyFromDatabase(amount), used: moneyFromDatabase(used) }];
 }
 
 function admittedKey(fields: string): AdmittedKey {
@@ -105,8 +130,29 @@ export function rowsFrom({ accounts, keys, open, nowMs }: LockedRows): BatchRows
   return rows;
 }
 
-function accountState({ balance, held, entryCount, isSuspended }: AccountJson): AccountState {
+/** What `ledger_read_limits` returns. */
+export type LimitRow = Readonly<{ id: string; amount: string; used: string; held: string }>;
+
+export function addLimits(
+  { limits }: BatchRows,
+  meters: ReadonlyMap<string, LimitMeter>,
+  rows: readonly LimitRow[],
+): void {
+  for (const { id, amount, used, held } of rows) {
+    const meter = meters.get(id);
+    if (meter === undefined) continue;
+    const amounts = {
+      amount: moneyFromDatabase(amount),
+      used: moneyFromDatabase(used),
+      held: moneyFromDatabase(held),
+    };
+    limits.set(id, unchanged({ meter, ...amounts }));
+  }
+}
+
+function accountState({ balance, held, entryCount, isSuspended, limitVersion }: AccountJson): AccountState {
   return {
+    limitVersion,
     balance: moneyFromDatabase(balance),
     held: moneyFromDatabase(held),
     entryCount: BigInt(entryCount),

@@ -12,6 +12,7 @@ import {
   deny,
   type KeyState,
 } from './decide.ts';
+import { afterSettlement, type LimitState } from './decide-limits.ts';
 import { Effects } from './effects.ts';
 import type {
   Count,
@@ -47,6 +48,8 @@ function apply(operation: Operation, rows: BatchRows, effects: Effects): Operati
 }
 
 const unknownKey = deny('invalid_api_key', null);
+/** The hold was made with other limits than the account has. */
+const outdated = deny('limits_changed', null);
 
 function applyHold(hold: Hold, rows: BatchRows, effects: Effects): HoldResult {
   const { accountId, keyId, id } = hold.generation;
@@ -59,9 +62,13 @@ function applyHold(hold: Hold, rows: BatchRows, effects: Effects): HoldResult {
     const rate = rateAt(key.state.requestsPerMinute, key.state.theoreticalArrivalMs, rows.nowMs);
     return { outcome: 'held', amount, rate };
   }
-  const decision = decideHold(account.state, key.state, hold, rows.nowMs);
+  const { limits } = hold.generation;
+  const { limitVersion } = account.state;
+  if (limitVersion !== undefined && limitVersion !== (limits?.version ?? 0)) return outdated;
+  const decision = decideHold(account.state, key.state, hold, rows.nowMs, limitsOf(hold, rows));
   if (decision.result.outcome === 'held') {
     update(rows, hold, decision);
+    for (const limit of decision.limits) updateLimit(rows, limit);
     rows.openHolds.set(id, decision.result.amount);
     effects.hold(hold, decision.result.amount);
   }
@@ -118,6 +125,8 @@ function close(
 ): SettlementResult {
   const decision = decideSettlement(account, key, hold ?? 0n, settlement);
   update(rows, settlement, decision);
+  for (const limit of limitsOf(settlement, rows))
+    updateLimit(rows, afterSettlement(limit, hold, decision.charge?.total ?? 0n));
   effects.settle(settlement, decision, hold);
   return decision.shortfall > 0n ? 'short' : 'settled';
 }
@@ -128,6 +137,19 @@ function applySetAside(operation: SetAside, rows: BatchRows, effects: Effects): 
     applySettlement(closedUnbilled(operation.settlement), rows, effects);
   effects.setAside(operation);
   return 'set_aside';
+}
+
+/** Those that have not been removed. */
+function limitsOf({ generation }: Hold | Settlement, { limits }: BatchRows): readonly LimitState[] {
+  if (!generation.limits) return noLimits;
+  return generation.limits.meters.flatMap(({ id }) => limits.get(id)?.state ?? []);
+}
+
+const noLimits: readonly LimitState[] = [];
+
+function updateLimit({ limits }: BatchRows, state: LimitState): void {
+  const { before } = limits.get(state.meter.id) as BatchRow<LimitState>;
+  limits.set(state.meter.id, { before, state });
 }
 
 function update(

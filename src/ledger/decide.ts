@@ -3,14 +3,26 @@
  */
 import type { Money } from '../lib/money.ts';
 import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';
+import {
+  afterHold,
+  exceeded,
+  exceededRate,
+  grantedTokens,
+  type LimitState,
+  leftOf,
+  strictestSpend,
+  tokenRate,
+} from './decide-limits.ts';
 import type {
   BilledCost,
   CountResult,
   Denial,
   DenialCode,
+  Held,
   Hold,
   HoldResult,
   Settlement,
+  TokenRange,
 } from './operations.ts';
 
 export type AccountState = Readonly<{
@@ -18,6 +30,8 @@ export type AccountState = Readonly<{
   held: Money;
   entryCount: bigint;
   isSuspended: boolean;
+  /** Left out if nobody needs to know. */
+  limitVersion?: number;
 }>;
 
 export type KeyState = Readonly<{
@@ -33,7 +47,12 @@ export type KeyState = Readonly<{
   isExpired: boolean;
 }>;
 
-type HoldDecision = Readonly<{ account: AccountState; key: KeyState; result: HoldResult }>;
+type HoldDecision = Readonly<{
+  account: AccountState;
+  key: KeyState;
+  limits: readonly LimitState[];
+  result: HoldResult;
+}>;
 
 /** One of the key's requests may end at any moment. */
 const concurrencyRetryMs = 100;
@@ -44,10 +63,11 @@ export const holdDivisor = 4n;
 export function decideHold(
   account: AccountState,
   key: KeyState,
-  { min, max }: Pick<Hold, 'min' | 'max'>,
+  { min, max, tokens }: Pick<Hold, 'min' | 'max' | 'tokens'>,
   nowMs: number,
+  limits: readonly LimitState[] = [],
 ): HoldDecision {
-  const unchanged = (result: Denial): HoldDecision => ({ account, key, result });
+  const unchanged = (result: Denial): HoldDecision => ({ account, key, limits, result });
   const arrival = decideArrival(account, key, nowMs);
   if (arrival.outcome === 'denied') return unchanged(arrival);
   const { rate, nextArrivalMs } = arrival;
@@ -55,18 +75,35 @@ export function decideHold(
     const details = { retryAfterMs: concurrencyRetryMs, concurrencyLimit: key.maxConcurrent };
     return unchanged(deny('rate_limit_exceeded', rate, details));
   }
+  const tooMany = exceededRate(limits, tokens, nowMs);
+  if (tooMany !== null) {
+    const retryAfterMs = tooMany.freesAtMs === null ? concurrencyRetryMs : tooMany.freesAtMs - nowMs;
+    return unchanged(deny('rate_limit_exceeded', rate, { retryAfterMs, limit: tooMany }));
+  }
 
   const free = account.balance - account.held;
   const leftOfMonth = key.monthlyLimit === null ? null : key.monthlyLimit - key.monthSpent - key.held;
-  const spendable = leftOfMonth === null ? free : smaller(free, larger(leftOfMonth, 0n));
+  const strictest = strictestSpend(limits);
+  let spendable = leftOfMonth === null ? free : smaller(free, larger(leftOfMonth, 0n));
+  if (strictest !== null) spendable = smaller(spendable, larger(leftOf(strictest), 0n));
   if (spendable < min) {
-    const isMonth = leftOfMonth !== null && leftOfMonth < min;
-    const code = isMonth ? 'monthly_spend_limit_exceeded' : 'insufficient_balance';
-    const available = isMonth ? larger(leftOfMonth, 0n) : free;
-    return unchanged(deny(code, rate, { shortage: { needed: min, available, spendable } }));
+    const shortage = { needed: min, available: free, spendable };
+    if (leftOfMonth !== null && leftOfMonth < min) {
+      const available = larger(leftOfMonth, 0n);
+      return unchanged(deny('monthly_spend_limit_exceeded', rate, { shortage: { ...shortage, available } }));
+    }
+    if (strictest !== null && leftOf(strictest) < min) {
+      const limit = exceeded(strictest, min, nowMs);
+      const details = { shortage: { ...shortage, available: limit.left }, limit };
+      return unchanged(deny('spend_limit_exceeded', rate, details));
+    }
+    return unchanged(deny('insufficient_balance', rate, { shortage }));
   }
   const amount = smaller(larger(spendable / holdDivisor, min), max);
+  const rateAfter = rateAt(key.requestsPerMinute, nextArrivalMs, nowMs);
+  const held = { outcome: 'held', amount, rate: rateAfter } as const;
   return {
+    ...countTowards(limits, held, tokens, nowMs),
     account: { ...account, held: account.held + amount },
     key: {
       ...key,
@@ -74,8 +111,22 @@ export function decideHold(
       openCount: key.openCount + 1,
       theoreticalArrivalMs: nextArrivalMs,
     },
-    result: { outcome: 'held', amount, rate: rateAt(key.requestsPerMinute, nextArrivalMs, nowMs) },
   };
+}
+
+/** What a hold leaves of its limits, and how many tokens it may use. */
+function countTowards(
+  limits: readonly LimitState[],
+  held: Held,
+  range: TokenRange | undefined,
+  nowMs: number,
+): Pick<HoldDecision, 'limits' | 'result'> {
+  if (limits.length === 0) return { limits, result: held };
+  const count = grantedTokens(limits, range);
+  const after = limits.map((limit) => afterHold(limit, held.amount, count ?? 0));
+  const rate = tokenRate(after, nowMs);
+  if (count === null || rate === null) return { limits: after, result: held };
+  return { limits: after, result: { ...held, tokens: { count, countedAtMs: nowMs, rate } } };
 }
 
 /** A request that costs nothing, such as a replay, still counts towards the rate of its key. */
@@ -112,9 +163,9 @@ function decideArrival(account: AccountState, key: KeyState, nowMs: number): Arr
 export function deny(
   code: DenialCode,
   rate: RateLimit | null,
-  details: Partial<Pick<Denial, 'retryAfterMs' | 'shortage' | 'concurrencyLimit'>> = {},
+  details: Partial<Pick<Denial, 'retryAfterMs' | 'shortage' | 'concurrencyLimit' | 'limit'>> = {},
 ): Denial {
-  const none = { retryAfterMs: null, shortage: null, concurrencyLimit: null };
+  const none = { retryAfterMs: null, shortage: null, concurrencyLimit: null, limit: null };
   return { outcome: 'denied', code, rate, ...none, ...details };
 }
 

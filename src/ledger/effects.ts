@@ -1,6 +1,7 @@
 /** Collects what a batch changes, and writes it in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
+import { minuteMs } from '../lib/rate-limit.ts';
 import {
   type Admitted,
   admittedFrom,
@@ -10,6 +11,7 @@ import {
   type WrittenJson,
 } from './batch-rows.ts';
 import type { AccountState, KeyState, SettlementDecision } from './decide.ts';
+import { countUnit } from './decide-limits.ts';
 import type {
   Attempt,
   Attribution,
@@ -27,7 +29,10 @@ import {
   attributionRows,
   claimRows,
   keyDeltas,
+  limitDeltas,
+  limitVersions,
   meteredRows,
+  openedLimits,
   openedRows,
   type RowOf,
   settledRows,
@@ -39,6 +44,10 @@ import { serializeSettlement } from './settlement.ts';
 export class Effects {
   readonly #accountIds = new Set<string>();
   readonly #keyIds = new Set<string>();
+  readonly #meterIds = new Set<string>();
+  readonly #openedLimits: RowOf<typeof openedLimits>[] = [];
+  /** Tokens that were counted and not used, by the meters of their limits. */
+  readonly #returned = new Map<string, Returned>();
   readonly #opened: RowOf<typeof openedRows>[] = [];
   readonly #settled: RowOf<typeof settledRows>[] = [];
   /** How many of them are open. */
@@ -61,6 +70,8 @@ export class Effects {
     this.count(keyId);
     if (name !== null) this.#claims.push({ keyId, name, requestId: id });
     this.#opened.push({ ...generation, nodeId, provider, hold: amount, attempts });
+    if (generation.limits && generation.limits.meters.length > 0)
+      this.#openedLimits.push({ generationId: id, limits: generation.limits });
     if (generation.attribution) this.#attributions.push(...attributionRowsOf(generation));
   }
 
@@ -74,6 +85,7 @@ export class Effects {
     const { id, accountId } = generation;
     const isShort = shortfall > 0n;
     this.#touch(generation);
+    if (settlement.unusedTokens) this.#returnTokens(generation, settlement.unusedTokens);
     if (hold !== null) this.#openCount += 1;
     // What was written with the hold may have been lost with it.
     else if (generation.attribution) this.#attributions.push(...attributionRowsOf(generation));
@@ -220,9 +232,22 @@ export class Effects {
     this.#arrivals.set(keyId, (this.#arrivals.get(keyId) ?? 0) + 1);
   }
 
-  #touch({ accountId, keyId }: GenerationFacts): void {
+  #touch({ accountId, keyId, limits }: GenerationFacts): void {
     this.#accountIds.add(accountId);
     this.#keyIds.add(keyId);
+    if (limits) for (const { id } of limits.meters) this.#meterIds.add(id);
+  }
+
+  /** They count for the minute in which they were counted. Of several minutes, all but the last are surely over. */
+  #returnTokens({ limits }: GenerationFacts, { count, countedAtMs }: UnusedTokens): void {
+    const minute = Math.floor(countedAtMs / minuteMs);
+    for (const { id, kind } of limits?.meters ?? []) {
+      if (kind !== 'tokens_per_minute') continue;
+      const others = this.#returned.get(id);
+      if (others !== undefined && others.minute > minute) continue;
+      const returned = others?.minute === minute ? others.count : 0;
+      this.#returned.set(id, { minute, count: returned + count });
+    }
   }
 
   /** Whether there is anything for `write`: there is not if everything was denied. */
@@ -233,6 +258,19 @@ export class Effects {
   /** Nothing may be sent on the connection between these and the statement of `write`. */
   async writeRare(connection: SQL): Promise<void> {
     for (const write of this.#rareWrites) await write(connection);
+  }
+
+  /** Nothing for a batch that no limit applies to, which is most of them. */
+  #limitArguments(connection: SQL, rows: BatchRows, needs: Needs | null) {
+    const versions = [...(needs?.limitVersions ?? [])].map(([accountId, version]) => ({
+      accountId,
+      version,
+    }));
+    if (this.#meterIds.size === 0 && versions.length === 0) return connection``;
+    return connection`,
+      ${limitDeltas.literal(this.#limitDeltas(rows, needs))}::text::ledger_limit_delta[],
+      ${limitVersions.literal(versions)}::text::ledger_limit_version[],
+      ${openedLimits.literal(this.#openedLimits)}::text::ledger_opened_limits[]`;
   }
 
   /**
@@ -256,7 +294,7 @@ export class Effects {
         ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[],
         ${attributionRows.literal(this.#attributions)}::text::ledger_attribution_row[],
         ${this.#arrivals.size > 0}::boolean,
-        ${how.isDurable}::boolean) as written`.execute();
+        ${how.isDurable}::boolean${this.#limitArguments(connection, rows, how.needs)}) as written`.execute();
     return admittedFrom(written);
   }
 
@@ -269,6 +307,24 @@ export class Effects {
         held: state.held - before.held,
         entryCount: state.entryCount - before.entryCount,
         ...(needs?.accounts.get(id) ?? noNeeds),
+      };
+    });
+  }
+
+  #limitDeltas({ limits }: BatchRows, needs: Needs | null): RowOf<typeof limitDeltas>[] {
+    return sorted(this.#meterIds).flatMap((id) => {
+      const row = limits.get(id);
+      if (row === undefined) return [];
+      const { before, state } = row;
+      const returned = this.#returned.get(id);
+      return {
+        id,
+        limitId: state.meter.limitId,
+        used: state.used - before.used,
+        held: state.held - before.held,
+        returned: countUnit * BigInt(returned?.count ?? 0),
+        returnedMs: returned && returned.minute * minuteMs,
+        needed: needs?.limits.get(id),
       };
     });
   }
@@ -295,6 +351,9 @@ export class Effects {
 export type Writing = Readonly<{ atMs: number | null; needs: Needs | null; isDurable: boolean }>;
 
 const noNeeds = { isAdmitting: false, free: null, left: null, open: 0 };
+
+type UnusedTokens = NonNullable<Settlement['unusedTokens']>;
+type Returned = Readonly<{ minute: number; count: number }>;
 
 type SettledRow = RowOf<typeof settledRows>;
 

@@ -7,8 +7,16 @@ import { minuteMs, rateAt } from '../lib/rate-limit.ts';
 import { decideBatch } from './batch.ts';
 import { type Admitted, type BatchRows, emptyRows, type Needs, unchanged } from './batch-rows.ts';
 import { type AccountState, holdDivisor, type KeyState } from './decide.ts';
+import { countUnit, isSpend, tokenRate } from './decide-limits.ts';
 import type { Effects } from './effects.ts';
-import type { Hold, Operation, OperationResult } from './operations.ts';
+import {
+  type GrantedTokens,
+  type Hold,
+  type LimitKind,
+  metersOf,
+  type Operation,
+  type OperationResult,
+} from './operations.ts';
 
 /** The results are right if the needs are met. Those of holds and counts lack their rates: see `withRates`. */
 export type Expected = Readonly<{
@@ -50,6 +58,9 @@ export function decideWithPlenty(batch: readonly Operation[], holds: ReadonlyMap
     const hold = kind === 'settle' ? holds.get(id) : undefined;
     if (hold !== undefined) rows.openHolds.set(id, hold);
   }
+  for (const operation of batch)
+    for (const meter of metersOf(operation))
+      rows.limits.set(meter.id, unchanged({ meter, amount: plenty, used: 0n, held: 0n }));
   return { ...decideBatch(batch, rows), rows, needs: needsOf(batch, holds) };
 }
 
@@ -59,6 +70,8 @@ type Demand = { isAdmitting: boolean; needed: Money | null; freed: Money; opened
 function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>): Needs {
   const accounts = new Map<string, Demand>();
   const keys = new Map<string, Demand>();
+  const limits = new Map<string, Demand>();
+  const limitVersions = new Map<string, number>();
   for (const operation of batch) {
     const { id, accountId, keyId } = operation.generation;
     const account = demandOf(accounts, accountId);
@@ -66,6 +79,15 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
     if (operation.kind === 'hold') {
       admit(account, operation);
       admit(key, operation);
+      const { limits: applied } = operation.generation;
+      if (applied) {
+        // If two holds do not agree, the account needs a closer look.
+        limitVersions.set(
+          accountId,
+          Math.min(applied.version, limitVersions.get(accountId) ?? applied.version),
+        );
+        for (const meter of applied.meters) admitTo(demandOf(limits, meter.id), meter.kind, operation);
+      }
     } else if (operation.kind === 'settle') {
       const hold = holds.get(id) ?? 0n;
       const cost = operation.cost?.total ?? 0n;
@@ -73,6 +95,8 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
       if (cost > hold) need(account, cost - hold);
       close(account, hold - cost);
       close(key, hold - cost);
+      for (const { id: meterId, kind } of metersOf(operation))
+        demandOf(limits, meterId).freed += freedBy(kind, hold - cost);
     } else {
       account.isAdmitting = true;
       key.isAdmitting = true;
@@ -81,7 +105,15 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
   return {
     accounts: mapValues(accounts, ({ isAdmitting, needed }) => ({ isAdmitting, free: needed })),
     keys: mapValues(keys, ({ isAdmitting, needed, open }) => ({ isAdmitting, left: needed, open })),
+    limits: neededOf(limits),
+    limitVersions,
   };
+}
+
+function neededOf(demands: ReadonlyMap<string, Demand>): Map<string, Money> {
+  const needs = new Map<string, Money>();
+  for (const [id, { needed }] of demands) if (needed !== null) needs.set(id, needed);
+  return needs;
 }
 
 function demandOf(demands: Map<string, Demand>, id: string): Demand {
@@ -99,6 +131,24 @@ function admit(demand: Demand, { min, max }: Hold): void {
   demand.freed -= max;
   demand.opened += 1;
   if (demand.open < demand.opened) demand.open = demand.opened;
+}
+
+/** The same for a limit, of money or of tokens. */
+function admitTo(demand: Demand, kind: LimitKind, hold: Hold): void {
+  const { min, max } = isSpend(kind) ? hold : countsOf(kind, hold);
+  need(demand, min === max ? max : max * holdDivisor);
+  demand.freed -= max;
+}
+
+function countsOf(kind: LimitKind, { tokens }: Hold): Readonly<{ min: Money; max: Money }> {
+  if (kind !== 'tokens_per_minute') return { min: countUnit, max: countUnit };
+  return { min: countUnit * BigInt(tokens?.min ?? 0), max: countUnit * BigInt(tokens?.max ?? 0) };
+}
+
+/** What a settlement gives back to a limit. */
+function freedBy(kind: LimitKind, freed: Money): Money {
+  if (isSpend(kind)) return freed;
+  return kind === 'concurrent_requests' ? countUnit : 0n;
 }
 
 function need(demand: Demand, amount: Money): void {
@@ -127,12 +177,31 @@ export function withRates(
   const rated = [...results];
   // From the last to the first: what was written is how the last one left it.
   for (let place = batch.length - 1; place >= 0; place -= 1) {
+    const operation = batch[place] as Operation;
     const result = rated[place];
-    const key = rateOf.get((batch[place] as Operation).generation.keyId);
+    const key = rateOf.get(operation.generation.keyId);
     if (typeof result !== 'object' || result.outcome === 'denied' || key === undefined) continue;
     const { requestsPerMinute } = key;
-    rated[place] = { ...result, rate: rateAt(requestsPerMinute, key.theoreticalArrivalMs, nowMs) };
+    const rate = rateAt(requestsPerMinute, key.theoreticalArrivalMs, nowMs);
+    rated[place] =
+      result.outcome === 'held' && result.tokens
+        ? { ...result, rate, tokens: withRate(result.tokens, operation, admitted) }
+        : { ...result, rate };
     key.theoreticalArrivalMs -= minuteMs / requestsPerMinute;
   }
   return rated;
+}
+
+/** As the whole batch has left it: nobody counts on a single token. */
+function withRate(
+  { count }: GrantedTokens,
+  operation: Operation,
+  { limits, nowMs }: Admitted,
+): GrantedTokens | null {
+  const states = metersOf(operation).flatMap((meter) => {
+    const state = limits.get(meter.id);
+    return state === undefined ? [] : [{ meter, ...state, held: 0n }];
+  });
+  const rate = tokenRate(states, nowMs);
+  return rate === null ? null : { count, countedAtMs: nowMs, rate };
 }

@@ -97,7 +97,9 @@ export class Holding {
 
   /** It is not in any statement that is still on its way: those of a lost session are stopped before the next one is used. */
   #release(operation: Hold): void {
-    const settlement = settlementOf({ ...operation, isHeld: false }, failure('balance_lookup_failed'));
+    const { generation, provider, attempts } = operation;
+    const ended = { generation, provider, attempts, isHeld: false };
+    const settlement = settlementOf(ended, failure('balance_lookup_failed'));
     this.#settling.settle(settlement).catch(() => undefined);
   }
 }

@@ -6,11 +6,18 @@
 import type { SQL } from 'bun';
 import { moneyFromDatabase } from '../lib/money.ts';
 import { decideBatch } from './batch.ts';
-import { type Admitted, type BatchRows, type LockedRows, rowsFrom } from './batch-rows.ts';
+import {
+  type Admitted,
+  addLimits,
+  type BatchRows,
+  type LimitRow,
+  type LockedRows,
+  rowsFrom,
+} from './batch-rows.ts';
 import type { Ended } from './decide.ts';
-import type { Operation, OperationResult } from './operations.ts';
+import { metersOf, type Operation, type OperationResult } from './operations.ts';
 import type { PendingOperations } from './pending-operations.ts';
-import { claimRows } from './rows.ts';
+import { claimRows, limitMeterRows } from './rows.ts';
 
 /** `wanted` are the operations that the results belong to. Those that are not among them need a locked row, or were given up. */
 export type LockedCommit = Readonly<{
@@ -54,6 +61,7 @@ async function lockAndCommit(
   }
   pending.noteSent(wanted);
   const rows = rowsFrom(locked);
+  await readLimits(connection, wanted, rows);
   await findEnded(connection, wanted, rows);
   const { results, effects } = decideBatch(wanted, rows);
   await effects.writeRare(connection);
@@ -89,6 +97,16 @@ async function lockRows(
 /** UUIDs need no quoting. */
 function uuidArray(ids: readonly string[]): string {
   return `{${[...new Set(ids)].join(',')}}`;
+}
+
+/** Whoever writes limits has locked their account, so these need no lock of their own. */
+async function readLimits(connection: SQL, batch: readonly Operation[], rows: BatchRows): Promise<void> {
+  const meters = new Map(batch.flatMap(metersOf).map((meter) => [meter.id, meter]));
+  if (meters.size === 0) return;
+  const found = await connection<LimitRow[]>`
+    select id, amount::text, used::text, held::text from ledger_read_limits(
+      ${limitMeterRows.literal([...meters.values()])}::text::ledger_limit_meter[], ${rows.nowMs}::float8)`;
+  addLimits(rows, meters, found);
 }
 
 type EndedRow = Omit<Ended, 'charged'> & { id: string; charged: string | null };

@@ -12,7 +12,7 @@ import type { Admitted } from './batch-rows.ts';
 import { commitInParts } from './commit-in-parts.ts';
 import { isLocked, isRejection, RowLockedError } from './database-error.ts';
 import { commitLocked } from './locked-commit.ts';
-import type { Committed, Operation, Outcome } from './operations.ts';
+import { type Committed, type LimitMeter, metersOf, type Operation, type Outcome } from './operations.ts';
 import { givenUp, type PendingOperations } from './pending-operations.ts';
 import type { Writer } from './writer.ts';
 
@@ -41,6 +41,9 @@ export class LockingLane {
   /** Accounts, keys and Generations that were found short or locked. Those that are locked stay until they are found free. */
   readonly #divertedUntilMs = new RecentMap<number>(maxDiverted);
 
+  /** Meters of end users that are known to exist. */
+  readonly #meters = new RecentMap<true>(maxDiverted);
+
   constructor(parts: LaneParts) {
     this.#parts = parts;
   }
@@ -50,9 +53,18 @@ export class LockingLane {
   }
 
   /** Whether an operation belongs here. */
-  takes({ generation: { id, accountId, keyId } }: Operation): boolean {
+  takes(operation: Operation): boolean {
+    const meters = metersOf(operation);
+    if (operation.kind === 'hold' && meters.some((meter) => this.#isNew(meter))) return true;
     if (this.#divertedUntilMs.size === 0) return false;
-    return this.#isDiverted(accountId) || this.#isDiverted(keyId) || this.#isDiverted(id);
+    const { id, accountId, keyId } = operation.generation;
+    const isDiverted = (rowId: string) => this.#isDiverted(rowId);
+    return [accountId, keyId, id].some(isDiverted) || meters.some((meter) => this.#isDiverted(meter.id));
+  }
+
+  /** The meter of an end user is made in this lane. */
+  #isNew({ id, endUser }: LimitMeter): boolean {
+    return endUser !== null && this.#meters.get(id) === undefined;
   }
 
   #isDiverted(id: string): boolean {
@@ -99,6 +111,8 @@ export class LockingLane {
       );
       if (admitted !== null) onAdmitted(admitted);
       onCommit(wanted.length);
+      for (const { id, endUser } of wanted.flatMap(metersOf))
+        if (endUser !== null) this.#meters.set(id, true);
       const resultOf = new Map(wanted.map((operation, place) => [operation, results[place]]));
       return batch.map((operation) => {
         const rowId = rowIdsOf(operation).find((id) => lockedIds.has(id));

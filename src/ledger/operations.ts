@@ -36,6 +36,30 @@ export type Attribution = Readonly<{
   tags: readonly Tag[];
 }>;
 
+/** What a limit is about, besides those that a key has itself. All but concurrent requests are for a window of time. */
+export type LimitKind =
+  | 'spend_per_day'
+  | 'spend_per_week'
+  | 'spend_per_month'
+  | 'requests_per_minute'
+  | 'tokens_per_minute'
+  | 'concurrent_requests';
+
+export type LimitScope = 'account' | 'key' | 'end_user' | 'each_end_user';
+
+/** Where a request counts towards a limit. Each end user has a meter of his own. */
+export type LimitMeter = Readonly<{
+  id: string;
+  limitId: string;
+  kind: LimitKind;
+  scope: LimitScope;
+  /** Only where the limit is for each of them. */
+  endUser: string | null;
+}>;
+
+/** The limits that a request counts towards, as of a version of its account's limits. */
+export type AppliedLimits = Readonly<{ version: number; meters: readonly LimitMeter[] }>;
+
 /** What stays the same from admission to settlement. */
 export type GenerationFacts = Readonly<{
   id: string;
@@ -50,6 +74,8 @@ export type GenerationFacts = Readonly<{
   createdAtMs: number;
   /** Left out where nothing is known. */
   attribution?: Attribution | null | undefined;
+  /** Left out if its account has never had a limit. */
+  limits?: AppliedLimits | null | undefined;
 }>;
 
 export type Hold = Readonly<{
@@ -60,10 +86,14 @@ export type Hold = Readonly<{
   /** The hold lies between these two: a request that cannot hold `min` is denied. */
   min: Money;
   max: Money;
+  /** How many tokens it may use at least and at most. Left out for what is not counted in tokens. */
+  tokens?: TokenRange | undefined;
   attempts: readonly Attempt[];
   /** Its call is under way already, so nobody waits for it yet. */
   isPatient?: boolean;
 }>;
+
+export type TokenRange = Readonly<{ min: number; max: number }>;
 
 /** Counts a request towards the rate of its key, without a hold. */
 export type Count = Readonly<{
@@ -134,6 +164,8 @@ export type Settlement = Readonly<{
   onAlreadyCharged: 'stands' | 'refund' | 'refund_unless_stored';
   loss: Loss | null;
   attempts: readonly Attempt[];
+  /** The part of its tokens that it did not use. Left out if none were counted. */
+  unusedTokens?: Readonly<{ count: number; countedAtMs: number }> | null | undefined;
   /** Stored in the same transaction as the charge. */
   stored: StoredResponse | null;
   completedAtMs: number;
@@ -154,15 +186,35 @@ export type DatabaseErrorSummary = Readonly<{ code: string; about: string }>;
 
 export type Operation = Hold | Count | Settlement | SetAside;
 
+/** The meters of the limits that an operation counts towards. */
+export function metersOf(operation: Operation): readonly LimitMeter[] {
+  return (operation.kind !== 'count' && operation.generation.limits?.meters) || noMeters;
+}
+
+const noMeters: readonly LimitMeter[] = [];
+
 export type DenialCode =
   | 'invalid_api_key'
   | 'expired_api_key'
   | 'rate_limit_exceeded'
   | 'monthly_spend_limit_exceeded'
+  | 'spend_limit_exceeded'
+  | 'limits_changed'
   | 'insufficient_balance';
 
 /** `available` is what was left of the balance or of the month, whichever was short; `spendable` is the lower of the two. */
 export type Shortage = Readonly<{ needed: Money; available: Money; spendable: Money }>;
+
+/** A limit that leaves too little. Amounts are in USD, requests or tokens, and `needed` is what the request needs at least. */
+export type ExceededLimit = Readonly<{
+  kind: LimitKind;
+  scope: LimitScope;
+  amount: Money;
+  left: Money;
+  needed: Money;
+  /** When its next window begins; null if it has none. */
+  freesAtMs: number | null;
+}>;
 
 export type Denial = Readonly<{
   outcome: 'denied';
@@ -172,9 +224,22 @@ export type Denial = Readonly<{
   shortage: Shortage | null;
   /** The limit on concurrent requests, when that was reached and not the rate. */
   concurrencyLimit: number | null;
+  /** The limit, when it is none of the key's own. */
+  limit: ExceededLimit | null;
 }>;
 
-export type HoldResult = Readonly<{ outcome: 'held'; amount: Money; rate: RateLimit }> | Denial;
+/** How many tokens a request may use, when that was counted, and the state of the strictest limit. */
+export type GrantedTokens = Readonly<{ count: number; countedAtMs: number; rate: RateLimit }>;
+
+export type Held = Readonly<{
+  outcome: 'held';
+  amount: Money;
+  rate: RateLimit;
+  /** Left out if no limit counts them. */
+  tokens?: GrantedTokens | null;
+}>;
+
+export type HoldResult = Held | Denial;
 
 export type CountResult = Readonly<{ outcome: 'counted'; rate: RateLimit }> | Denial;
 

@@ -35,7 +35,7 @@ export class Outlook {
   /** The database's time minus this process's. */
   #offsetMs = 0;
 
-  saw({ keys, nowMs }: Admitted): void {
+  saw({ keys, nowMs }: Pick<Admitted, 'keys' | 'nowMs'>): void {
     this.#offsetMs = nowMs - performance.now();
     for (const key of keys) {
       this.#accounts.set(key.accountId, key.free);
@@ -44,7 +44,10 @@ export class Outlook {
   }
 
   /** The amount that a hold will be granted; null when that is not certain enough. To be asked before it is submitted. */
-  expected({ generation: { accountId, keyId }, max }: Pick<Hold, 'generation' | 'max'>): Money | null {
+  expected({ generation, max }: Pick<Hold, 'generation' | 'max'>): Money | null {
+    const { accountId, keyId, limits } = generation;
+    // What is left of them is not known here.
+    if (limits && limits.meters.length > 0) return null;
     const free = this.#accounts.get(accountId);
     const key = this.#keys.get(keyId);
     if (free === undefined || key === undefined) return null;

@@ -95,6 +95,27 @@ export const keyDeltas = new RowType('ledger_key_delta', {
   open: number,
 });
 
+/** What is added to a row of limit_meters, and what must be left of its limit. */
+export const limitDeltas = new RowType('ledger_limit_delta', {
+  id: word,
+  limitId: word,
+  used: money,
+  held: money,
+  returned: money,
+  returnedMs: optional(number),
+  needed: optional(money),
+});
+
+export const limitVersions = new RowType('ledger_limit_version', { accountId: word, version: number });
+
+export const limitMeterRows = new RowType('ledger_limit_meter', {
+  id: word,
+  limitId: word,
+  endUser: optional(text),
+});
+
+export const openedLimits = new RowType('ledger_opened_limits', { generationId: word, limits: json });
+
 export const openedRows = new RowType('ledger_opened_row', {
   id: word,
   accountId: word,

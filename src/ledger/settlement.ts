@@ -2,10 +2,12 @@
 import { z } from 'zod';
 import type { ErrorCode } from '../errors.ts';
 import type {
+  AppliedLimits,
   Attempt,
   BilledCost,
   BilledUsage,
   GenerationFacts,
+  GrantedTokens,
   Loss,
   ProviderUsage,
   Settlement,
@@ -44,10 +46,12 @@ export type EndedGeneration = Readonly<{
   provider: string;
   attempts: readonly Attempt[];
   firstTokenAtMs?: number | null;
+  /** How many tokens were counted towards limits. */
+  tokens?: GrantedTokens | null;
 }>;
 
 export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement {
-  const { generation, isHeld, provider, attempts, firstTokenAtMs = null } = facts;
+  const { generation, isHeld, provider, attempts, firstTokenAtMs = null, tokens = null } = facts;
   const completedAtMs = Date.now();
   return {
     kind: 'settle',
@@ -56,10 +60,20 @@ export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement
     provider,
     attempts,
     ...ending,
+    ...(tokens === null ? {} : { unusedTokens: unusedOf(tokens, ending.usage) }),
     completedAtMs,
     latencyMs: completedAtMs - generation.createdAtMs,
     timeToFirstTokenMs: firstTokenAtMs === null ? null : firstTokenAtMs - generation.createdAtMs,
   };
+}
+
+/** Images are not counted in tokens. */
+function unusedOf(
+  { count, countedAtMs }: GrantedTokens,
+  usage: BilledUsage | null,
+): NonNullable<Settlement['unusedTokens']> {
+  const used = usage === null ? 0 : usage.inputTokens + usage.outputTokens;
+  return { count: Math.max(0, count - used), countedAtMs };
 }
 
 /** When the balance does not cover the charge, the response is withheld, or the charge written off if it was delivered. */
@@ -134,6 +148,11 @@ export function parseAttempts(stored: unknown): readonly Attempt[] {
   return attemptsSchema.safeParse(stored).data ?? [];
 }
 
+/** None if they cannot be read. */
+export function parseLimits(stored: unknown): AppliedLimits | null {
+  return appliedLimitsSchema.safeParse(stored).data ?? null;
+}
+
 /** JSON has no big integers, so amounts are written as strings that end in n. */
 function withAmountsAsText(_name: string, value: unknown): unknown {
   return typeof value === 'bigint' ? `${value}n` : value;
@@ -188,6 +207,26 @@ const errorCode = z
   .nullable();
 const lossReason = z.enum(['usage_missing', 'interrupted', 'implausible_usage']);
 
+const appliedLimitsSchema: z.ZodType<AppliedLimits> = z.object({
+  version: z.int(),
+  meters: z.array(
+    z.object({
+      id: z.uuid(),
+      limitId: z.uuid(),
+      kind: z.enum([
+        'spend_per_day',
+        'spend_per_week',
+        'spend_per_month',
+        'requests_per_minute',
+        'tokens_per_minute',
+        'concurrent_requests',
+      ]),
+      scope: z.enum(['account', 'key', 'end_user', 'each_end_user']),
+      endUser: z.string().nullable(),
+    }),
+  ),
+});
+
 const attemptsSchema: z.ZodType<Attempt[]> = z.array(
   z.object({
     index: z.int(),
@@ -229,6 +268,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
         tags: z.array(z.tuple([z.string(), z.string()])),
       })
       .nullish(),
+    limits: appliedLimitsSchema.nullish(),
   }),
   isHeld: z.boolean().default(false),
   provider: z.string(),

@@ -5,7 +5,7 @@
 import type { SQL } from 'bun';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Attempt, GenerationFacts, Settlement } from '../ledger/operations.ts';
-import { failure, parseAttempts, settlementOf, unknownUsage } from '../ledger/settlement.ts';
+import { failure, parseAttempts, parseLimits, settlementOf, unknownUsage } from '../ledger/settlement.ts';
 import type { Log } from '../lib/log.ts';
 import { within } from '../lib/within.ts';
 import type { LeaseTimings } from './heartbeat.ts';
@@ -28,7 +28,8 @@ export async function closeOrphans(
   await Promise.all(orphans.map((orphan) => ledger.settleOnce(orphan)));
 }
 
-type OrphanRow = Omit<GenerationFacts, 'idempotencyHash'> & Readonly<{ provider: string; attempts: unknown }>;
+type OrphanRow = Omit<GenerationFacts, 'idempotencyHash' | 'limits'> &
+  Readonly<{ provider: string; attempts: unknown; limits: unknown }>;
 
 const maxOrphansAtOnce = 500;
 
@@ -36,16 +37,16 @@ const maxOrphansAtOnce = 500;
 export async function findOrphans(sql: SQL, nodeId: string, silenceSeconds: number): Promise<Settlement[]> {
   const rows = await sql<OrphanRow[]>`
     select open_generations.id, account_id as "accountId", key_id as "keyId", workload, model, provider, streaming,
-           price_list_id as "priceListId", attempts, extract(epoch from created_at)::float8 * 1000 as "createdAtMs"
+           price_list_id as "priceListId", attempts, limits, extract(epoch from created_at)::float8 * 1000 as "createdAtMs"
     from open_generations left join nodes on nodes.id = node_id
     where node_id <> ${nodeId} and (nodes.id is null or stopped_at is not null
       or heartbeat_at < now() - make_interval(secs => ${silenceSeconds}))
     limit ${maxOrphansAtOnce}`;
   const nowMs = Date.now();
-  return rows.map(({ provider, attempts, ...generation }) =>
+  return rows.map(({ provider, attempts, limits, ...generation }) =>
     settlementOf(
       {
-        generation: { ...generation, idempotencyHash: null },
+        generation: { ...generation, idempotencyHash: null, limits: parseLimits(limits) },
         isHeld: false,
         provider,
         attempts: parseAttempts(attempts).map((attempt) => interrupted(attempt, nowMs)),

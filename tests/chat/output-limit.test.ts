@@ -150,7 +150,7 @@ test('the provider gets the bound that the hold covers, not the limit of the cli
     [inputCost + 50_009n, 5_000],
     [inputCost + 10_240n, 1_024],
   ] as const) {
-    const called = workload.call(workload.accept(plan, held), candidate, origin);
+    const called = workload.call(workload.accept(plan, held, null), candidate, origin);
     const exchange = await provider.received('Hello');
     expect(JSON.parse(exchange.body).max_tokens).toBe(bound);
     exchange.reply({ choices: [{ message: { content: 'Hi' }, finish_reason: 'stop' }] });

@@ -49,6 +49,7 @@ function routesFor(isSignedIn: boolean) {
     isAccountSuspended: false,
     priceGroup: null,
     requestsPerMinute: 600,
+    limitVersion: 0,
   };
   const services = {
     log: createLog('error'),

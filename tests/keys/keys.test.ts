@@ -50,6 +50,7 @@ const good: ApiKey = {
   isAccountSuspended: false,
   priceGroup: null,
   requestsPerMinute: 600,
+  limitVersion: 0,
 };
 
 test.each([

@@ -92,7 +92,7 @@ describe('a hold', () => {
     expect(remaining).toEqual([5, 4, 3, 2, 1, 0]);
   });
 
-  const noDetails = { retryAfterMs: null, shortage: null, concurrencyLimit: null };
+  const noDetails = { retryAfterMs: null, shortage: null, concurrencyLimit: null, limit: null };
   const fullMinute = { limit: 6, remaining: 6, resetMs: 0 };
 
   test('that is granted takes money, a slot and its turn in the minute', () => {
@@ -100,6 +100,7 @@ describe('a hold', () => {
     expect(decideHold({ ...account, held: 5n }, before, { min: 10n, max: 10n }, nowMs)).toEqual({
       account: { ...account, held: 15n },
       key: { ...before, held: 15n, openCount: 3, theoreticalArrivalMs: nowMs + 30_000 },
+      limits: [],
       result: { outcome: 'held', amount: 10n, rate: { limit: 6, remaining: 3, resetMs: 30_000 } },
     });
   });
@@ -109,6 +110,7 @@ describe('a hold', () => {
     expect(decideHold(account, full, { min: 1n, max: 1n }, nowMs)).toEqual({
       account,
       key: full,
+      limits: [],
       result: {
         ...noDetails,
         outcome: 'denied',
@@ -162,6 +164,7 @@ test('a request that costs nothing is counted in its minute, and refused as any 
       retryAfterMs: 10_000,
       shortage: null,
       concurrencyLimit: null,
+      limit: null,
     },
   });
   expect(decideCount(account, { ...key, isRevoked: true }, nowMs).result).toMatchObject({
