@@ -28,6 +28,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   json: ['http', 'lib', 'errors'],
   keys: ['audit-log', 'json', 'http', 'lib', 'errors'],
   ledger: ['audit-log', 'database', 'lib', 'errors'],
+  limits: ['keys', 'ledger', 'audit-log', 'lib', 'errors'],
   pricing: ['json', 'lib', 'errors'],
   providers: ['json', 'lib', 'errors'],
   tokens: ['audit-log', 'json', 'http', 'lib', 'errors'],
@@ -43,6 +44,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   routing: ['models', 'providers', 'pricing', 'lib'],
   demo: ['people', 'accounts', 'keys', 'lib'],
   inference: [
+    'limits',
     'routing',
     'idempotency',
     'models',

@@ -6,8 +6,10 @@
 export type Counter = Readonly<{
   invariant: string;
   column: 'held' | 'open_count' | 'month_spent';
-  table: 'accounts' | 'api_key_meters';
-  /** A query that returns account_id, key_id and month with the figure as it is `stored` and as it was `counted`. */
+  table: 'accounts' | 'api_key_meters' | 'limit_meters';
+  /**
+   * A query that returns account_id, key_id, month and the row_id with the figure as it is `stored` and as it was `counted`.
+   */
   rows: (archivedBefore: string | null) => string;
 }>;
 
@@ -16,7 +18,7 @@ export const accountHeld: Counter = {
   column: 'held',
   table: 'accounts',
   rows: () => `
-    select id as account_id, null::uuid as key_id, null::date as month, held as stored,
+    select id as account_id, null::uuid as key_id, null::date as month, id as row_id, held as stored,
            coalesce((select sum(hold) from open_generations where account_id = accounts.id), 0) as counted
     from accounts`,
 };
@@ -40,18 +42,32 @@ export const keyMonthSpent: Counter = {
   column: 'month_spent',
   table: 'api_key_meters',
   rows: (archivedBefore) => `
-    select account_id, key_id, month, month_spent as stored, coalesce(total, 0) as counted
+    select account_id, key_id, month, key_id as row_id, month_spent as stored, coalesce(total, 0) as counted
     from api_key_meters join api_keys on api_keys.id = key_id left join (
       select key_id, month, sum(cost - refunded) as total from usage_records where refunded_at is null group by 1, 2) as used
     using (key_id, month)
     ${archivedBefore === null ? '' : `where month >= '${archivedBefore}'`}`,
 };
 
-export const counters = [accountHeld, keyHeld, keyOpenCount, keyMonthSpent] as const;
+export const limitHeld: Counter = {
+  invariant: 'what is held of each limit equals the open Generations that count towards it',
+  column: 'held',
+  table: 'limit_meters',
+  rows: () => `
+    select account_id, key_id, null::date as month, meter.id as row_id, meter.held as stored, coalesce(counted, 0) as counted
+    from limit_meters as meter join limits on limits.id = limit_id left join (
+      select (one ->> 'id')::uuid as meter_id,
+             sum(case when one ->> 'kind' = 'concurrent_requests' then 1 when one ->> 'kind' like 'spend%' then hold else 0 end)
+               as counted
+      from open_generations cross join jsonb_array_elements(limits -> 'meters') as one group by 1) as open
+    on open.meter_id = meter.id`,
+};
+
+export const counters = [accountHeld, keyHeld, keyOpenCount, keyMonthSpent, limitHeld] as const;
 
 function ofKeys(column: string, aggregate: string): string {
   return `
-    select account_id, key_id, null::date as month, ${column} as stored,
+    select account_id, key_id, null::date as month, key_id as row_id, ${column} as stored,
            (select ${aggregate} from open_generations where open_generations.key_id = api_key_meters.key_id) as counted
     from api_key_meters join api_keys on api_keys.id = key_id`;
 }

@@ -2,7 +2,7 @@
  * The invariants of the ledger, each as a query that returns how many rows it checked and how many violate it. A full audit
  * starts where the archives end, any other at the checkpoints of the last sound one.
  */
-import { accountHeld, type Counter, keyHeld, keyMonthSpent, keyOpenCount } from './counters.ts';
+import { accountHeld, type Counter, keyHeld, keyMonthSpent, keyOpenCount, limitHeld } from './counters.ts';
 import { type AuditScope, type Invariant, maybeArchived } from './invariant.ts';
 import { meterInvariants } from './meter-invariants.ts';
 import { movementInvariants } from './movement-invariants.ts';
@@ -88,6 +88,7 @@ export const invariants: readonly Invariant[] = [
       where cost_total is not null and hold is not null`,
   },
   ofCounter(keyOpenCount),
+  ofCounter(limitHeld),
   {
     invariant: 'each charge has a usage record of the same amount, and each usage record a charge',
     query: (scope) =>

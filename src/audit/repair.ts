@@ -25,6 +25,7 @@ type WrongRow = Readonly<{
   accountId: string;
   keyId: string | null;
   month: string | null;
+  rowId: string;
   stored: string;
   counted: string;
   difference: string;
@@ -76,7 +77,7 @@ async function findWrong(
   archivedBefore: string | null,
 ): Promise<WrongRow[]> {
   return await connection.unsafe<WrongRow[]>(`
-    select account_id as "accountId", key_id as "keyId", month::text, stored::text, counted::text,
+    select account_id as "accountId", key_id as "keyId", month::text, row_id as "rowId", stored::text, counted::text,
            (counted - stored)::text as difference
     from (${rows(archivedBefore)}) as counters where stored <> counted order by account_id, key_id`);
 }
@@ -89,13 +90,13 @@ async function correct(
   record: RepairOptions['record'],
 ): Promise<Repair | null> {
   const { table, column } = counter;
-  const id = table === 'accounts' ? 'id' : 'key_id';
+  const id = table === 'api_key_meters' ? 'key_id' : 'id';
   const sameMonth = row.month === null ? '' : 'and month = $3::date';
   return await connection.begin(async (transaction) => {
     const [changed] = await transaction.unsafe<{ was: string; is: string }[]>(
       `update ${table} set ${column} = ${column} + $1::numeric where ${id} = $2::uuid ${sameMonth}
        returning (${column} - $1::numeric)::text as was, ${column}::text as is`,
-      [row.difference, row.keyId ?? row.accountId, ...(row.month === null ? [] : [row.month])],
+      [row.difference, row.rowId, ...(row.month === null ? [] : [row.month])],
     );
     if (changed === undefined) return null;
     const repair = describe(counter, row, changed.was, changed.is);

@@ -339,10 +339,13 @@ describe('while more is tried than can be checked', () => {
       await fixture.addUser('changing@example.com');
       const changing = await fixture.signedIn('changing@example.com');
       const newcomers = Array.from({ length: 4 }, (_, index) => `newcomer-${index}@example.com`);
-      const signingUp = newcomers.map(async (email) => {
+      const signUp = async (email: string) => {
         const body = { name: '', email, password };
         return await codeOf(await fixture.browser().send('POST', '/api/auth/sign-up/email', body));
-      });
+      };
+      // One gets through before the flood: on a busy machine nobody else may.
+      const [first = '', ...others] = newcomers;
+      const signingUp = [await signUp(first), ...others.map(signUp)];
       const change = { currentPassword: password, newPassword: 'another horse' };
       const changed = changing.send('POST', '/api/auth/change-password', change).then(codeOf);
       const { outcomes } = flood(60, () => undefined);

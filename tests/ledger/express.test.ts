@@ -5,9 +5,11 @@ import * as fc from 'fast-check';
 import { unmetNeeds } from '../../src/ledger/database-error.ts';
 import { decideWithPlenty, withRates } from '../../src/ledger/express.ts';
 import { commitLocked } from '../../src/ledger/locked-commit.ts';
-import type { Hold, Operation, OperationResult } from '../../src/ledger/operations.ts';
+import type { AppliedLimits, Hold, Operation, OperationResult } from '../../src/ledger/operations.ts';
 import { PendingOperations } from '../../src/ledger/pending-operations.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { LimitsInForce } from '../../src/limits/applied-limits.ts';
+import { createLimitAs, limitKinds } from '../../src/limits/limit-store.ts';
 import { type Customer, LedgerFixture } from '../support/ledger-fixture.ts';
 
 const fixture = await LedgerFixture.open();
@@ -49,7 +51,10 @@ async function rowsOf({ accountId }: Customer, sql: SQL) {
   const closed = await sql`
     select id, status, hold::text, cost_total::text, error_code from generations
     where account_id = ${accountId} order by id`;
-  return JSON.parse(JSON.stringify({ account, keys, entries, open, closed })) as unknown;
+  const meters = await sql`
+    select limit_meters.id, used::numeric(38,12)::text, limit_meters.held::numeric(38,12)::text
+    from limit_meters join limits on limits.id = limit_id where account_id = ${accountId} order by limit_meters.id`;
+  return JSON.parse(JSON.stringify({ account, keys, entries, open, closed, meters })) as unknown;
 }
 
 /** Times pass between the two, so a rate may differ by what came back meanwhile. */
@@ -57,7 +62,8 @@ function withoutRates(results: readonly OperationResult[]) {
   return results.map((result) => {
     if (typeof result !== 'object') return result;
     const { rate, ...rest } = result;
-    return { ...rest, limit: rate?.limit };
+    const granted = 'tokens' in rest && rest.tokens ? { tokens: rest.tokens.count } : {};
+    return { ...rest, ...granted, limit: rate?.limit };
   });
 }
 
@@ -100,13 +106,49 @@ async function apply({ state, ...kept }: Limits, { accountId, keyId }: Customer)
       update api_key_meters set month = month - interval '1 month', month_spent = 40e-12 where key_id = ${keyId}`;
 }
 
+const oneUnit = 10n ** 12n;
+const furtherLimit = fc.record({
+  kind: fc.constantFrom(...limitKinds),
+  scope: fc.constantFrom('account', 'each_end_user'),
+  count: fc.constantFrom(1n, 3n, 30n, 100n),
+});
+type FurtherLimit = typeof furtherLimit extends fc.Arbitrary<infer One> ? One : never;
+
+/** Returns what holds of each key count towards. */
+async function setLimits(wanted: readonly FurtherLimit[], owners: readonly LimitedCustomer[]): Promise<void> {
+  const [{ accountId }] = owners as [Customer];
+  const actor = { door: 'cli', shellUser: 'test@test' } as const;
+  for (const { kind, scope, count } of wanted) {
+    const amount = kind.startsWith('spend') ? count : count * oneUnit;
+    const draft = { accountId, scope, keyId: null, endUser: null, kind, amount, increase: null } as const;
+    await database.sql.begin((transaction) =>
+      createLimitAs(transaction, actor, { ...draft, setBy: 'operator' }),
+    );
+  }
+  const limits = new LimitsInForce(database.sql);
+  for (const owner of owners)
+    owner.limits = await limits.renew({ id: owner.keyId, accountId, limitVersion: 1 }, 'Ann');
+}
+
+type LimitedCustomer = Customer & { limits?: AppliedLimits };
+
+function withLimits(made: Hold, { limits }: LimitedCustomer, low: bigint, high: bigint): Hold {
+  if (limits === undefined) return made;
+  const [min, max] = low < high ? [Number(low), Number(high)] : [Number(high), Number(low)];
+  return { ...made, tokens: { min, max }, generation: { ...made.generation, limits } };
+}
+
 /** Each Generation is settled at most once in a batch. */
-function operationsOf(actions: readonly Action[], owners: readonly Customer[], open: Hold[]): Operation[] {
+function operationsOf(
+  actions: readonly Action[],
+  owners: readonly LimitedCustomer[],
+  open: Hold[],
+): Operation[] {
   return actions.flatMap((one): Operation[] => {
-    const owner = owners[one.key] as Customer;
+    const owner = owners[one.key] as LimitedCustomer;
     const max = one.low > one.high ? one.low : one.high;
     const min = one.isExact ? max : one.low < one.high ? one.low : one.high;
-    if (one.kind === 'hold') return [{ ...hold(owner, max), min }];
+    if (one.kind === 'hold') return [withLimits({ ...hold(owner, max), min }, owner, one.low, one.high)];
     if (one.kind === 'count') return [{ kind: 'count', generation: { id: newId(), ...owner } }];
     const [settled] = open.splice(one.pick % Math.max(1, open.length), 1);
     if (settled === undefined) return [];
@@ -123,10 +165,12 @@ describe('a batch that was decided without its rows', () => {
         fc.oneof(fc.bigInt({ min: 0n, max: 60n }), fc.bigInt({ min: 0n, max: 600n })),
         fc.array(fc.array(action, { maxLength: 4 }), { maxLength: 2 }),
         limits,
+        fc.uniqueArray(furtherLimit, { maxLength: 2, selector: ({ kind, scope }) => kind + scope }),
         fc.array(action, { minLength: 1, maxLength: 6 }),
-        async (balance, before, limited, actions) => {
+        async (balance, before, limited, further, actions) => {
           const owner = await customer(balance);
           const owners = [owner, await anotherKey(owner.accountId)];
+          if (further.length > 0) await setLimits(further, owners);
           const holds = new Map<string, bigint>();
           let open: Hold[] = [];
           for (const earlier of before) {
