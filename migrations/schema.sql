@@ -31,11 +31,16 @@ CREATE TABLE accounts (
   -- The group of the catalogue whose prices the account pays; null for list prices. If the catalogue has no such group,
   -- its requests are refused.
   price_group text,
+  -- Changes when the account gets a limit or loses one. 0 if it never had any. Gateways remember limits by it.
+  limit_version integer NOT NULL DEFAULT 0,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held)
 ) WITH (fillfactor=70);
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
+  EXECUTE FUNCTION announce_account_change();
+CREATE TRIGGER accounts_announce_limits AFTER UPDATE OF limit_version ON accounts
+  FOR EACH ROW WHEN (old.limit_version IS DISTINCT FROM new.limit_version)
   EXECUTE FUNCTION announce_account_change();
 CREATE TRIGGER accounts_announce_prices AFTER UPDATE OF price_group ON accounts
   FOR EACH ROW WHEN (old.price_group IS DISTINCT FROM new.price_group)
@@ -598,6 +603,56 @@ CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries_de
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
 
+-- What counts towards a limit: one row, with its ID, or one for each end user.
+CREATE TABLE limit_meters (
+  -- The ID of the limit, or limit_meter_id.
+  id uuid NOT NULL,
+  limit_id uuid NOT NULL,
+  end_user text,
+  -- The day, week, month or minute, in UTC, in which this was used.
+  window_start timestamp without time zone NOT NULL DEFAULT '-infinity'::timestamp without time zone,
+  used numeric NOT NULL DEFAULT 0,
+  held numeric NOT NULL DEFAULT 0,
+  CONSTRAINT limit_meters_pkey PRIMARY KEY (id),
+  CONSTRAINT limit_meters_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES limits(id) ON DELETE CASCADE
+) WITH (fillfactor=70);
+CREATE INDEX limit_meters_by_limit ON limit_meters USING btree (limit_id, end_user);
+
+-- What an account, a key or an end user may use. Several apply at once, and the strictest decides.
+CREATE TABLE limits (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  scope text NOT NULL,
+  key_id uuid,
+  -- The one end user that it is for. It replaces what applies to each.
+  end_user text,
+  kind text NOT NULL,
+  -- In USD, requests or tokens.
+  amount numeric(38,12) NOT NULL,
+  -- What is added to the amount until increase_until.
+  increase numeric(38,12),
+  increase_until timestamp with time zone,
+  -- The operator has set it, so the owners of the account cannot change it.
+  is_operators boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT limits_pkey PRIMARY KEY (id),
+  CONSTRAINT limits_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT limits_amount_check CHECK (amount >= 0::numeric),
+  CONSTRAINT limits_check CHECK ((scope = 'key'::text) = (key_id IS NOT NULL)),
+  CONSTRAINT limits_check1 CHECK ((scope = 'end_user'::text) = (end_user IS NOT NULL)),
+  CONSTRAINT limits_check2 CHECK ((increase IS NULL) = (increase_until IS NULL)),
+  CONSTRAINT limits_increase_check CHECK (increase > 0::numeric),
+  CONSTRAINT limits_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  CONSTRAINT limits_kind_check CHECK (kind = ANY (ARRAY['spend_per_day'::text, 'spend_per_week'::text,
+    'spend_per_month'::text, 'requests_per_minute'::text, 'tokens_per_minute'::text, 'concurrent_requests'::text])),
+  CONSTRAINT limits_scope_check CHECK (scope = ANY (ARRAY['account'::text, 'key'::text, 'end_user'::text,
+    'each_end_user'::text]))
+);
+CREATE INDEX limits_by_key ON limits USING btree (key_id) WHERE key_id IS NOT NULL;
+CREATE UNIQUE INDEX limits_once ON limits USING btree (account_id, scope, kind, is_operators, COALESCE(key_id::text,
+    end_user, ''::text));
+
 -- What customers were charged and what providers ask for it, by day (UTC). Added up together with usage_days, and with
 -- the same totals.
 CREATE TABLE margin_days (
@@ -660,6 +715,8 @@ CREATE TABLE open_generations (
   -- The attempts so far. They become rows of attempts when the Generation is settled.
   attempts jsonb NOT NULL,
   created_at timestamp with time zone NOT NULL,
+  -- Which limits it counts towards, as the gateway that admitted it wrote them. Null if none.
+  limits jsonb,
   CONSTRAINT open_generations_pkey PRIMARY KEY (id),
   CONSTRAINT open_generations_hold_check CHECK (hold >= 0::numeric)
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
@@ -889,6 +946,9 @@ CREATE TABLE usage_records (
   CONSTRAINT usage_records_provider_cost CHECK (provider_cost >= 0::numeric) NOT VALID
 ) PARTITION BY RANGE (id);
 CREATE INDEX usage_records_by_account ON usage_records USING btree (account_id, billed_at, id);
+CREATE TRIGGER usage_records_return_to_limits AFTER UPDATE OF refunded, refunded_at ON usage_records
+  FOR EACH ROW
+  EXECUTE FUNCTION return_to_limits();
 
 -- For IDs of nodes whose clock is wrong.
 CREATE TABLE usage_records_default PARTITION OF usage_records DEFAULT;
@@ -1291,6 +1351,31 @@ CREATE TYPE ledger_key_delta AS (
   open integer
 );
 
+-- What a batch adds to a row of limit_meters. What is returned was used at returned_ms, and counts only if that is in
+-- the same window. It is written only if needed is not more than what is left.
+CREATE TYPE ledger_limit_delta AS (
+  id uuid,
+  limit_id uuid,
+  used numeric,
+  held numeric,
+  returned numeric,
+  returned_ms double precision,
+  needed numeric
+);
+
+-- A meter of a limit; end_user is null for the only one.
+CREATE TYPE ledger_limit_meter AS (
+  id uuid,
+  limit_id uuid,
+  end_user text
+);
+
+-- An account whose limits a batch knows, as of this version.
+CREATE TYPE ledger_limit_version AS (
+  account_id uuid,
+  version integer
+);
+
 -- For a row of api_key_meters.
 CREATE TYPE ledger_meter_change AS (
   key_id uuid,
@@ -1323,6 +1408,12 @@ CREATE TYPE ledger_metered_row AS (
   cache_saved numeric,
   provider_cost numeric,
   reported jsonb
+);
+
+-- The limits that an opened Generation counts towards.
+CREATE TYPE ledger_opened_limits AS (
+  generation_id uuid,
+  limits jsonb
 );
 
 -- For a row of open_generations.
@@ -2145,7 +2236,7 @@ begin
     'accounts', (
       select json_agg(row) from (
         select id, balance::text, held::text, entry_count::text as "entryCount",
-               suspended_at is not null as "isSuspended"
+               suspended_at is not null as "isSuspended", limit_version as "limitVersion"
         from accounts where id = any (free_accounts)
       ) as row),
     'keys', (
@@ -2214,6 +2305,26 @@ begin
     'meters', read_meters,
     'open', read_open,
     'nowMs', extract(epoch from clock_timestamp())::float8 * 1000);
+end $$;
+
+-- What is used and held of limits, of those that still exist. The caller has locked their accounts. End users get their
+-- meters here.
+CREATE FUNCTION ledger_read_limits(meter_rows ledger_limit_meter[], at_ms double precision)
+ RETURNS TABLE(id uuid, amount numeric, used numeric, held numeric)
+ LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+declare
+  at constant timestamptz := to_timestamp(at_ms / 1000);
+begin
+  insert into limit_meters (id, limit_id, end_user)
+  select row.id, row.limit_id, row.end_user from unnest(meter_rows) as row join limits on limits.id = row.limit_id
+  where row.end_user is not null
+  on conflict (id) do nothing;
+  return query
+  select meter.id, limit_amount(limits, at), case when window_start = limit_window(kind, at) then meter.used else 0 end,
+         meter.held
+  from unnest(meter_rows) as row join limit_meters as meter on meter.id = row.id join limits on limits.id = meter.limit_id;
 end $$;
 
 -- Refunds a charge, once: its response was withheld, because nobody could know in time that the charge was committed.
@@ -2349,14 +2460,18 @@ end $$;
 -- them: the key, its account, what is free of the balance, the theoretical arrival, the rate, how many Generations are
 -- open and how many may be, and what is left of the month, if that is limited. If a row is not as the batch needs it,
 -- this fails with TG001 and the IDs of such rows, and changes nothing. A batch whose rows are locked has no needs, and
--- says when it was decided (at_ms). An array without rows is null; open_count is how many of the settled Generations
--- are open. The sessions of the ledger do not wait for the disk; with is_durable this commit does.
+-- says when it was decided (at_ms). Limits that the batch counts towards are returned the same way: the meter, its
+-- amount, what is used. Accounts that have limits are admitted only to a batch that knows them, by their version. An
+-- array without rows is null; open_count is how many of the settled Generations are open. The sessions of the ledger do
+-- not wait for the disk; with is_durable this commit does.
 CREATE FUNCTION ledger_write_batch(at_ms double precision, account_rows ledger_account_delta[],
     key_rows ledger_key_delta[], claim_rows ledger_claim_row[], opened_rows ledger_opened_row[],
     settled_rows ledger_settled_row[], open_count integer, attempt_rows ledger_attempt_row[],
     write_off_rows ledger_write_off_row[], answer_rows ledger_answer_row[], metered_rows ledger_metered_row[],
     uncharged_rows ledger_uncharged_row[], attribution_rows ledger_attribution_row[], has_arrivals boolean,
-    is_durable boolean)
+    is_durable boolean, limit_rows ledger_limit_delta[] DEFAULT NULL::ledger_limit_delta[],
+    limit_versions ledger_limit_version[] DEFAULT NULL::ledger_limit_version[],
+    opened_limits ledger_opened_limits[] DEFAULT NULL::ledger_opened_limits[])
  RETURNS json
  LANGUAGE plpgsql
 AS $$
@@ -2368,9 +2483,14 @@ declare
   now_ms double precision;
   this_month date;
   admitted text;
+  limited text;
+  limited_accounts uuid[];
 begin
   if is_durable then
     set local synchronous_commit to default;
+  end if;
+  if limit_versions is not null then
+    limited_accounts := array(select account_id from unnest(limit_versions));
   end if;
 
   update accounts
@@ -2378,12 +2498,23 @@ begin
       entry_count = accounts.entry_count + row.entry_count, version = random_version()
   from unnest(account_rows) as row
   where accounts.id = row.id and (row.free is null or accounts.balance - accounts.held >= row.free)
-    and not (row.is_admitting and suspended_at is not null) and (is_locked or accounts.held + row.held >= 0);
+    and not (row.is_admitting and (suspended_at is not null
+      or limit_version > 0 and accounts.id = any (limited_accounts) is not true))
+    and (is_locked or accounts.held + row.held >= 0);
   get diagnostics affected = row_count;
   if affected < cardinality(account_rows) then
     select string_agg(row.id::text, ',') into unmet from unnest(account_rows) as row
     where not exists (select 1 from accounts where id = row.id and xmin = pg_current_xact_id()::xid);
     raise exception 'an account is not as the batch needs it' using errcode = 'TG001', table = 'accounts', detail = unmet;
+  end if;
+
+  if limit_versions is not null then
+    select string_agg(row.account_id::text, ',') into unmet
+    from unnest(limit_versions) as row join accounts on accounts.id = row.account_id
+    where accounts.limit_version <> row.version;
+    if unmet is not null then
+      raise exception 'the limits of an account have changed' using errcode = 'TG001', table = 'accounts', detail = unmet;
+    end if;
   end if;
 
   -- The clock is read when the accounts are locked: time must not seem to run backwards between two batches.
@@ -2435,6 +2566,29 @@ begin
     raise exception 'a key is not as the batch needs it' using errcode = 'TG001', table = 'api_key_meters', detail = unmet;
   end if;
 
+  if limit_rows is not null then
+    with written as (
+      update limit_meters as meter
+      set window_start = this_window,
+          used = greatest(0, case when meter.window_start = this_window then meter.used else 0 end + row.used
+            - case when to_timestamp(row.returned_ms / 1000) at time zone 'UTC' >= this_window then row.returned else 0 end),
+          held = greatest(0, meter.held + row.held)
+      from unnest(limit_rows) as row
+        join limits on limits.id = row.limit_id
+        cross join lateral (select limit_window(kind, at) as this_window) as current
+      where meter.id = row.id and (row.needed is null or limit_amount(limits, at) - meter.held
+        - case when meter.window_start = this_window then meter.used else 0 end >= row.needed)
+      returning row.needed, concat_ws(' ', meter.id, limit_amount(limits, at), meter.used) as shown
+    )
+    select count(needed), string_agg(shown, ',') into affected, limited from written;
+    if affected < (select count(needed) from unnest(limit_rows)) then
+      select string_agg(row.id::text, ',') into unmet from unnest(limit_rows) as row
+      where needed is not null
+        and not exists (select 1 from limit_meters where id = row.id and xmin = pg_current_xact_id()::xid);
+      raise exception 'a limit is not as the batch needs it' using errcode = 'TG001', table = 'limit_meters', detail = unmet;
+    end if;
+  end if;
+
   if claim_rows is not null then
     perform ledger_require_claims(claim_rows);
   end if;
@@ -2445,6 +2599,10 @@ begin
     select id, account_id, key_id, node_id, workload, model, provider, streaming, hold, price_list_id, attempts,
            to_timestamp(created_at_ms / 1000)
     from unnest(opened_rows);
+  end if;
+  if opened_limits is not null then
+    update open_generations set limits = row.limits from unnest(opened_limits) as row
+    where open_generations.id = row.generation_id;
   end if;
 
   if settled_rows is not null then
@@ -2520,8 +2678,39 @@ begin
     on conflict (generation_id, kind, label) do nothing;
   end if;
 
-  return case when has_arrivals then json_build_object('admitted', admitted, 'nowMs', now_ms) end;
+  return case when has_arrivals then json_build_object('admitted', admitted, 'limited', limited, 'nowMs', now_ms) end;
 end $$;
+
+-- The amount of a limit with its temporary increase.
+CREATE FUNCTION limit_amount(of_limit limits, at timestamp with time zone)
+ RETURNS numeric
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select of_limit.amount + case when of_limit.increase_until > at then of_limit.increase else 0 end
+$$;
+
+-- The ID of the meter of an end user, so that a gateway need not look it up.
+CREATE FUNCTION limit_meter_id(of_limit uuid, of_end_user text)
+ RETURNS uuid
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select encode(substr(sha256(convert_to(of_limit::text || of_end_user, 'UTF8')), 1, 16), 'hex')::uuid
+$$;
+
+-- When the window of a limit began. Weeks begin on Mondays.
+CREATE FUNCTION limit_window(kind text, at timestamp with time zone)
+ RETURNS timestamp without time zone
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select case kind when 'spend_per_day' then date_trunc('day', at at time zone 'UTC')
+    when 'spend_per_week' then date_trunc('week', at at time zone 'UTC')
+    when 'spend_per_month' then date_trunc('month', at at time zone 'UTC')
+    when 'concurrent_requests' then '-infinity'
+    else date_trunc('minute', at at time zone 'UTC') end
+$$;
 
 -- At most the largest integer: a Generation may be open for 25 days, for instance after a backup is restored.
 CREATE FUNCTION milliseconds_since(at timestamp with time zone)
@@ -2615,6 +2804,25 @@ begin
   delete from dead_letters where generation_id = any (ids);
 end $$;
 
+-- What is refunded no longer counts towards the limits of its window.
+CREATE FUNCTION return_to_limits()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+declare
+  returned constant numeric := case when old.refunded_at is null and new.refunded_at is not null
+    then old.cost - old.refunded else new.refunded - old.refunded end;
+begin
+  update limit_meters as meter set used = greatest(used - returned, 0)
+  from limits left join generation_attributions as attribution
+    on attribution.generation_id = new.id and attribution.kind = 'end_user'
+  where limits.account_id = new.account_id and limits.id = meter.limit_id and limits.kind like 'spend%'
+    and meter.window_start = limit_window(limits.kind, new.billed_at)
+    and (scope = 'account' or limits.key_id = new.key_id or limits.end_user = attribution.label
+      or meter.end_user = attribution.label);
+  return null;
+end $$;
+
 -- The seconds until every limit has room for one more attempt.
 CREATE FUNCTION sign_in_wait(limits jsonb)
  RETURNS integer
@@ -2625,6 +2833,23 @@ AS $$
   from jsonb_to_recordset(limits) as item (name text, interval_ms float8, period_ms float8)
   left join sign_in_attempts on sign_in_attempts.name = decode(item.name, 'hex')
   where theoretical_arrival_at > clock_timestamp()
+$$;
+
+-- What an account or one of its keys has spent since the beginning of a day, less what was refunded.
+CREATE FUNCTION spent_since(of_account uuid, of_key uuid, since date)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE
+AS $$
+  select coalesce(sum(cost), 0) from (
+    select day, key_id, cost from usage_days where account_id = of_account
+    union all
+    select used.day, used.key_id, used.cost
+    from accounts left join usage_progress on usage_progress.account_id = accounts.id
+      cross join lateral entry_usage(of_account, coalesce(usage_progress.entry_number, 0) + 1, accounts.entry_count) as used
+    where accounts.id = of_account
+  ) as spent
+  where day >= since and (of_key is null or key_id = of_key)
 $$;
 
 -- Counts an attempt against all of these limits, or against none of them. Returns how many seconds to wait; 0 if it was
