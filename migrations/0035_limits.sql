@@ -4,6 +4,16 @@
 -- limits, with a meter of what was used in its window and of what is held. A meter has no reset: a window that is over
 -- counts for nothing. All meters of an account are written under the lock of its row.
 
+-- First, and in the order in which batches lock them.
+alter table accounts add column limit_version integer not null default 0;
+comment on column accounts.limit_version is
+  'Changes when the account gets a limit or loses one. 0 if it never had any. Gateways remember limits by it.';
+create trigger accounts_announce_limits after update of limit_version on accounts for each row
+  when (old.limit_version is distinct from new.limit_version) execute function announce_account_change();
+
+alter table open_generations add column limits jsonb;
+comment on column open_generations.limits is 'Which limits it counts towards, as the gateway that admitted it wrote them. Null if none.';
+
 create table limits (
   id uuid primary key,
   account_id uuid not null references accounts,
@@ -42,15 +52,6 @@ create index limit_meters_by_limit on limit_meters (limit_id, end_user);
 comment on table limit_meters is 'What counts towards a limit: one row, with its ID, or one for each end user.';
 comment on column limit_meters.id is 'The ID of the limit, or limit_meter_id.';
 comment on column limit_meters.window_start is 'The day, week, month or minute, in UTC, in which this was used.';
-
-alter table accounts add column limit_version integer not null default 0;
-comment on column accounts.limit_version is
-  'Changes when the account gets a limit or loses one. 0 if it never had any. Gateways remember limits by it.';
-create trigger accounts_announce_limits after update of limit_version on accounts for each row
-  when (old.limit_version is distinct from new.limit_version) execute function announce_account_change();
-
-alter table open_generations add column limits jsonb;
-comment on column open_generations.limits is 'Which limits it counts towards, as the gateway that admitted it wrote them. Null if none.';
 
 create function limit_window(kind text, at timestamptz) returns timestamp language sql immutable as $$
   select case kind when 'spend_per_day' then date_trunc('day', at at time zone 'UTC')

@@ -150,6 +150,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
   ],
   main: [
+    'limits',
     'routes',
     'admin',
     'decisions',

@@ -10,7 +10,7 @@ import { crashAfterHold } from './lost-holds.ts';
 import { checkEach, type Truth } from './truth.ts';
 import { roundedMs, whyUnheld } from './unheld-calls.ts';
 
-/** A cancelled call waits in the gateway's memory while the database is away, and is tried again every five seconds. */
+/** A cancelled call waits in the gateway's memory while the database is away, and is tried again every three seconds at least. */
 const recordedWithinMs = 6_000;
 
 export function judgeHolds(evidence: Evidence): Truth[] {
@@ -72,10 +72,10 @@ function isForgotten(evidence: Evidence, { requestId, provider, usage }: Provide
   if (usage === null || asked === null || networkProviders.has(provider)) return false;
   const { startedAtMs, ms, node } = asked;
   const endedAtMs = startedAtMs + ms;
-  const outage = evidence.outages.find(
-    ({ fromMs, untilMs: backAtMs }) => fromMs < endedAtMs + recordedWithinMs && endedAtMs < backAtMs,
-  );
-  const untilMs = (outage?.untilMs ?? endedAtMs) + recordedWithinMs;
+  // The database has to stay for that long: if it is killed once more, the gateway has to begin anew.
+  let untilMs = endedAtMs + recordedWithinMs;
+  for (const outage of evidence.outages)
+    if (outage.fromMs < untilMs && outage.untilMs > endedAtMs) untilMs = outage.untilMs + recordedWithinMs;
   return !evidence.kills.some(
     (kill) => kill.node === node && kill.atMs >= startedAtMs && kill.atMs < untilMs,
   );

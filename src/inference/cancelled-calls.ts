@@ -11,10 +11,10 @@ import type { CancelledCall } from './early-calls.ts';
 /** While the database is away, a few seconds' worth of calls at most are started early. */
 const maxWaiting = 10_000;
 const maxPerStatement = 500;
-const patienceMs = 5_000;
+const patienceMs = 2_000;
 const closingMs = 2_000;
 const minPauseMs = 100;
-const maxPauseMs = 5_000;
+const maxPauseMs = 1_000;
 
 export class CancelledCalls {
   readonly #sql: SQL;

@@ -96,8 +96,8 @@ export function grantedTokens(
   let granted: number | null = null;
   for (const limit of limits) {
     if (limit.meter.kind !== 'tokens_per_minute') continue;
-    const share = Number(leftOf(limit) / tokenDivisor / countUnit);
-    granted = Math.min(granted ?? max, max, Math.max(min, share));
+    const share = countOf(leftOf(limit) / tokenDivisor);
+    granted = least(granted ?? max, share < min ? min : share);
   }
   return granted;
 }
@@ -110,15 +110,25 @@ export function tokenRate(
   let strictest: RateLimit | null = null;
   for (const limit of limits) {
     if (limit.meter.kind !== 'tokens_per_minute') continue;
-    const remaining = Math.max(0, Number(leftOf(limit) / countUnit));
+    const left = countOf(leftOf(limit));
+    const remaining = left < 0 ? 0 : left;
     if (strictest === null || remaining < strictest.remaining)
       strictest = {
-        limit: Number(limit.amount / countUnit),
+        limit: countOf(limit.amount),
         remaining,
         resetMs: minuteMs - (nowMs % minuteMs),
       };
   }
   return strictest;
+}
+
+function countOf(amount: Money): number {
+  const tokens = amount / countUnit;
+  return Number(tokens);
+}
+
+function least(one: number, other: number): number {
+  return one < other ? one : other;
 }
 
 /** What a hold of this amount takes of a limit. What counts by the minute is not given back when the request ends. */

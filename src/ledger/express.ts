@@ -71,7 +71,6 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
   const accounts = new Map<string, Demand>();
   const keys = new Map<string, Demand>();
   const limits = new Map<string, Demand>();
-  const limitVersions = new Map<string, number>();
   for (const operation of batch) {
     const { id, accountId, keyId } = operation.generation;
     const account = demandOf(accounts, accountId);
@@ -79,15 +78,7 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
     if (operation.kind === 'hold') {
       admit(account, operation);
       admit(key, operation);
-      const { limits: applied } = operation.generation;
-      if (applied) {
-        // If two holds do not agree, the account needs a closer look.
-        limitVersions.set(
-          accountId,
-          Math.min(applied.version, limitVersions.get(accountId) ?? applied.version),
-        );
-        for (const meter of applied.meters) admitTo(demandOf(limits, meter.id), meter.kind, operation);
-      }
+      for (const meter of metersOf(operation)) admitTo(demandOf(limits, meter.id), meter.kind, operation);
     } else if (operation.kind === 'settle') {
       const hold = holds.get(id) ?? 0n;
       const cost = operation.cost?.total ?? 0n;
@@ -106,8 +97,21 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
     accounts: mapValues(accounts, ({ isAdmitting, needed }) => ({ isAdmitting, free: needed })),
     keys: mapValues(keys, ({ isAdmitting, needed, open }) => ({ isAdmitting, left: needed, open })),
     limits: neededOf(limits),
-    limitVersions,
+    limitVersions: limitVersionsOf(batch),
   };
+}
+
+/** Of accounts that have had limits. If two holds do not agree on a version, the older one has to be looked at again. */
+function limitVersionsOf(batch: readonly Operation[]): Map<string, number> {
+  const versions = new Map<string, number>();
+  const holds = batch.filter((operation) => operation.kind === 'hold');
+  if (holds.every(({ generation }) => !generation.limits)) return versions;
+  for (const { generation } of holds) {
+    const version = generation.limits?.version ?? 0;
+    const other = versions.get(generation.accountId) ?? version;
+    versions.set(generation.accountId, version < other ? version : other);
+  }
+  return versions;
 }
 
 function neededOf(demands: ReadonlyMap<string, Demand>): Map<string, Money> {
