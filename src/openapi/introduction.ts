@@ -29,5 +29,5 @@ The headers \`x-end-user\` and \`x-tags\` of an inference request are stored wit
 
 ## Rate limits
 
-Inference requests count against the key's requests per minute; lookups and lists do not. The headers \`x-ratelimit-limit-requests\`, \`x-ratelimit-remaining-requests\` and \`x-ratelimit-reset-requests\` report the current state.
+Inference requests count against the key's requests per minute; lookups and lists do not. The headers \`x-ratelimit-limit-requests\`, \`x-ratelimit-remaining-requests\` and \`x-ratelimit-reset-requests\` report the current state; \`x-ratelimit-limit-tokens\` and its siblings do so for a limit of tokens per minute, where there is one.
 `.trim();

@@ -35,6 +35,17 @@ export const headerComponents = {
     { type: 'string', pattern: '^\\d+(\\.\\d+)?s$' },
     '0.1s',
   ),
+  'x-ratelimit-limit-tokens': header(
+    'The strictest limit of tokens per minute, where there is one.',
+    { type: 'integer' },
+    100_000,
+  ),
+  'x-ratelimit-remaining-tokens': header('How many are left of it.', { type: 'integer' }, 98_000),
+  'x-ratelimit-reset-tokens': header(
+    'When its next minute begins.',
+    { type: 'string', pattern: '^\\d+(\\.\\d+)?s$' },
+    '12.5s',
+  ),
   'retry-after': header(
     'Seconds to wait before the next attempt, where known.',
     { type: 'integer', minimum: 1 },
@@ -71,6 +82,11 @@ const rates: readonly HeaderName[] = [
   'x-ratelimit-remaining-requests',
   'x-ratelimit-reset-requests',
 ];
+const tokenRates: readonly HeaderName[] = [
+  'x-ratelimit-limit-tokens',
+  'x-ratelimit-remaining-tokens',
+  'x-ratelimit-reset-tokens',
+];
 /** Statuses of responses for which a key's limits were checked. */
 const ratedStatuses: readonly number[] = [200, 402, 403, 429];
 const pausedStatuses: readonly number[] = [429, 502];
@@ -79,6 +95,7 @@ function headersOf({ isInference }: Endpoint, status: number): OpenApiResponse['
   const names: HeaderName[] = [
     ...ids,
     ...(isInference && ratedStatuses.includes(status) ? rates : []),
+    ...(isInference && status === 200 ? tokenRates : []),
     ...(status === 503 || (isInference && pausedStatuses.includes(status)) ? ['retry-after' as const] : []),
     ...(status >= 500 ? ['x-should-retry' as const] : []),
     ...(isInference && status === 200 ? ['x-service-cost-usd' as const] : []),

@@ -412,6 +412,14 @@ describe('a request whose first answer was lost on the network, and whose second
       expect(broken({ ...direct, kills, outages: [{ fromMs: 900, untilMs: 4_000 }] })).toEqual([]);
       expect(broken({ ...direct, kills, outages: [{ fromMs: 900, untilMs: 1_000 }] })).toEqual([forgotten]);
       expect(broken({ ...direct, outages: [{ fromMs: 900, untilMs: 4_000 }] })).toEqual([forgotten]);
+      // The database went away again before there was time to say so, or only afterwards.
+      const late = [{ node: 0, atMs: 15_000 }];
+      const again = (fromMs: number) => [
+        { fromMs: 900, untilMs: 4_000 },
+        { fromMs, untilMs: 12_000 },
+      ];
+      expect(broken({ ...direct, kills: late, outages: again(9_000) })).toEqual([]);
+      expect(broken({ ...direct, kills: late, outages: again(11_000) })).toEqual([forgotten]);
     });
 
     test('is counted by what became of the hold, with what its usage would have cost', () => {
