@@ -8,9 +8,6 @@
 alter table accounts add column limit_version integer not null default 0;
 comment on column accounts.limit_version is
   'Changes when the account gets a limit or loses one. 0 if it never had any. Gateways remember limits by it.';
-create trigger accounts_announce_limits after update of limit_version on accounts for each row
-  when (old.limit_version is distinct from new.limit_version) execute function announce_account_change();
-
 alter table open_generations add column limits jsonb;
 comment on column open_generations.limits is 'Which limits it counts towards, as the gateway that admitted it wrote them. Null if none.';
 

@@ -39,9 +39,6 @@ CREATE TABLE accounts (
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
   EXECUTE FUNCTION announce_account_change();
-CREATE TRIGGER accounts_announce_limits AFTER UPDATE OF limit_version ON accounts
-  FOR EACH ROW WHEN (old.limit_version IS DISTINCT FROM new.limit_version)
-  EXECUTE FUNCTION announce_account_change();
 CREATE TRIGGER accounts_announce_prices AFTER UPDATE OF price_group ON accounts
   FOR EACH ROW WHEN (old.price_group IS DISTINCT FROM new.price_group)
   EXECUTE FUNCTION announce_account_change();

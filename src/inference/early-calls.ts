@@ -3,7 +3,7 @@
  * the client before that, and a call for which nothing is held is cancelled. Then a provider may bill what no customer is
  * charged for, so the number of such calls is bounded.
  */
-import type { GenerationFacts, ProviderUsage } from '../ledger/operations.ts';
+import type { GenerationFacts, Held, ProviderUsage } from '../ledger/operations.ts';
 import type { Outlook } from '../ledger/outlook.ts';
 import type { Money } from '../lib/money.ts';
 import { Tally } from '../lib/tally.ts';
@@ -153,10 +153,10 @@ export class EarlyCall<Job, Opened> {
   }
 
   /** The hold is committed. Returns what was begun for it; null when the call has yet to be made. */
-  held(amount: Money): Readonly<{ job: Job; opening: Promise<Opened> }> | null {
+  held({ amount, tokens = null }: Held): Readonly<{ job: Job; opening: Promise<Opened> }> | null {
     const begun = this.#take();
-    if (begun === null || begun.amount === amount) return begun;
-    // The answer could cost more than is held now.
+    if (begun === null || (begun.amount === amount && tokens === null)) return begun;
+    // The answer could cost more than is held now, or use more tokens than a limit that is new allows.
     this.#end(begun);
     this.#services.outlook.surprised({ generation: this.#generation.facts });
     const used = this.#generation.restart();

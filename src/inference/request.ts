@@ -6,6 +6,7 @@
 import { ApiError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
 import type { Handler, RequestContext } from '../http/context.ts';
+import { lookUp } from '../http/lookup.ts';
 import { errorPresenter } from '../http/messages-error.ts';
 import { readQuery } from '../http/query.ts';
 import type { Claim } from '../idempotency/claim.ts';
@@ -105,6 +106,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
       const active = atPricesOf(catalog(), key.priceGroup);
       const plan = workload.plan(wanted, active, key.allowedModels);
       const priceListId = active.priceList.knownId ?? (await active.priceList.store());
+      const applied = limits.of(key, attribution?.endUser ?? null);
       const facts = {
         id: context.id,
         accountId: key.accountId,
@@ -116,7 +118,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
         idempotencyHash: claim?.request.idempotencyHash ?? null,
         createdAtMs: Date.now(),
         attribution,
-        limits: key.limitVersion === 0 ? null : await limits.of(key, attribution?.endUser ?? null),
+        limits: applied instanceof Promise ? await lookUp('balance_lookup_failed', () => applied) : applied,
       };
       const conversation = conversations.of(key.accountId, plan.model, plan.conversation, plan.candidates);
       const order = inOrder(plan.candidates, Math.random);
@@ -150,7 +152,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
       throw admission.denial(key, plan.hold, hold, (available) =>
         workload.advice(plan, available, hold.code),
       );
-    const begun = early?.held(hold.amount) ?? null;
+    const begun = early?.held(hold) ?? null;
     // A provider that was called early is paid, so a client that has left is charged as at any later moment.
     if (client.aborted && begun === null) {
       await generation.abandon();

@@ -215,8 +215,10 @@ export class Effects {
   setAside({ generation, settlement, error }: SetAside): void {
     // The stored response is lost together with its charge, and may be long. Whom the request was for is stored elsewhere, and
     // would stay here for longer than it may.
-    const kept = { ...settlement, stored: null, generation: { ...settlement.generation, attribution: null } };
-    const stored = serializeSettlement(kept);
+    const { limits } = settlement.generation;
+    const unnamed = limits && { ...limits, meters: limits.meters.map((one) => ({ ...one, endUser: null })) };
+    const kept = { ...settlement.generation, attribution: null, limits: unnamed };
+    const stored = serializeSettlement({ ...settlement, stored: null, generation: kept });
     this.#rareWrites.push(
       (connection) => connection`
         insert into dead_letters (generation_id, account_id, key_id, settlement, refusal_code, refusal_about)

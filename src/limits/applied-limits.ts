@@ -35,10 +35,10 @@ export class LimitsInForce {
     this.#sql = sql;
   }
 
-  /** Null for an account that has never had a limit, which needs no query. */
+  /** Null for an account that has never had a limit, as far as is known: then no query is needed. */
   of(key: Caller, endUser: string | null): AppliedLimits | null | Promise<AppliedLimits> {
-    if (key.limitVersion === 0) return null;
     const ofKey = this.#ofKeys.get(key.id);
+    if (ofKey === undefined && key.limitVersion === 0) return null;
     if (ofKey === undefined || ofKey.version < key.limitVersion) return this.renew(key, endUser);
     if (endUser === null || !ofKey.hasOwn) return applied(ofKey, endUser);
     const ofEndUser = this.#ofEndUsers.get(nameOf(key, endUser));
