@@ -271,8 +271,9 @@ test('a run that was interrupted can be repeated: a key never exists without its
     made.push(one);
     if (made.length === 4) throw new Error('The machine is gone.');
   };
-  await expect(applyPlan(sql, actor, plan, null)).rejects.toThrow('cannot store the limits');
-  await expect(applyPlan(sql, actor, plan, failing)).rejects.toThrow('The machine is gone.');
+  const failureOf = (run: Promise<unknown>) => run.then(String, String);
+  expect(await failureOf(applyPlan(sql, actor, plan, null))).toContain('cannot store the limits');
+  expect(await failureOf(applyPlan(sql, actor, plan, failing))).toContain('The machine is gone.');
   expect(made.map(({ scope, endUser }) => `${scope} ${endUser}`)).toEqual([
     ...['account null', 'end_user joe', 'key null', 'key null'],
   ]);

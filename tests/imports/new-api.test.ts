@@ -40,8 +40,10 @@ const token: Fields = {
 
 function plan(lists: Record<string, Fields[]>, choices: Partial<NewApiChoices> = {}) {
   const tables = new Tables();
-  for (const [table, rows] of Object.entries({ users: [user], tokens: [], options: [], ...lists }))
-    for (const row of (tables.found(table), rows)) tables.add(table, new Map(Object.entries(row)));
+  for (const [table, rows] of Object.entries({ users: [user], tokens: [], options: [], ...lists })) {
+    tables.found(table);
+    for (const row of rows) tables.add(table, new Map(Object.entries(row)));
+  }
   return planNewApi(tables, { ...strict, ...choices }, here);
 }
 
@@ -61,7 +63,7 @@ test('customers keep the key that they send', () => {
   const { key } = keyOf({});
   expect(key?.hash).toEqual(hashKey(`sk-${secret}`));
   expect(key).toMatchObject({
-    hint: 'sk-…bAb1'.replace('bAb1', secret.slice(-4)),
+    hint: `sk-…${secret.slice(-4)}`,
     limits: [],
     revokedAt: null,
   });
