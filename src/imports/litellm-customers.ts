@@ -1,4 +1,5 @@
 /** LiteLLM's end users belong to no team, so their limits are made in every account. */
+import { isLabel, maxEndUserCharacters } from '../lib/labels.ts';
 import { type LitellmRows, tableNames } from './litellm-file.ts';
 import { limitsIn, plannedLimits } from './litellm-limits.ts';
 import type { Here, LitellmChoices, PlannedLimit } from './plan.ts';
@@ -6,8 +7,9 @@ import type { Row } from './rows.ts';
 import { type DroppedList, spendLimit } from './settings.ts';
 import { isTrue, lineOf, textIn } from './values.ts';
 
+/** In all accounts together, and in one, which may have 10,000 limits. */
 const maxEndUserLimits = 20_000;
-const maxName = 256;
+const maxPerAccount = 9_000;
 
 export function endUserLimits(
   rows: LitellmRows,
@@ -28,15 +30,16 @@ export function endUserLimits(
       `the file has no ${tableNames.customers} (customers), so their limits are not known`,
     );
   const limits = rows.customers.flatMap((row) => {
-    const name = textIn(row, 'user_id') ?? '';
+    // As requests name them.
+    const name = (textIn(row, 'user_id') ?? '').trim();
     const subject = `end user ${lineOf(name) ?? ''}`;
     const planned = limitsOf(row, rows, choices, here);
     if (typeof planned === 'string') return leaveOut(subject, planned);
-    if (planned.length > 0 && (name === '' || name.length > maxName || /\p{Cc}/u.test(name)))
+    if (planned.length > 0 && !isLabel(name, maxEndUserCharacters))
       return leaveOut(subject, 'this name cannot be used');
     return planned.map((limit) => ({ ...limit, endUser: name }));
   });
-  if (limits.length * accountCount > maxEndUserLimits)
+  if (limits.length * accountCount > maxEndUserLimits || limits.length > maxPerAccount)
     return leaveOut('end users', `${limits.length} limits for each of ${accountCount} accounts are too many`);
   return limits;
 }

@@ -180,7 +180,10 @@ export function plannedLimits(found: FoundLimits, of: 'account' | 'key'): Planne
 export function carriedCounts(limits: readonly PlannedLimit[]): Carried[] {
   return limits
     .filter(({ kind }) => !kind.startsWith('spend_'))
-    .map((limit) => ({ before: `${limit.kind} ${limit.amount}`, after: describeLimit(limit) }));
+    .map((limit) => ({
+      before: `${limit.kind} ${formatMoneyShort(limit.amount)}`,
+      after: describeLimit(limit),
+    }));
 }
 
 /** Whether anything is limited at all. */

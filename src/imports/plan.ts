@@ -17,9 +17,9 @@ export type PlannedLimit = Readonly<{
   /** The account or key that it is planned for, or an end user of the account. */
   endUser: string | null;
   kind: LimitKind;
-  /** Digits: USD for what is spent, else a whole number. */
-  amount: string;
-  increase: Readonly<{ amount: string; until: Date }> | null;
+  /** In USD, requests or tokens, all on the scale of money. */
+  amount: Money;
+  increase: Readonly<{ amount: Money; until: Date }> | null;
 }>;
 
 /** A setting in the other system's words, and in ours. */

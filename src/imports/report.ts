@@ -128,7 +128,10 @@ function presentLimit({ endUser, kind, amount, increase }: PlannedKey['limits'][
   return {
     end_user: endUser,
     kind,
-    amount,
-    increase: increase === null ? null : { amount: increase.amount, until: increase.until.toISOString() },
+    amount: formatMoneyShort(amount),
+    increase:
+      increase === null
+        ? null
+        : { amount: formatMoneyShort(increase.amount), until: increase.until.toISOString() },
   };
 }

@@ -5,7 +5,7 @@ import {
   maxConcurrentLimit,
   maxRequestsPerMinute,
 } from '../keys/key-store.ts';
-import { formatMoneyShort, type Money } from '../lib/money.ts';
+import { formatMoneyShort, type Money, moneyScaleDigits } from '../lib/money.ts';
 import type { Carried, Choices, Dropped, Here, LimitKind, PlannedLimit } from './plan.ts';
 
 const maxModels = 200;
@@ -77,22 +77,21 @@ const words: Readonly<Record<LimitKind, string>> = {
 };
 
 export function describeLimit({ kind, amount, increase, endUser }: PlannedLimit): string {
-  const until = increase === null ? '' : `, ${increase.amount} more until ${increase.until.toISOString()}`;
-  return `${endUser === null ? '' : `end user ${endUser}: `}${amount} ${words[kind]}${until}`;
+  const until =
+    increase === null
+      ? ''
+      : `, ${formatMoneyShort(increase.amount)} more until ${increase.until.toISOString()}`;
+  return `${endUser === null ? '' : `end user ${endUser}: `}${formatMoneyShort(amount)} ${words[kind]}${until}`;
 }
 
-export function spendLimit(
-  kind: LimitKind,
-  amount: Money,
-  increase: Readonly<{ amount: Money; until: Date }> | null,
-): PlannedLimit {
-  const more =
-    increase === null ? null : { amount: formatMoneyShort(increase.amount), until: increase.until };
-  return { endUser: null, kind, amount: formatMoneyShort(amount), increase: more };
+export function spendLimit(kind: LimitKind, amount: Money, increase: PlannedLimit['increase']): PlannedLimit {
+  return { endUser: null, kind, amount, increase };
 }
 
-export function countLimit(kind: LimitKind, amount: bigint): PlannedLimit {
-  return { endUser: null, kind, amount: `${amount}`, increase: null };
+const scale = 10n ** BigInt(moneyScaleDigits);
+
+export function countLimit(kind: LimitKind, count: bigint): PlannedLimit {
+  return { endUser: null, kind, amount: count * scale, increase: null };
 }
 
 /** Collects what is left out, and why. */

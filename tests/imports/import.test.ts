@@ -236,7 +236,7 @@ describe('from new-api', () => {
 test('a run that was interrupted can be repeated: a key never exists without its limits', async () => {
   const { sql } = fixture.database;
   const actor = { door: 'cli', shellUser: 'test@host' } as const;
-  const limit = { endUser: null, kind: 'spend_per_day', amount: '1', increase: null } as const;
+  const limit = { endUser: null, kind: 'spend_per_day', amount: 10n ** 12n, increase: null } as const;
   const settings = {
     ...{ name: 'Limited', requestsPerMinute: 600, maxConcurrent: 200, monthlyLimit: null },
     ...{ allowedModels: null, expiresAt: null },

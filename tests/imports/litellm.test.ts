@@ -101,7 +101,7 @@ describe('budgets', () => {
     const { key } = keyOf(more);
     const monthlyLimit = key?.settings.monthlyLimit ?? null;
     expect(monthlyLimit === null ? null : formatMoneyShort(monthlyLimit)).toBe(monthly);
-    expect(key?.limits.map(({ kind, amount }) => `${kind} ${amount}`)).toEqual(limits);
+    expect(key?.limits.map(({ kind, amount }) => `${kind} ${formatMoneyShort(amount)}`)).toEqual(limits);
   });
 
   test('of a shared row count if they are stricter, with their temporary increase', () => {
@@ -118,8 +118,8 @@ describe('budgets', () => {
     );
     expect(key?.limits).toEqual([
       {
-        ...{ endUser: null, kind: 'spend_per_day', amount: '1' },
-        increase: { amount: '2', until: new Date('2026-12-01T00:00:00Z') },
+        ...{ endUser: null, kind: 'spend_per_day', amount: 10n ** 12n },
+        increase: { amount: 2n * 10n ** 12n, until: new Date('2026-12-01T00:00:00Z') },
       },
     ]);
     expect(key?.settings.requestsPerMinute).toBe(5);
@@ -250,7 +250,7 @@ test('teams, users and nobody become accounts, with their people, limits and bal
   expect(
     made.accounts.map(({ target, name, isSuspended, members, limits, credit, keys: own }) => ({
       ...{ target, name, isSuspended, members, keys: own.length },
-      limits: limits.map(({ kind, amount }) => `${kind} ${amount}`),
+      limits: limits.map(({ kind, amount }) => `${kind} ${formatMoneyShort(amount)}`),
       credit: credit === null ? null : [formatMoneyShort(credit.amount), credit.reference],
     })),
   ).toEqual([
@@ -316,7 +316,9 @@ test('end users keep their limits in every account, and a file without them is a
     { user_id: 'sue' },
   ];
   const { accounts } = plan({ keys: [ordinary], customers });
-  expect(accounts[0]?.limits.map(({ endUser, kind, amount }) => [endUser, kind, amount])).toEqual([
+  expect(
+    accounts[0]?.limits.map(({ endUser, kind, amount }) => [endUser, kind, formatMoneyShort(amount)]),
+  ).toEqual([
     ['eve', 'spend_per_day', '0'],
     ['joe', 'spend_per_day', '1'],
   ]);
