@@ -93,6 +93,8 @@ async function makeAccount(
   createLimit: CreateLimit | null,
   made: Made,
 ): Promise<string> {
+  // One after the other: of two imports at the same time, the second finds the account.
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`import ${JSON.stringify(account.target)}`}, 0))`;
   const found = await findAccount(transaction, account);
   const accountId = found ?? (await createAccount(transaction, actor, account, createLimit, made));
   made[found === null ? 'accounts' : 'accountsFound'] += 1;

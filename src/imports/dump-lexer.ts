@@ -160,17 +160,16 @@ export class DumpLexer {
     for (;;) {
       marks.lastIndex = this.#at;
       const mark = marks.exec(this.#text);
-      const isWhole = mark !== null && mark.index + longestMark <= this.#text.length;
-      if (mark !== null && (isWhole || this.#hasEnded)) {
+      if (mark !== null) {
         this.#at = mark.index;
         if (yield* this.#skipMark(mark[0])) return;
         continue;
       }
-      this.#at = Math.max(this.#at, mark?.index ?? this.#text.length - longestMark);
-      if (!(yield* this.#more()) && marksAfter(this.#text, this.#at) === null) {
-        this.#at = this.#text.length;
-        return;
-      }
+      // A mark may have begun.
+      this.#at = Math.max(this.#at, this.#text.length - longestMark);
+      if (yield* this.#more()) continue;
+      this.#at = this.#text.length;
+      return;
     }
   }
 
@@ -230,11 +229,6 @@ export class DumpLexer {
     yield* this.#skipTo('*/');
     return start;
   }
-}
-
-function marksAfter(text: string, at: number): RegExpExecArray | null {
-  marks.lastIndex = at;
-  return marks.exec(text);
 }
 
 function tooLong(): OperatorError {

@@ -156,6 +156,13 @@ describe('a dump', () => {
     expect(values(insert('NULL'))).toEqual([[null, '1.5e-05']]);
   });
 
+  test('with functions and comments in what is skipped, cut anywhere', () => {
+    const dump =
+      "SET x = 0;\nCREATE FUNCTION f() AS $body$ begin; it's $$ end; $body$ -- it's\n /* it's; */ LANGUAGE sql;\nINSERT INTO tokens (id) VALUES ('1');";
+    const everywhere = Array.from({ length: dump.length }, (_, place) => place);
+    expect(read(dump, everywhere).of('tokens')).toEqual([new Map([['id', '1']])]);
+  });
+
   test('names empty tables too', () => {
     expect(
       all('-- PostgreSQL database dump\n-- Data for Name: tokens; Type: TABLE DATA;\n').has('tokens'),

@@ -7,6 +7,7 @@ import OpenAI from 'openai';
 import { applyPlan } from '../../src/imports/apply.ts';
 import type { NewLimit } from '../../src/imports/limits.ts';
 import type { Plan } from '../../src/imports/plan.ts';
+import { importKeyAs } from '../../src/keys/key-changes.ts';
 import { hashKey } from '../../src/keys/key-format.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
 import { outcomeOf, runCommand } from '../support/commands.ts';
@@ -233,29 +234,30 @@ describe('from new-api', () => {
   });
 });
 
-test('a run that was interrupted can be repeated: a key never exists without its limits', async () => {
-  const { sql } = fixture.database;
-  const actor = { door: 'cli', shellUser: 'test@host' } as const;
+const actor = { door: 'cli', shellUser: 'test@host' } as const;
+
+/** An account with two limits, a credit and two keys, each with a limit. */
+function planOf(externalId: string): Plan {
   const limit = { endUser: null, kind: 'spend_per_day', amount: 10n ** 12n, increase: null } as const;
   const settings = {
     ...{ name: 'Limited', requestsPerMinute: 600, maxConcurrent: 200, monthlyLimit: null },
     ...{ allowedModels: null, expiresAt: null },
   };
-  const plan: Plan = {
+  return {
     ...{ source: 'litellm', dropped: [], obstacles: [], totals: [] },
     accounts: [
       {
         ...{
-          target: { externalId: 'interrupted' },
+          target: { externalId },
           name: 'Interrupted',
           isSuspended: false,
           priceGroup: null,
         },
         ...{ members: [], carried: [], limits: [limit, { ...limit, endUser: 'joe' }] },
-        credit: { amount: 10n ** 12n, reference: 'interrupted', memo: 'Balance' },
+        credit: { amount: 10n ** 12n, reference: externalId, memo: 'Balance' },
         keys: ['one', 'two'].map((name) => ({
           ...{
-            hash: hashKey(`sk-interrupted-${name}`),
+            hash: hashKey(`sk-${externalId}-${name}`),
             hint: 'sk-…',
             settings,
             limits: [limit],
@@ -266,6 +268,11 @@ test('a run that was interrupted can be repeated: a key never exists without its
       },
     ],
   };
+}
+
+test('a run that was interrupted can be repeated: a key never exists without its limits', async () => {
+  const { sql } = fixture.database;
+  const plan = planOf('interrupted');
   const made: NewLimit[] = [];
   const failing = async (_: unknown, __: unknown, one: NewLimit) => {
     made.push(one);
@@ -285,4 +292,21 @@ test('a run that was interrupted can be repeated: a key never exists without its
   });
   expect(await keys()).toHaveLength(2);
   expect(made).toHaveLength(5);
+});
+
+test('two runs at the same time make everything once', async () => {
+  const { sql } = fixture.database;
+  const run = () => applyPlan(sql, actor, planOf('simultaneous'), async () => undefined);
+  const runs = await Promise.all([run(), run(), run()]);
+  const sum = (name: 'accounts' | 'keys' | 'keysFound' | 'credits') =>
+    runs.reduce((total, made) => total + made[name], 0);
+  expect([sum('accounts'), sum('keys'), sum('keysFound'), sum('credits')]).toEqual([1, 2, 4, 1]);
+  const [account] = await sql<{ id: string }[]>`
+    select account_id as id from account_details where external_id = 'simultaneous'`;
+  const [key] = planOf('simultaneous').accounts[0]?.keys ?? [];
+  if (account === undefined || key === undefined) throw new Error('There is no key.');
+  const again = sql.begin((transaction) =>
+    importKeyAs(transaction, actor, account.id, key.settings, { ...key, source: 'litellm' }),
+  );
+  expect(await again).toBeNull();
 });
