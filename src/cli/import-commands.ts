@@ -19,7 +19,6 @@ const balance = { name: 'balance', value: 'none|remaining|USD' } as const;
 const common = [
   { name: 'lifetime-as-monthly', value: null },
   { name: 'allow-unknown-models', value: null },
-  { name: 'drop-limits', value: null },
   { name: 'without-people', value: null },
   { name: 'dry-run', value: null },
 ] as const;
@@ -33,6 +32,7 @@ const litellm: DatabaseCommand = {
     { ...balance, required: true },
     { name: 'by', value: 'team|organization' },
     { name: 'account', value: 'ID' },
+    { name: 'drop-limits', value: null },
     ...common,
   ],
   run: async (sql, words, config) => {

@@ -4,7 +4,7 @@ import { asObject } from './json-export.ts';
 import type { Carried, PlannedLimit } from './plan.ts';
 import type { Row } from './rows.ts';
 import { countLimit, describeLimit, spendLimit } from './settings.ts';
-import { amountIn, amountOf, countIn, isSet, jsonIn, textIn, timeIn } from './values.ts';
+import { amountIn, amountOf, countIn, isSet, jsonIn, lineOf, textIn, timeIn } from './values.ts';
 
 export type Period = 'day' | 'week' | 'month';
 
@@ -41,7 +41,7 @@ export function limitsIn(row: Row, shared: Row | null, now: Date): FoundLimits {
   let lifetime: Money | null = null;
   for (const budget of budgets) {
     const found = periodOf(budget);
-    const before = `budget ${formatMoneyShort(budget.amount)} ${budget.duration === null ? 'for life' : `per ${budget.duration}`}`;
+    const before = `budget ${formatMoneyShort(budget.amount)} ${budget.duration === null ? 'for life' : `per ${lineOf(budget.duration, 20) ?? ''}`}`;
     if (found === 'lifetime') lifetime = least(lifetime, budget.amount);
     else if (found === null) lost.push(`its ${before}: there is no such period`);
     else {

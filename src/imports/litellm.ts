@@ -95,7 +95,7 @@ function planKey(
   const problems = [
     ...(hash === null ? ['its token cannot be read'] : []),
     ...(expiresAt === 'unreadable' ? ['its expiry cannot be read'] : []),
-    ...(/^(management|read_only)$/.test(textIn(row, 'key_type') ?? '') ? ['it is not for inference'] : []),
+    ...(isForInference(row) ? [] : ['it is not for inference']),
     ...found.problems,
     ...refusalOf(models, here, choices),
     ...(lost.length === 0 || choices.dropLimits
@@ -124,6 +124,14 @@ function planKey(
 function refusalOf(models: Models | 'unreadable', here: Here, choices: Choices): string[] {
   const problem = models === 'unreadable' ? 'its models cannot be read' : modelProblem(models, here, choices);
   return problem === null ? [] : [problem];
+}
+
+/** LiteLLM writes the kind of a key as routes that it may use. */
+function isForInference(row: Row): boolean {
+  const routes = listIn(row, 'allowed_routes') ?? [];
+  const isOther = routes.some((route) => route === 'management_routes' || route === 'info_routes');
+  if (isOther && !routes.includes('llm_api_routes')) return false;
+  return !/^(management|read_only)$/.test(textIn(row, 'key_type') ?? '');
 }
 
 /** 64 hexadecimal digits are the hash of a key that begins with sk-. Any other key is stored as it is. */

@@ -221,7 +221,7 @@ function planAccount(
   if (priceGroup === null && ratio !== amountOf('1'))
     dropped.detail(
       subject,
-      `its group ${group} pays ${String(ratios.get(group))} times the price: the catalogue has no price group of this name`,
+      `its group ${group} pays ${lineOf(String(ratios.get(group)), 20)} times the price: the catalogue has no price group of this name`,
     );
   const email = (textIn(row, 'email') ?? '').toLowerCase();
   const hasAddress = isEmailAddress(email);

@@ -40,6 +40,8 @@ function kindOf(file: string): 'sqlite' | 'text' {
     if (start.startsWith('SQLite format 3\0')) return 'sqlite';
     if (start.startsWith('PGDMP'))
       throw new OperatorError(`${file} is in the custom format of pg_dump. Make a dump with --format=plain.`);
+    if (/^(\u00ff\u00fe|\u00fe\u00ff)/.test(start))
+      throw new OperatorError(`${file} is in UTF-16, as PowerShell writes files. Make it in UTF-8.`);
     if (start.startsWith('\u001f\u008b')) throw new OperatorError(`${file} is compressed. Unpack it first.`);
     return 'text';
   } finally {

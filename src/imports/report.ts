@@ -3,6 +3,7 @@ import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import type { Made } from './apply.ts';
 import type { Carried, Plan, PlannedAccount, PlannedKey } from './plan.ts';
 import { describeLimit } from './settings.ts';
+import { lineOf } from './values.ts';
 
 export function describePlan({ accounts, dropped, totals, obstacles }: Plan): string {
   const refused = dropped.filter(({ what }) => what === 'key');
@@ -33,7 +34,7 @@ function section(heading: string, lines: readonly string[]): string {
 
 function describeAccount(account: PlannedAccount): string {
   const { target, name, isSuspended, members, credit, keys, carried, limits } = account;
-  const id = 'externalId' in target ? `external ID ${target.externalId}` : target.accountId;
+  const id = 'externalId' in target ? `external ID ${lineOf(target.externalId) ?? ''}` : target.accountId;
   const endUsers = limits.filter(({ endUser }) => endUser !== null);
   return [
     `Account ${name} (${id})${isSuspended ? ', suspended' : ''}`,

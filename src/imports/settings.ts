@@ -27,11 +27,9 @@ export function commonModels(lists: readonly Models[]): Models {
 export function modelProblem(models: Models, here: Here, { allowUnknownModels }: Choices): string | null {
   if (models === null) return null;
   if (models.length === 0) return 'it allows no model';
-  if (
-    models.length > maxModels ||
-    models.some((model) => model.length > maxModelLength || /\p{Cc}/u.test(model))
-  )
-    return `its list of models is too long: a key may have ${maxModels}`;
+  if (models.length > maxModels) return `its list of models is too long: a key may have ${maxModels}`;
+  if (models.some((model) => model.length > maxModelLength || /\p{C}/u.test(model)))
+    return 'the name of one of its models cannot be used';
   const unknown = unknownModels(models, here);
   if (unknown.length === 0 || allowUnknownModels) return null;
   return `the catalogue does not have these models: ${named(unknown)} (--allow-unknown-models keeps them on the list)`;

@@ -219,6 +219,7 @@ describe('from new-api', () => {
     ['a file that is missing', join(folder, 'nothing.sql'), 'There is no file'],
     ['JSON', file('export.json', '{"keys": []}'), 'This is a JSON file'],
     ['a compressed file', file('dump.gz', new Uint8Array([0x1f, 0x8b])), 'is compressed'],
+    ['UTF-16', file('utf-16.sql', new Uint8Array([0xff, 0xfe, 0x2d, 0])), 'is in UTF-16'],
     ['a custom dump', file('dump.pg', 'PGDMP...'), '--format=plain'],
     [
       'a damaged database',

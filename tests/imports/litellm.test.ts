@@ -157,6 +157,7 @@ describe('what would be looser is refused', () => {
 
   test.each([
     ['a key for management', { key_type: 'management' }, 'not for inference'],
+    ['a key for its management routes', { allowed_routes: ['management_routes'] }, 'not for inference'],
     ['no requests at all', { rpm_limit: 0 }, 'allows no request'],
     ['no models at all', { models: ['no-default-models'] }, 'allows no model'],
     ['a budget that is no number', { max_budget: 'NaN' }, 'max_budget cannot be read'],
@@ -328,4 +329,26 @@ test('end users keep their limits in every account, and a file without them is a
   const tables = new Tables();
   readJsonExport('{"keys": []}', litellmFile.wanted, litellmFile.jsonNames ?? new Map(), tables);
   expect(planLitellm(tables, strict, here).obstacles[0]).toContain('LiteLLM_EndUserTable');
+});
+
+test('nothing that others named can control the terminal', () => {
+  const evil = 'x\u001b[2J\u202e\ny';
+  const lists = {
+    keys: [
+      { ...ordinary, key_alias: evil, models: [evil], max_budget: 1, budget_duration: evil },
+      { ...ordinary, token: token('b'), key_alias: evil, key_name: evil, user_id: evil },
+      { ...ordinary, token: token('c'), team_id: 'x\u202e', models: ['x\u202e'] },
+    ],
+    teams: [
+      { ...team, team_alias: evil, members_with_roles: [{ role: 'admin', user_id: evil }] },
+      { ...team, team_id: 'x\u202e', max_budget: 1, budget_duration: evil },
+    ],
+    customers: [{ user_id: evil, blocked: true }],
+  };
+  const loose = { dropLimits: true, allowUnknownModels: true, lifetimeAsMonthly: true };
+  for (const choices of [{}, loose]) {
+    const made = plan(lists, choices);
+    // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
+    expect(describePlan(made)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/);
+  }
 });
