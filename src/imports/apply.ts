@@ -27,6 +27,8 @@ export type Made = {
   creditsFound: number;
   /** New users. */
   people: number;
+  /** The accounts that were there before, to be checked: another one might have the same external ID. */
+  existing: string[];
   warnings: string[];
 };
 
@@ -56,7 +58,7 @@ export async function previewPlan(sql: SQL, actor: Actor, plan: Plan): Promise<M
   const made = nothingMade();
   for (const account of plan.accounts) {
     const accountId = await findAccount(sql, account);
-    made[accountId === null ? 'accounts' : 'accountsFound'] += 1;
+    countAccount(accountId, account, made);
     const movement = creditOf(accountId, account);
     if (movement !== null) countCredit(await preview(sql, actor, movement), account, made);
     else if (account.credit !== null) made.credits += 1;
@@ -71,6 +73,7 @@ export async function previewPlan(sql: SQL, actor: Actor, plan: Plan): Promise<M
 function nothingMade(): Made {
   return {
     ...{ accounts: 0, accountsFound: 0, keys: 0, keysFound: 0, credits: 0, creditsFound: 0, people: 0 },
+    existing: [],
     warnings: [],
   };
 }
@@ -97,7 +100,7 @@ async function makeAccount(
   await transaction`select pg_advisory_xact_lock(hashtextextended(${`import ${JSON.stringify(account.target)}`}, 0))`;
   const found = await findAccount(transaction, account);
   const accountId = found ?? (await createAccount(transaction, actor, account, createLimit, made));
-  made[found === null ? 'accounts' : 'accountsFound'] += 1;
+  countAccount(found, account, made);
   const movement = creditOf(accountId, account);
   // Last, because requests of the account wait while its row is locked.
   if (movement !== null) countCredit(await book(transaction, actor, movement), account, made);
@@ -144,6 +147,11 @@ async function addPerson(
   }
   const user = created ?? (await findUserByEmail(transaction, email));
   if (user !== null) await addMemberAs(transaction, actor, accountId, user.id, role);
+}
+
+function countAccount(found: string | null, { name }: PlannedAccount, made: Made): void {
+  made[found === null ? 'accounts' : 'accountsFound'] += 1;
+  if (found !== null) made.existing.push(`${name} (${found})`);
 }
 
 function creditOf(accountId: string | null, { credit }: PlannedAccount): Movement | null {

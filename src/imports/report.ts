@@ -2,7 +2,7 @@
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import type { Made } from './apply.ts';
 import type { Carried, Plan, PlannedAccount, PlannedKey } from './plan.ts';
-import { describeLimit } from './settings.ts';
+import { describeLimit, named } from './settings.ts';
 import { lineOf } from './values.ts';
 
 export function describePlan({ accounts, dropped, totals, obstacles }: Plan): string {
@@ -69,15 +69,20 @@ export function describeMade(made: Made, isDryRun: boolean): string {
     part(made.credits, 'credits', made.creditsFound),
     part(made.people, 'users', 0),
   ].join(', ');
-  return isDryRun ? `This would make ${parts}. Nothing was written.` : `Made ${parts}.`;
+  const existing =
+    made.existing.length === 0
+      ? ''
+      : `These accounts were there before, and stay as they are but for new keys and credit: ${named(made.existing)}.\n`;
+  return `${existing}${isDryRun ? `This would make ${parts}. Nothing was written.` : `Made ${parts}.`}`;
 }
 
 export function presentImport({ accounts, dropped, totals, obstacles }: Plan, made: Made, isDryRun: boolean) {
-  const { accountsFound, keysFound, creditsFound, warnings, ...counts } = made;
+  const { accountsFound, keysFound, creditsFound, existing, warnings, ...counts } = made;
   return {
     dry_run: isDryRun,
     made: { ...counts, accounts_found: accountsFound, keys_found: keysFound, credits_found: creditsFound },
     accounts: accounts.map(presentAccount),
+    existing,
     dropped,
     totals,
     obstacles,

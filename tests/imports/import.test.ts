@@ -165,6 +165,8 @@ describe('from LiteLLM', () => {
       credits_found: 1,
     });
     expect(await counts()).toEqual(before);
+    const { text } = await outcomeOf([...words, '--dry-run'], fixture.environment);
+    expect(text).toMatch(/These accounts were there before, .*: Research \([0-9a-f-]{36}\)\./);
     const other = await runCommand<Report>([...words.slice(0, -1), '7'], fixture.environment);
     expect(other.warnings.join()).toContain('was credited 3.75 USD by an earlier import');
     expect(await counts()).toEqual(before);
