@@ -60,7 +60,7 @@ export function ownerOf(
   }
   const lost = organizationId === null ? [] : organizationLimits(organizationId, rows);
   if (team !== null) return checked({ ...common, kind: 'team', externalId: teamId ?? '', row: team, lost });
-  if (userId === null) return { ...common, kind: 'nobody', externalId: 'litellm:no owner', row: null, lost };
+  if (userId === null) return { ...common, kind: 'nobody', externalId: 'litellm:nobody', row: null, lost };
   if (user === null) return { problem: 'its user is not in the file' };
   return checked({ ...common, kind: 'user', externalId: `user:${userId}`, row: user, lost });
 }
@@ -146,7 +146,7 @@ function creditOf(
   if (amount === 0n) return null;
   return {
     amount,
-    reference: `litellm:${kind}:${externalId}`.slice(0, 200),
+    reference: `litellm:${kind === 'team' ? `team:${externalId}` : externalId}`.slice(0, 200),
     memo: 'Balance taken over from LiteLLM',
   };
 }

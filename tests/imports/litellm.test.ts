@@ -277,10 +277,10 @@ test('teams, users and nobody become accounts, with their people, limits and bal
         limits: [],
       },
       members: [{ email: 'ann@example.com', role: 'owner' }],
-      credit: ['6', 'litellm:user:user:u1'],
+      credit: ['6', 'litellm:user:u1'],
     },
     {
-      ...{ target: { externalId: 'litellm:no owner' }, name: 'Imported from LiteLLM', isSuspended: false },
+      ...{ target: { externalId: 'litellm:nobody' }, name: 'Imported from LiteLLM', isSuspended: false },
       ...{ members: [], limits: [], credit: null, keys: 1 },
     },
   ]);
