@@ -417,6 +417,16 @@ CREATE TRIGGER idempotent_requests_protect_chosen BEFORE UPDATE ON idempotent_re
   FOR EACH ROW WHEN (old.chosen IS NOT NULL AND new.request_id <> old.request_id)
   EXECUTE FUNCTION protect_chosen_response();
 
+-- Keys that `tollgate import` made known, and where they came from. A key here need not have the form of our own.
+CREATE TABLE imported_keys (
+  key_id uuid NOT NULL,
+  source text NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT imported_keys_pkey PRIMARY KEY (key_id),
+  CONSTRAINT imported_keys_key_id_fkey FOREIGN KEY (key_id) REFERENCES api_keys(id),
+  CONSTRAINT imported_keys_source_check CHECK (source = ANY (ARRAY['litellm'::text, 'new-api'::text]))
+);
+
 -- Links with which the owners of an account let others join it. A row is deleted when its invitation is accepted or
 -- revoked, so each is used once.
 CREATE TABLE invitations (

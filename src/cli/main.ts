@@ -18,6 +18,7 @@ import {
   type Outcome,
 } from './command.ts';
 import { doctorCommands } from './doctor-commands.ts';
+import { importCommands } from './import-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
 import { migrateCommand } from './migrate-command.ts';
@@ -49,6 +50,7 @@ const commands: readonly Command[] = [
   ...catalogCommands,
   ...ledgerCommands,
   reconcileCommand,
+  ...importCommands,
   ...backupCommands,
 ];
 const commonOptions: readonly OptionSpec[] = [

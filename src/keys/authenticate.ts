@@ -3,7 +3,7 @@ import { ApiError, type ErrorCode } from '../errors.ts';
 import type { RequestContext } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import type { KeyCache } from './key-cache.ts';
-import { hashKey, isForThisGateway, isWellFormedKey } from './key-format.ts';
+import { hashKey, isForThisGateway, isImportable, isWellFormedKey } from './key-format.ts';
 import type { ApiKey } from './key-store.ts';
 import { Refusals } from './refusals.ts';
 
@@ -23,7 +23,7 @@ export function authenticateWith(cache: KeyCache, refusals = new Refusals()): Au
     const authorization = request.headers.get('authorization');
     const apiKey = request.headers.get('x-api-key');
     const token = authorization === null ? apiKey : bearerToken(authorization);
-    if (token === null || !isWellFormedKey(token) || (apiKey !== null && apiKey !== token))
+    if (token === null || !canBeKey(token) || (apiKey !== null && apiKey !== token))
       throw refusals.ofNetwork(context.clientAddress(), malformed(request.headers, token));
     const hash = hashKey(token);
     const known = cache.known(hash);
@@ -32,6 +32,11 @@ export function authenticateWith(cache: KeyCache, refusals = new Refusals()): Au
       accept(key, context),
     );
   };
+
+  /** The checksum comes first. Without imports, nothing else is ever looked up. */
+  function canBeKey(token: string): boolean {
+    return isWellFormedKey(token) || (isImportable(token) && cache.hasImportedKeys());
+  }
 
   function accept(key: ApiKey | null, context: RequestContext): ApiKey {
     const caller = validKey(key, context);
@@ -55,7 +60,7 @@ function bearerToken(authorization: string | null): string | null {
   return /^Bearer +([^\s,]+)$/i.exec(authorization ?? '')?.[1] ?? null;
 }
 
-/** What was sent cannot be a key, whichever keys exist: saying why gives nothing away. */
+/** What was sent cannot be a key of this gateway: saying why gives away no more than whether keys were imported. */
 function malformed(headers: Headers, token: string | null): ApiError {
   const sent = headers.get('authorization') ?? headers.get('x-api-key');
   const { header, howToSend } = headers.has('anthropic-version') ? ofMessages : ofOthers;

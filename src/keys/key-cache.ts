@@ -7,7 +7,8 @@
 import type { SQL } from 'bun';
 import { GroupCommit } from '../lib/group-commit.ts';
 import { within } from '../lib/within.ts';
-import { type ApiKey, findKeysByHash } from './key-store.ts';
+import { ImportWatch } from './import-watch.ts';
+import { type ApiKey, findKeysByHash, hasImportedKeys } from './key-store.ts';
 import { LookupSlots } from './lookup-slots.ts';
 
 type Known = Readonly<{ key: ApiKey; staleAtMs: number }>;
@@ -52,6 +53,7 @@ export class KeyCache {
   readonly #refreshes: Lane;
   readonly #firstLookups: Lane;
   #subscription: Awaited<ReturnType<SQL['listen']>> | null = null;
+  readonly #imports: ImportWatch;
 
   constructor(sql: SQL, nowMs: () => number, size: CacheSize) {
     const ask = (hashes: readonly Buffer[]) => within(size.lookupPatienceMs, findKeysByHash(sql, hashes));
@@ -59,6 +61,7 @@ export class KeyCache {
     this.#size = size;
     this.#refreshes = new GroupCommit(ask);
     this.#firstLookups = new GroupCommit(ask);
+    this.#imports = new ImportWatch(() => within(size.lookupPatienceMs, hasImportedKeys(sql)), nowMs);
   }
 
   async follow(listen: SQL['listen']): Promise<void> {
@@ -68,11 +71,17 @@ export class KeyCache {
       (announced) => this.#forget(announced),
       () => this.#forgetAll(),
     );
+    await this.#imports.read();
   }
 
   readonly close = async (): Promise<void> => {
     await this.#subscription?.unlisten();
   };
+
+  /** Without a query. Unless there are some, keys that are not of our form need not be looked up. */
+  hasImportedKeys(): boolean {
+    return this.#imports.found();
+  }
 
   /** Without a query: null for a key that has to be looked up. */
   known(hash: Buffer): ApiKey | null {
@@ -147,6 +156,7 @@ export class KeyCache {
 
   /** A lookup in flight is forgotten too: it may have read the row before the change. */
   #forget(announced: string): void {
+    this.#imports.note();
     if (announced === '*') this.#forgetAll();
     this.#outdate(announced);
     this.#unknown.delete(announced);
@@ -154,6 +164,7 @@ export class KeyCache {
   }
 
   #forgetAll(): void {
+    this.#imports.note();
     for (const name of this.#known.keys()) this.#outdate(name);
     this.#unknown.clear();
     this.#lookups.clear();

@@ -5,6 +5,8 @@ import { ApiError } from '../errors.ts';
 import { requireKnownModels } from './key-body.ts';
 import {
   createKey,
+  type HashedKey,
+  insertHashedKey,
   type KeyChange,
   type KeySettings,
   revokeKey,
@@ -55,6 +57,41 @@ export async function addKeyAs(
     after: describeKey(await requireKey(transaction, { id: created.id, accountId })),
   });
   return created;
+}
+
+/** A key of another gateway. Its secret is known to the customer only. */
+export type ImportedKey = HashedKey &
+  Readonly<{
+    source: 'litellm' | 'new-api';
+    /** Now, for a key that must stay without effect; later, for one that was replaced; null for a valid one. */
+    revokedAt: Date | null;
+  }>;
+
+/** Null when the hash is known already. The models were checked before, and the number of keys is not limited. */
+export async function importKeyAs(
+  transaction: TransactionSQL,
+  actor: Actor,
+  accountId: string,
+  settings: KeySettings,
+  { source, revokedAt, ...hashed }: ImportedKey,
+): Promise<string | null> {
+  // One after the other: of two imports of the same key, the second finds it here.
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`import ${hashed.hash.toString('hex')}`}, 0))`;
+  if ((await transaction`select 1 from api_keys where hash = ${hashed.hash}`).length > 0) return null;
+  const id = await insertHashedKey(transaction, { accountId, ...settings }, hashed);
+  if (id === null) throw new ApiError('account_not_found');
+  await transaction`insert into imported_keys (key_id, source) values (${id}, ${source})`;
+  if (revokedAt !== null) await transaction`update api_keys set revoked_at = ${revokedAt} where id = ${id}`;
+  const key = await requireKey(transaction, { id, accountId });
+  const object = { type: 'key', id } as const;
+  const after = { ...describeKey(key), imported_from: source };
+  await recordChange(transaction, actor, {
+    action: 'create_key',
+    accountId,
+    object,
+    after: revokedAt === null ? after : { ...after, revoked_at: key.revoked_at },
+  });
+  return id;
 }
 
 /** `check` sees what is about to be changed, and may throw. */

@@ -7,7 +7,7 @@ import { generateKey, hashKey, keyHint } from './key-format.ts';
 export type StoredKey = Readonly<{
   id: string;
   name: string;
-  /** Such as svc_sk_…a1b2. */
+  /** Such as svc_sk_…a1b2, or sk-…a1b2 for an imported key. */
   hint: string;
   requests_per_minute: number;
   /** How many of its requests may be open at once, on all nodes together. */
@@ -65,19 +65,32 @@ export async function createKey(
   input: NewKey,
   key: string = generateKey(),
 ): Promise<{ id: string; key: string } | null> {
+  const id = await insertHashedKey(sql, input, { hash: hashKey(key), hint: keyHint(key) });
+  return id === null ? null : { id, key };
+}
+
+/** What is stored of a secret. */
+export type HashedKey = Readonly<{ hash: Buffer; hint: string }>;
+
+/** Returns the ID of the new key; null when there is no such account. */
+export async function insertHashedKey(
+  sql: SQL,
+  input: NewKey,
+  { hash, hint }: HashedKey,
+): Promise<string | null> {
   const id = newId();
   const created = await sql`
     with created as (
       insert into api_keys (id, account_id, name, hash, hint, requests_per_minute, max_concurrent, monthly_limit,
         allowed_models, expires_at)
-      select ${id}, accounts.id, ${input.name}, ${hashKey(key)}, ${keyHint(key)}, ${input.requestsPerMinute},
+      select ${id}, accounts.id, ${input.name}, ${hash}, ${hint}, ${input.requestsPerMinute},
              ${input.maxConcurrent ?? defaultMaxConcurrent}, ${amountOf(input.monthlyLimit)}::numeric,
              ${listOf(sql, input.allowedModels)}::text[], ${input.expiresAt}::timestamptz
       from accounts where accounts.id = ${input.accountId}
       returning id
     )
     insert into api_key_meters (key_id) select id from created returning key_id`;
-  return created.length === 0 ? null : { id, key };
+  return created.length === 0 ? null : id;
 }
 
 /** The settings that a new key needs to replace this one. */
@@ -196,4 +209,10 @@ export async function findKeysByHash(sql: SQL, hashes: readonly Buffer[]): Promi
     ]),
   );
   return names.map((name) => found.get(name) ?? null);
+}
+
+/** Whether any key was ever imported. */
+export async function hasImportedKeys(sql: SQL): Promise<boolean> {
+  const [row] = await sql<[{ found: boolean }]>`select exists (select 1 from imported_keys) as found`;
+  return row.found;
 }

@@ -28,7 +28,16 @@ const sections = [
   },
   {
     title: 'For operators',
-    names: ['deployment', 'operator-pages', 'admin', 'catalog', 'reconciliation', 'sign-in', 'alerts'],
+    names: [
+      'deployment',
+      'operator-pages',
+      'admin',
+      'catalog',
+      'reconciliation',
+      'importing',
+      'sign-in',
+      'alerts',
+    ],
   },
 ] as const;
 

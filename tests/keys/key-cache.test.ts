@@ -213,3 +213,16 @@ test('a limited number wait in all and from one network, and the rest are told t
   expect(await cache.find(hashes[1])).not.toBeNull();
   await cache.close();
 });
+
+test('an import is noticed when its keys are announced', async () => {
+  await cache.close();
+  // The clock stands still, so it is not the age of the last reading.
+  cache = await openKeyCache(database.sql, () => 0, { lookupPatienceMs });
+  expect(cache.hasImportedKeys()).toBe(false);
+  await database.sql.begin(async (transaction) => {
+    await transaction`insert into imported_keys (key_id, source) select id, 'litellm' from stored_keys limit 1`;
+    await transaction`select pg_notify('tollgate_keys', 'some hash')`;
+  });
+  await eventually('the node knows', async () => cache.hasImportedKeys());
+  await cache.close();
+});

@@ -122,7 +122,11 @@ describe('authentication', () => {
     isAccountSuspended: false,
   };
   const token = generateKey();
-  const cache = { known: () => apiKey, find: async () => null } as unknown as KeyCache;
+  const cache = {
+    known: () => apiKey,
+    find: async () => null,
+    hasImportedKeys: () => false,
+  } as unknown as KeyCache;
   const host = { timeout: () => undefined, requestIP: () => ({ address: '192.0.2.1' }) };
 
   function arrive(authenticate: Authenticate, authorization: string) {

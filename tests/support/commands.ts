@@ -5,6 +5,7 @@ import { readArguments } from '../../src/cli/arguments.ts';
 import { backupCommands } from '../../src/cli/backup-commands.ts';
 import { catalogCommands } from '../../src/cli/catalog-commands.ts';
 import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
+import { importCommands } from '../../src/cli/import-commands.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
 import { migrateCommand } from '../../src/cli/migrate-command.ts';
@@ -23,6 +24,7 @@ const commands = [
   ...userCommands,
   ...tokenCommands,
   ...backupCommands,
+  ...importCommands,
   ...catalogCommands,
   migrateCommand,
   reconcileCommand,

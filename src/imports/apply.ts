@@ -1,0 +1,219 @@
+/**
+ * Makes what was planned, with the functions that the admin API uses. Each account and each key is one transaction, and is
+ * found again by its external ID or its hash: a run that was interrupted can be repeated, and a second run makes nothing.
+ */
+import type { SQL, TransactionSQL } from 'bun';
+import { accountExists } from '../accounts/account-store.ts';
+import { createAccountAs, suspendAccountAs } from '../accounts/changes.ts';
+import { type Actor, recordChange } from '../audit-log/audit-log.ts';
+import { importKeyAs } from '../keys/key-changes.ts';
+import { findKeysByHash } from '../keys/key-store.ts';
+import { type Booked, book, isBooked, type Movement, preview, type Refused } from '../ledger/movements.ts';
+import { refusalOf } from '../ledger/refusals.ts';
+import { formatMoneyShort } from '../lib/money.ts';
+import { OperatorError } from '../lib/operator-error.ts';
+import { addMemberAs } from '../people/members.ts';
+import { describeNewUser, findUserByEmail, insertUser, nameFrom, type Role } from '../people/user-store.ts';
+import { type CreateLimit, createLimits } from './limits.ts';
+import type { Plan, PlannedAccount, PlannedKey } from './plan.ts';
+
+/** How many were made, and how many were there before. */
+export type Made = {
+  accounts: number;
+  accountsFound: number;
+  keys: number;
+  keysFound: number;
+  credits: number;
+  creditsFound: number;
+  /** New users. */
+  people: number;
+  /** The accounts that were there before, to be checked: another one might have the same external ID. */
+  existing: string[];
+  warnings: string[];
+};
+
+export async function applyPlan(
+  sql: SQL,
+  actor: Actor,
+  plan: Plan,
+  createLimit: CreateLimit | null,
+): Promise<Made> {
+  const hasLimits = plan.accounts.some(
+    ({ limits, keys }) => limits.length > 0 || keys.some((key) => key.limits.length > 0),
+  );
+  if (hasLimits && createLimit === null)
+    throw new OperatorError('This gateway cannot store the limits of the plan. Nothing was imported.');
+  const made = nothingMade();
+  for (const account of plan.accounts) {
+    const accountId = await sql.begin((transaction) =>
+      makeAccount(transaction, actor, account, createLimit, made),
+    );
+    await makeKeys(sql, actor, plan, accountId, account.keys, createLimit, made);
+  }
+  return made;
+}
+
+/** What `applyPlan` would make. Nothing is written. */
+export async function previewPlan(sql: SQL, actor: Actor, plan: Plan): Promise<Made> {
+  const made = nothingMade();
+  for (const account of plan.accounts) {
+    const accountId = await findAccount(sql, account);
+    countAccount(accountId, account, made);
+    const movement = creditOf(accountId, account);
+    if (movement !== null) countCredit(await preview(sql, actor, movement), account, made);
+    else if (account.credit !== null) made.credits += 1;
+    if (accountId === null)
+      for (const { email } of account.members)
+        made.people += (await findUserByEmail(sql, email)) === null ? 1 : 0;
+    made.keys += (await newKeys(sql, accountId, account.keys, made)).length;
+  }
+  return made;
+}
+
+function nothingMade(): Made {
+  return {
+    ...{ accounts: 0, accountsFound: 0, keys: 0, keysFound: 0, credits: 0, creditsFound: 0, people: 0 },
+    existing: [],
+    warnings: [],
+  };
+}
+
+async function findAccount(sql: SQL, { target }: PlannedAccount): Promise<string | null> {
+  if ('accountId' in target) {
+    if (await accountExists(sql, target.accountId)) return target.accountId;
+    throw new OperatorError(`There is no account ${target.accountId}. List them with: tollgate account list`);
+  }
+  const [row] = await sql<{ account_id: string }[]>`
+    select account_id from account_details where external_id = ${target.externalId}`;
+  return row?.account_id ?? null;
+}
+
+/** An account that exists stays as it is, except for the credit if that was not given before. */
+async function makeAccount(
+  transaction: TransactionSQL,
+  actor: Actor,
+  account: PlannedAccount,
+  createLimit: CreateLimit | null,
+  made: Made,
+): Promise<string> {
+  // One after the other: of two imports at the same time, the second finds the account.
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`import ${JSON.stringify(account.target)}`}, 0))`;
+  const found = await findAccount(transaction, account);
+  const accountId = found ?? (await createAccount(transaction, actor, account, createLimit, made));
+  countAccount(found, account, made);
+  const movement = creditOf(accountId, account);
+  // Last, because requests of the account wait while its row is locked.
+  if (movement !== null) countCredit(await book(transaction, actor, movement), account, made);
+  return accountId;
+}
+
+async function createAccount(
+  transaction: TransactionSQL,
+  actor: Actor,
+  account: PlannedAccount,
+  createLimit: CreateLimit | null,
+  made: Made,
+): Promise<string> {
+  const { name, target, priceGroup, members, limits, isSuspended } = account;
+  const externalId = 'externalId' in target ? target.externalId : null;
+  const accountId = await createAccountAs(transaction, actor, { name, credit: 0n, externalId, priceGroup });
+  for (const { email, role } of members) await addPerson(transaction, actor, accountId, email, role, made);
+  if (createLimit !== null)
+    await createLimits(transaction, actor, createLimit, limits, { accountId, keyId: null });
+  if (isSuspended) await suspendAccountAs(transaction, actor, accountId, true);
+  return accountId;
+}
+
+/** People who are new here choose a password through a link that is sent to their address. */
+async function addPerson(
+  transaction: TransactionSQL,
+  actor: Actor,
+  accountId: string,
+  email: string,
+  role: Role,
+  made: Made,
+): Promise<void> {
+  const name = nameFrom(email);
+  const created = await insertUser(transaction, {
+    ...{ email, name, passwordHash: null, isOperator: false, isEmailVerified: true },
+  });
+  if (created !== null) {
+    made.people += 1;
+    await recordChange(transaction, actor, {
+      action: 'create_user',
+      object: { type: 'user', id: created.id },
+      after: describeNewUser({ email, isOperator: false, accountId: null, role }),
+    });
+  }
+  const user = created ?? (await findUserByEmail(transaction, email));
+  if (user !== null) await addMemberAs(transaction, actor, accountId, user.id, role);
+}
+
+function countAccount(found: string | null, { name }: PlannedAccount, made: Made): void {
+  made[found === null ? 'accounts' : 'accountsFound'] += 1;
+  if (found !== null) made.existing.push(`${name} (${found})`);
+}
+
+function creditOf(accountId: string | null, { credit }: PlannedAccount): Movement | null {
+  return accountId === null || credit === null ? null : { kind: 'credit', accountId, ...credit };
+}
+
+function countCredit(result: Booked | Refused, { name }: PlannedAccount, made: Made): void {
+  if (isBooked(result)) made[result.outcome === 'booked' ? 'credits' : 'creditsFound'] += 1;
+  else if (result.outcome === 'different') {
+    made.creditsFound += 1;
+    made.warnings.push(
+      `Account ${name} was credited ${formatMoneyShort(result.earlier)} USD by an earlier import: nothing was added.`,
+    );
+  } else throw new OperatorError(refusalOf(result).message);
+}
+
+async function makeKeys(
+  sql: SQL,
+  actor: Actor,
+  { source }: Plan,
+  accountId: string,
+  keys: readonly PlannedKey[],
+  createLimit: CreateLimit | null,
+  made: Made,
+): Promise<void> {
+  for (const { hash, hint, revokedAt, settings, limits } of await newKeys(sql, accountId, keys, made)) {
+    const imported = { hash, hint, source, revokedAt };
+    const keyId = await sql.begin(async (transaction) => {
+      const id = await importKeyAs(transaction, actor, accountId, settings, imported);
+      if (id !== null && createLimit !== null)
+        await createLimits(transaction, actor, createLimit, limits, { accountId, keyId: id });
+      return id;
+    });
+    made[keyId === null ? 'keysFound' : 'keys'] += 1;
+  }
+}
+
+const lookupSize = 1_000;
+
+/** Those that are not known yet; the others are counted. A key that belongs to another account stays there. */
+async function newKeys(
+  sql: SQL,
+  accountId: string | null,
+  keys: readonly PlannedKey[],
+  made: Made,
+): Promise<PlannedKey[]> {
+  const unknown: PlannedKey[] = [];
+  for (let from = 0; from < keys.length; from += lookupSize) {
+    const part = keys.slice(from, from + lookupSize);
+    const found = await findKeysByHash(
+      sql,
+      part.map(({ hash }) => hash),
+    );
+    for (const [place, key] of part.entries()) {
+      const known = found[place] ?? null;
+      if (known === null) unknown.push(key);
+      else made.keysFound += 1;
+      if (known !== null && known.accountId !== accountId)
+        made.warnings.push(
+          `Key ${key.settings.name} ${key.hint} belongs to account ${known.accountId} and stays there.`,
+        );
+    }
+  }
+  return unknown;
+}
