@@ -40,7 +40,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
   idempotency: ['nodes', 'ledger', 'json', 'lib', 'errors'],
   people: ['accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],
-  imports: ['people', 'accounts', 'ledger', 'keys', 'json', 'audit-log', 'lib'],
+  imports: ['limits', 'people', 'accounts', 'ledger', 'keys', 'json', 'audit-log', 'lib'],
   reconciliation: ['models', 'usage', 'providers', 'json', 'lib'],
   routing: ['models', 'providers', 'pricing', 'lib'],
   demo: ['people', 'accounts', 'keys', 'lib'],

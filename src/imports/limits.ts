@@ -1,6 +1,7 @@
 /** How an import makes limits. */
 import type { TransactionSQL } from 'bun';
 import type { Actor } from '../audit-log/audit-log.ts';
+import { createLimitAs } from '../limits/limit-store.ts';
 import type { PlannedLimit } from './plan.ts';
 
 /** `keyId` is null for a limit of the account or of one of its end users. */
@@ -16,7 +17,7 @@ export type CreateLimit = (transaction: TransactionSQL, actor: Actor, limit: New
 
 /** Null where this gateway cannot store limits: then what has some is not imported. */
 export function limitsOfGateway(): CreateLimit | null {
-  return null;
+  return createLimitAs;
 }
 
 export async function createLimits(

@@ -185,6 +185,33 @@ describe('from LiteLLM', () => {
   });
 });
 
+test('limits of keys, accounts and end users are stored, and apply to the next request', async () => {
+  const key = 'sk-with-limits-0123456789';
+  const common = { key_name: 'sk-...6789', team_id: 'limited', models: [] };
+  const day = { max_budget: 0.0000001, budget_duration: '1d', tpm_limit: 1_000_000 };
+  const week = { max_budget: 9, budget_duration: '7d', rpm_limit: 50 };
+  const lists = {
+    keys: [{ token: hex(key), key_alias: 'Limited', ...common, ...day }],
+    teams: [{ team_id: 'limited', team_memberships: [], ...week }],
+    customers: [{ user_id: 'eve', blocked: true }],
+  };
+  const words = ['import', 'litellm', file('limits.json', JSON.stringify(lists)), '--balance', '5'];
+  await runCommand<Report>(words, fixture.environment);
+  await runCommand<Report>(words, fixture.environment);
+  const rows = await fixture.database.sql<{ text: string }[]>`
+    select concat_ws(' ', scope, end_user, kind, amount::float8) as text
+    from limits join account_details using (account_id) where external_id = 'limited' order by text`;
+  expect(rows.map(({ text }) => text)).toEqual([
+    'account requests_per_minute 50',
+    'account spend_per_week 9',
+    'end_user eve spend_per_day 0',
+    'key spend_per_day 1e-07',
+    'key tokens_per_minute 1000000',
+  ]);
+  await accepted(key);
+  expect(await chat(key).then(() => 'served', String)).toContain('per day for this API key');
+});
+
 describe('from new-api', () => {
   const bare = 'q7'.repeat(24);
   const path = join(folder, 'one-api.db');
