@@ -7,6 +7,7 @@ import { catalogCommands } from '../../src/cli/catalog-commands.ts';
 import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
+import { limitCommands } from '../../src/cli/limit-commands.ts';
 import { migrateCommand } from '../../src/cli/migrate-command.ts';
 import { movementCommands } from '../../src/cli/movement-commands.ts';
 import { reconcileCommand } from '../../src/cli/reconcile-command.ts';
@@ -19,6 +20,7 @@ const commands = [
   ...accountCommands,
   ...movementCommands,
   ...keyCommands,
+  ...limitCommands,
   ...ledgerCommands,
   ...userCommands,
   ...tokenCommands,
