@@ -85,6 +85,7 @@ const tree = root.addChildren([
     ofAccount.addChildren([
       createRoute({ getParentRoute: () => ofAccount, path: '/', component: lazy(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'keys', component: lazy(() => import('./pages/keys/keys-page.tsx'), 'KeysPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'limits', component: lazy(() => import('./pages/limits/limits-page.tsx'), 'LimitsPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'models', component: lazy(() => import('./pages/models/models-page.tsx'), 'ModelsPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'generations', component: lazy(() => import('./pages/generations/generations-page.tsx'), 'GenerationsPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'generations/$id', component: lazy(() => import('./pages/generations/generation-page.tsx'), 'GenerationPage') }),

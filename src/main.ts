@@ -30,6 +30,7 @@ import { openSpool } from './ledger/spool.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { LimitsInForce } from './limits/applied-limits.ts';
+import { keepLimitsTidy } from './limits/upkeep.ts';
 import { defaultTimings, type LeaseTimings } from './nodes/heartbeat.ts';
 import { takeLease } from './nodes/lease.ts';
 import { drain } from './operations/drain.ts';
@@ -204,6 +205,7 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
     closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
   closers.add('sign-in', keepSignInTidy(sql, log));
   closers.add('admin requests', keepAdminTidy(sql, log));
+  closers.add('meters of limits', keepLimitsTidy(sql, log));
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */

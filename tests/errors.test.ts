@@ -7,7 +7,14 @@ import contractDecisionErrors from './contract/decision-errors.json';
 import contractErrors from './contract/errors.json';
 
 /** Our own codes, for what the contract leaves open. */
-const addedCodes = ['gateway_interrupted', 'internal_error', 'server_overloaded', 'websocket_not_supported'];
+const addedCodes = [
+  'gateway_interrupted',
+  'internal_error',
+  'limits_changed',
+  'server_overloaded',
+  'spend_limit_exceeded',
+  'websocket_not_supported',
+];
 
 const publicRows = Object.entries(errorTable).filter(([, { surface }]) => surface === 'api');
 const rowsOfTable = publicRows.flatMap(([code, { status, type, retryable, inBand }]) => [

@@ -99,19 +99,22 @@ const previousCursors = new Map<string, string | null>();
 /**
  * Keeps the page of a list in the address, for reloads and for the way back from one of its rows. The API only knows the
  * way to older pages. The way back is remembered while paging; from a page that was opened by a link it leads to the start.
+ * A second list on the same page needs a `prefix`.
  */
-export function useAddressCursors(): Cursors {
+export function useAddressCursors(prefix = ''): Cursors {
   const search = useSearchParameters();
   const navigate = useNavigate();
-  const cursor = typeof search.cursor === 'string' ? search.cursor : null;
-  const pageNumber = cursor === null ? 1 : pageNumberOf(search.page);
+  const [cursorName, pageName] = [`${prefix}cursor`, `${prefix}page`];
+  const given = search[cursorName];
+  const cursor = typeof given === 'string' ? given : null;
+  const pageNumber = cursor === null ? 1 : pageNumberOf(search[pageName]);
   const go = (nextCursor: string | null, nextNumber: number) => {
     navigate({
       to: '.',
       search: (before: Search) => ({
         ...before,
-        cursor: nextCursor ?? undefined,
-        page: nextCursor === null ? undefined : `${nextNumber}`,
+        [cursorName]: nextCursor ?? undefined,
+        [pageName]: nextCursor === null ? undefined : `${nextNumber}`,
       }),
     }).catch(() => {});
   };

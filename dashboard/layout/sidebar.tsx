@@ -7,6 +7,7 @@ import {
   ChartNoAxesCombined,
   ClipboardList,
   CreditCard,
+  Gauge,
   KeyRound,
   KeySquare,
   LayoutDashboard,
@@ -107,6 +108,7 @@ type Destination = Readonly<{ to: NonNullable<LinkProps['to']>; label: string; i
 const accountDestinations: readonly Destination[] = [
   { to: '/', label: 'Overview', icon: LayoutDashboard },
   { to: '/keys', label: 'Keys', icon: KeyRound },
+  { to: '/limits', label: 'Limits', icon: Gauge },
   { to: '/models', label: 'Models', icon: Boxes },
   { to: '/generations', label: 'Generations', icon: ListTree },
   { to: '/usage', label: 'Usage', icon: ChartColumn },

@@ -6,6 +6,7 @@ import { authenticateTokens } from './authenticate.ts';
 import { type Endpoints, endpointHandlers, type Method } from './endpoint.ts';
 import { gatewayEndpoints, ownEndpoints } from './gateway.ts';
 import { keyEndpoints } from './keys.ts';
+import { limitEndpoints } from './limits.ts';
 import { invitationEndpoints, memberEndpoints } from './members.ts';
 import { moneyEndpoints } from './money.ts';
 import { movementEndpoints } from './movements.ts';
@@ -18,6 +19,7 @@ export function adminEndpoints(services: AdminServices, document: () => Promise<
   return {
     ...accountEndpoints(services),
     ...keyEndpoints(services),
+    ...limitEndpoints(services),
     ...memberEndpoints(services),
     ...invitationEndpoints(services),
     ...movementEndpoints,

@@ -43,6 +43,13 @@ export function changesQuery(sql: SQL, filter: ChangeFilter, before: string, row
              then json_build_object('type', object_type, 'id', object_id, 'name', case object_type
                when 'account' then accounts.name
                when 'key' then (select name from api_keys where id = object_id::uuid)
+               when 'limit' then (
+                 select replace(kind, '_', ' ') || case scope
+                   when 'account' then ', the account'
+                   when 'key' then ', key ' || (select name from api_keys where id = key_id)
+                   when 'end_user' then ', end user ' || end_user
+                   else ', each end user' end
+                 from limits where id = object_id::uuid)
                when 'user' then (select email from users where id = object_id::uuid)
                when 'token' then (select name from admin_tokens where id = object_id::uuid)
                when 'provider' then object_id end) end as object,

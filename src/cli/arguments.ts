@@ -116,6 +116,10 @@ export function readKeyId(text: string, what: string): string {
   return readUuid(text, what, listing);
 }
 
+export function readLimitId(text: string, what: string): string {
+  return readUuid(text, what, 'tollgate limit list --account ACCOUNT');
+}
+
 export function readTokenId(text: string, what: string): string {
   const listing = 'tollgate token list';
   if (tokenFormat.isLike(text))

@@ -21,6 +21,7 @@ import { doctorCommands } from './doctor-commands.ts';
 import { importCommands } from './import-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
+import { limitCommands } from './limit-commands.ts';
 import { migrateCommand } from './migrate-command.ts';
 import { movementCommands } from './movement-commands.ts';
 import { reconcileCommand } from './reconcile-command.ts';
@@ -45,6 +46,7 @@ const commands: readonly Command[] = [
   ...accountCommands,
   ...movementCommands,
   ...keyCommands,
+  ...limitCommands,
   ...userCommands,
   ...tokenCommands,
   ...catalogCommands,

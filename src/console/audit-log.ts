@@ -73,6 +73,13 @@ const fieldsForOwners = new Set([
   'replaced_by',
   'role',
   'email',
+  'kind',
+  'scope',
+  'key_id',
+  'end_user',
+  'set_by',
+  'increase',
+  'increase_until',
 ]);
 
 function forOwners(fields: Fields | null): Record<string, unknown> | null {

@@ -65,8 +65,10 @@ export type Attention =
   | { kind: 'model_unavailable'; model: string; provider: string; until: string | null };
 
 /**
- * GET …/accounts/{account}/keys → { data: Key[] }, the newest first: all in force, and the newest 200 of the others.
+ * GET …/accounts/{account}/keys → Keys, the newest first: all in force, and the newest 200 of the others. `limited` has those
+ * that have limits besides their settings.
  */
+export type Keys = { data: Key[]; limited: { key_id: string; limits: number }[] };
 export type Key = {
   id: string;
   name: string;
@@ -114,6 +116,49 @@ export type KeyReplacement = { revoke_at: string | null };
 
 /** The response to POST …/keys and …/replace, the only one that contains the secret. */
 export type NewKey = { key: Key; secret: string };
+
+/** GET …/accounts/{account}/limits?key_id&end_user&limit&cursor → Page<Limit>, the newest first. */
+export type Limit = {
+  id: string;
+  account_id: string;
+  /** `each_end_user` is for those that have no limit of their own of this kind. */
+  scope: 'account' | 'key' | 'end_user' | 'each_end_user';
+  /** For the scope `key`. */
+  key_id: string | null;
+  key_name: string | null;
+  /** For the scope `end_user`. */
+  end_user: string | null;
+  kind: LimitKind;
+  /** Owners change only those of their account. */
+  set_by: 'operator' | 'account';
+  /** In USD, requests or tokens. */
+  amount: string;
+  /** Added to the amount until then. */
+  increase: LimitIncrease | null;
+  /** In the current window; null for each end user. */
+  used: string | null;
+  /** By requests in progress; null for each end user. */
+  held: string | null;
+  /** When the next window begins; null without windows. */
+  resets_at: string | null;
+  created_at: string;
+  updated_at: string;
+};
+export type LimitKind =
+  | 'spend_per_day'
+  | 'spend_per_week'
+  | 'spend_per_month'
+  | 'requests_per_minute'
+  | 'tokens_per_minute'
+  | 'concurrent_requests';
+export type LimitIncrease = { amount: string; until: string };
+
+/** POST …/limits → Limit. Owners only. A limit of a key is one of spend by day or week, or tokens. */
+export type LimitDraft = Pick<Limit, 'scope' | 'kind' | 'amount'> &
+  Partial<Pick<Limit, 'key_id' | 'end_user' | 'increase'>>;
+
+/** PATCH …/limits/{id} → Limit. DELETE …/limits/{id} → 204. Owners only, and not for what the operator has set. */
+export type LimitChange = Partial<Pick<Limit, 'amount' | 'increase'>>;
 
 /**
  * GET …/accounts/{account}/models: as /v1/models, for a key without an allowlist. `price_group` is the group whose prices

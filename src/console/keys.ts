@@ -19,7 +19,7 @@ import {
 } from '../keys/key-changes.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { asOwner, type Caller, type Found, idIn, rowsForMember } from './access.ts';
-import type { Key, NewKey, Unsent } from './contract.ts';
+import type { Key, Keys, NewKey, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 
 type KeysServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
@@ -33,8 +33,9 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
     '/keys': {
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
-        const keys = await lookUp('api_keys_lookup_failed', () => findKeys(sql, caller));
-        return Response.json({ data: keys satisfies Unsent<Key>[] });
+        const data = await lookUp('api_keys_lookup_failed', () => findKeys(sql, caller));
+        const limited = await lookUp('api_keys_lookup_failed', () => countLimits(sql, caller));
+        return Response.json({ data, limited } satisfies Unsent<Keys>);
       },
       POST: async (request, { caller, actor }) => {
         readQuery(request.url, []);
@@ -117,4 +118,11 @@ async function findKeys(sql: SQL, { userId, accountId }: Caller): Promise<KeyOve
     where user_id = ${userId} and memberships.account_id = ${accountId}
     order by keys.id desc`;
   return rowsForMember(rows, 'id');
+}
+
+async function countLimits(sql: SQL, { userId, accountId }: Caller): Promise<Keys['limited']> {
+  return await sql<Keys['limited']>`
+    select key_id, count(*)::int as limits from memberships join limits using (account_id)
+    where user_id = ${userId} and account_id = ${accountId} and key_id is not null
+    group by key_id`;
 }

@@ -58,6 +58,10 @@ export type OperatorEntry = LedgerEntry & {
 };
 /** POST …/operator/accounts/{id}/price-group → OperatorAccount. Null is for list prices. */
 export type AccountPriceGroup = { price_group: string | null };
+/**
+ * GET …/operator/accounts/{id}/limits?key_id&end_user&limit&cursor → Page<Limit>, and POST → Limit, as for owners. PATCH and
+ * DELETE …/operator/limits/{id} also change what owners have set.
+ */
 /** POST …/operator/accounts/{id}/suspend and …/resume → OperatorAccount */
 
 /** GET …/operator/users?search&limit&cursor → Page<OperatorUser>, the newest first. */

@@ -18,6 +18,7 @@ import { generationsDownload } from './generations-csv.ts';
 import { createGuard, type Routes } from './guard.ts';
 import { invitationsPage } from './invitations.ts';
 import { keysPage } from './keys.ts';
+import { limitsPage } from './limits.ts';
 import { mePage, signInOptionsPage } from './me.ts';
 import { membersPage } from './members.ts';
 import { modelsPage } from './models.ts';
@@ -26,6 +27,7 @@ import { auditLogPage } from './operator/audit-log.ts';
 import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { ledgerPage } from './operator/ledger.ts';
+import { accountLimitsPage } from './operator/limits.ts';
 import { marginsPage } from './operator/margins.ts';
 import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
@@ -78,6 +80,7 @@ export function consoleRoutes(
     ...guarded(guard.forSignedIn, '/api/console', mePage(services)),
     ...guarded(guard.forAccount, '/api/console/accounts/:account', {
       ...keysPage(services),
+      ...limitsPage(services),
       ...membersPage(services),
       ...invitationsPage(services),
       ...modelsPage(services),
@@ -94,6 +97,7 @@ export function consoleRoutes(
     }),
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
+      ...accountLimitsPage(services),
       ...movementsPage(services),
       ...statementPage(services),
       ...usersPage(services),

@@ -7,6 +7,7 @@ export const appPaths = [
   '/reset-password',
   '/invitation',
   '/keys',
+  '/limits',
   '/models',
   '/generations',
   '/generations/:id',

@@ -6,6 +6,8 @@ import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { formatMoney, moneyFromDatabase } from '../lib/money.ts';
 import { rateAt } from '../lib/rate-limit.ts';
+import { findLimitsOfKey } from '../limits/limit-store.ts';
+import { presentAppliedLimit } from '../limits/present.ts';
 import type { Authenticate } from './authenticate.ts';
 import type { StoredKey } from './key-store.ts';
 
@@ -18,7 +20,12 @@ export function getKey({ sql, authenticate }: Readonly<{ sql: SQL; authenticate:
     readQuery(request.url, []);
     const status = await lookUp(failure, () => findKeyStatus(sql, id));
     if (status === null) throw new ApiError('invalid_api_key');
-    return Response.json(presentKeyStatus(status));
+    const limits = await lookUp(failure, () => findLimitsOfKey(sql, id));
+    const now = new Date();
+    return Response.json({
+      ...presentKeyStatus(status),
+      limits: limits.map((limit) => presentAppliedLimit(limit, now)),
+    });
   };
 }
 

@@ -2,6 +2,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { type Actor, differenceOf, type Fields, recordChange } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
+import { copyLimitsOfKey } from '../limits/limit-store.ts';
 import { requireKnownModels } from './key-body.ts';
 import {
   createKey,
@@ -134,6 +135,7 @@ export async function replaceKeyAs(
     update api_keys set revoked_at = coalesce(${revokeAt}::timestamptz, now())
     where id = ${id} and account_id = ${accountId} returning revoked_at`;
   const created = await insertKey(transaction, accountId, settingsOf(key));
+  await copyLimitsOfKey(transaction, actor, accountId, { from: id, to: created.id });
   // For a while there is one key more than before.
   if (revokeAt !== null) await requireRoom(transaction, accountId, rules);
   await recordChange(transaction, actor, {

@@ -3,7 +3,6 @@
  * of the account's limits, which the ledger compares, so what is remembered here may be old but is never relied on.
  */
 import type { SQL } from 'bun';
-import type { ApiKey } from '../keys/key-store.ts';
 import type { AppliedLimits, LimitKind, LimitMeter, LimitScope } from '../ledger/operations.ts';
 import { RecentMap } from '../lib/recent-map.ts';
 import { within } from '../lib/within.ts';
@@ -18,7 +17,8 @@ type Found = Readonly<{
   limits: readonly LimitRow[];
 }>;
 
-type Caller = Pick<ApiKey, 'id' | 'accountId' | 'limitVersion'>;
+/** A key, and the version of its account's limits that is known with it. */
+type Caller = Readonly<{ id: string; accountId: string; limitVersion: number }>;
 
 const maxRemembered = 50_000;
 const patienceMs = 3_000;

@@ -1,12 +1,12 @@
 /** The limits of accounts, keys and end users, as they are set, shown and removed. */
 import type { SQL, TransactionSQL } from 'bun';
-import { type Actor, differenceOf, recordChange } from '../audit-log/audit-log.ts';
+import { type Actor, differenceOf, type Fields, recordChange } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
 import { isUniqueViolation } from '../ledger/database-error.ts';
 import { isSpend, windowEndMs } from '../ledger/decide-limits.ts';
 import type { LimitKind, LimitScope } from '../ledger/operations.ts';
 import { newId } from '../lib/ids.ts';
-import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
+import { formatMoney, formatMoneyShort, type Money, moneyFromDatabase } from '../lib/money.ts';
 
 /** The kinds that a limit of a key can have: for the others a key has settings. */
 export const kindsOfKeys: readonly LimitKind[] = ['spend_per_day', 'spend_per_week', 'tokens_per_minute'];
@@ -42,6 +42,8 @@ export type LimitDraft = Readonly<{
 export type Limit = LimitDraft &
   Readonly<{
     id: string;
+    /** For the scope `key`. */
+    keyName: string | null;
     /** In the current window. Null for a limit of each end user, who have meters of their own. */
     used: Money | null;
     held: Money | null;
@@ -59,6 +61,7 @@ type LimitRow = Readonly<{
   account_id: string;
   scope: LimitScope;
   key_id: string | null;
+  key_name: string | null;
   end_user: string | null;
   kind: LimitKind;
   amount: string;
@@ -73,21 +76,45 @@ type LimitRow = Readonly<{
 
 /** Which of an account's limits; without a filter, all. */
 export type LimitFilter = Readonly<{
-  keyId?: string;
-  endUser?: string;
-  /** Those after this ID, in the order of IDs. */
-  after?: string;
+  keyId?: string | null;
+  endUser?: string | null;
+  /** Those that are older than the one with this ID. */
+  before?: string;
   count?: number;
 }>;
 
+/** The newest first. */
 export async function listLimits(sql: SQL, accountId: string, filter: LimitFilter = {}): Promise<Limit[]> {
-  const { keyId = null, endUser = null, after = null, count = null } = filter;
+  const account = sql`(select ${accountId}::uuid as account_id)`;
+  return (await readLimits(sql, account, filter)) ?? [];
+}
+
+/** `account` has a row with the `account_id`, if the caller may read its limits. Without one, this is null. */
+export async function readLimits(
+  sql: SQL,
+  account: SQL.Query<unknown>,
+  filter: LimitFilter = {},
+): Promise<Limit[] | null> {
+  const { keyId = null, endUser = null, before = null, count = null } = filter;
+  const rows = await sql<(LimitRow | { id: null })[]>`
+    select found.* from ${account} as readable left join lateral (
+      ${limitRows(sql)}
+      where limits.account_id = readable.account_id and (${keyId}::uuid is null or limits.key_id = ${keyId}::uuid)
+        and (${endUser}::text is null or limits.end_user = ${endUser}::text)
+        and (${before}::uuid is null or limits.id < ${before}::uuid)
+      order by limits.id desc limit ${count}::bigint
+    ) as found on true
+    order by found.id desc`;
+  if (rows.length === 0) return null;
+  return rows.filter((row): row is LimitRow => row.id !== null).map(limitFrom);
+}
+
+/** What applies to every request of a key, whoever it is for, and to each end user. */
+export async function findLimitsOfKey(sql: SQL, keyId: string): Promise<Limit[]> {
   const rows = await sql<LimitRow[]>`
-    ${limitRows(sql)}
-    where limits.account_id = ${accountId} and (${keyId}::uuid is null or limits.key_id = ${keyId}::uuid)
-      and (${endUser}::text is null or limits.end_user = ${endUser}::text)
-      and (${after}::uuid is null or limits.id > ${after}::uuid)
-    order by limits.id limit ${count}::bigint`;
+    ${limitRows(sql)} join api_keys on api_keys.id = ${keyId} and api_keys.account_id = limits.account_id
+    where scope in ('account', 'each_end_user') or limits.key_id = api_keys.id
+    order by limits.id`;
   return rows.map(limitFrom);
 }
 
@@ -106,6 +133,7 @@ function limitRows(sql: SQL) {
   return sql`
     select limits.id, limits.account_id, scope, limits.key_id, limits.end_user, kind, amount, increase, increase_until,
            is_operators, limits.created_at, updated_at,
+           (select name from api_keys where api_keys.id = limits.key_id) as key_name,
            case when window_start = limit_window(kind, now()) then used else 0 end::numeric(38,12) as used,
            held::numeric(38,12) as held
     from limits left join limit_meters on limit_meters.id = limits.id`;
@@ -120,6 +148,7 @@ function limitFrom(row: LimitRow): Limit {
     accountId: row.account_id,
     scope: row.scope,
     keyId: row.key_id,
+    keyName: row.key_name,
     endUser: row.end_user,
     kind: row.kind,
     amount: moneyFromDatabase(row.amount),
@@ -166,7 +195,7 @@ export async function createLimitAs(
     action: 'create_limit',
     accountId,
     object: { type: 'limit', id },
-    after: { scope, key_id: keyId, end_user: endUser, kind, set_by: setBy, ...amountsOf(draft) },
+    after: describe(draft),
   });
   await changeVersion(transaction, accountId);
   return await existing(transaction, id);
@@ -194,6 +223,17 @@ async function createMeter(transaction: TransactionSQL, id: string, draft: Limit
     from (select limit_window(${kind}, clock_timestamp()) as this_window) as current`;
 }
 
+/** For a key that replaces another. What the other has used does not count. */
+export async function copyLimitsOfKey(
+  transaction: TransactionSQL,
+  actor: Actor,
+  accountId: string,
+  { from, to }: Readonly<{ from: string; to: string }>,
+): Promise<void> {
+  for (const limit of await listLimits(transaction, accountId, { keyId: from }))
+    await createLimitAs(transaction, actor, { ...limit, keyId: to });
+}
+
 /** A change applies to the next request on every node. `check` sees the limit as it is, and may throw. */
 export async function updateLimitAs(
   transaction: TransactionSQL,
@@ -205,6 +245,7 @@ export async function updateLimitAs(
   const before = await existing(transaction, id, true);
   check(before);
   const after = {
+    kind: before.kind,
     amount: change.amount ?? before.amount,
     increase: change.increase === undefined ? before.increase : change.increase,
   };
@@ -239,12 +280,11 @@ export async function removeLimitAs(
   check(limit);
   if (limit.endUser !== null) await leaveToEach(transaction, limit);
   await transaction`delete from limits where id = ${id}`;
-  const { scope, keyId, endUser, kind, setBy } = limit;
   await recordChange(transaction, actor, {
     action: 'remove_limit',
     accountId,
     object: { type: 'limit', id },
-    before: { scope, key_id: keyId, end_user: endUser, kind, set_by: setBy, ...amountsOf(limit) },
+    before: describe(limit),
   });
   await changeVersion(transaction, accountId);
 }
@@ -279,21 +319,30 @@ async function existing(sql: SQL, id: string, isLocked = false): Promise<Limit> 
   return limit;
 }
 
-function amountsOf({ amount, increase }: Pick<Limit, 'amount' | 'increase'>) {
+/** For the audit log: what is set, without what is not. */
+function describe(limit: LimitDraft): Fields {
+  const { kind, scope, keyId, endUser, setBy } = limit;
+  const fields = { kind, scope, key_id: keyId, end_user: endUser, set_by: setBy, ...amountsOf(limit) };
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
+}
+
+function amountsOf({ kind, amount, increase }: Pick<Limit, 'kind' | 'amount' | 'increase'>) {
+  // An amount with decimals is money, as everywhere in the audit log.
+  const written = isSpend(kind) ? formatMoney : formatMoneyShort;
   return {
-    amount: formatMoney(amount),
-    increase: increase === null ? null : formatMoney(increase.amount),
+    amount: written(amount),
+    increase: increase === null ? null : written(increase.amount),
     increase_until: increase?.until.toISOString() ?? null,
   };
 }
 
-/** Meters of end users whose windows are over, a part at a time. A meter that is needed again is made again. */
+/** Meters of end users whose windows are over, or who have no request in progress, a part at a time. A meter that is needed again is made again. */
 export async function removeOldMeters(sql: SQL): Promise<number> {
   const removed = await sql`
     delete from limit_meters where id in (
       select meter.id from limit_meters as meter join limits on limits.id = limit_id
-      where meter.end_user is not null and held = 0 and window_start < limit_window(kind, now())
-        and kind <> 'concurrent_requests' and window_start < now() at time zone 'UTC' - interval '1 hour'
+      where meter.end_user is not null and held = 0 and (kind = 'concurrent_requests'
+        or window_start < least(limit_window(kind, now()), now() at time zone 'UTC' - interval '1 hour'))
       limit 1000
       for update of meter skip locked)`;
   return removed.count;

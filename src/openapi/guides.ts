@@ -20,6 +20,7 @@ const sections = [
       'idempotency',
       'errors',
       'keys',
+      'limits',
       'token-bounds',
       'decisions',
       'reports',

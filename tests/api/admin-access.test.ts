@@ -35,7 +35,7 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close());
 
-/** An account with a key, a member, an invitation and a Generation. */
+/** An account with a key, a limit, a member, an invitation and a Generation. */
 async function prepareAccount(email: string): Promise<Record<string, string>> {
   const { account, key, keyId } = await fixture.customer('10');
   for (const address of [email, `second-${email}`])
@@ -45,6 +45,13 @@ async function prepareAccount(email: string): Promise<Record<string, string>> {
     });
   const [user] = await fixture.database.sql<[{ id: string }]>`select id from users where email = ${email}`;
   const path = `/accounts/${account}/invitations`;
+  const { id: limit } = await bodyOf<{ id: string }>(
+    everything.send('POST', `/accounts/${account}/limits`, {
+      scope: 'account',
+      kind: 'spend_per_day',
+      amount: '100',
+    }),
+  );
   const { id: invitation } = await bodyOf<{ id: string }>(everything.send('POST', path, { role: 'member' }));
   const answered = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
@@ -52,7 +59,7 @@ async function prepareAccount(email: string): Promise<Record<string, string>> {
     body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content: 'hi' }] }),
   });
   const generation = answered.headers.get('x-service-request-id') ?? '';
-  return { account, key: keyId, user: user.id, invitation, generation, number: '1' };
+  return { account, key: keyId, user: user.id, invitation, id: limit, generation, number: '1' };
 }
 
 type Row = Readonly<{
@@ -95,6 +102,18 @@ const table: Readonly<Record<string, Row>> = {
     owned: key,
   },
   'POST /accounts/:account/keys/:key/revoke': { scope: 'keys', owned: key },
+  'GET /accounts/:account/limits': { scope: 'read' },
+  'POST /accounts/:account/limits': {
+    scope: 'accounts',
+    body: () => ({ scope: 'end_user', end_user: newId(), kind: 'spend_per_day', amount: '10' }),
+  },
+  'GET /limits/:id': { scope: 'read' },
+  'PATCH /limits/:id': {
+    scope: 'accounts',
+    body: () => ({ amount: `${Date.now() % 1_000_000}` }),
+    headers: any,
+  },
+  'DELETE /limits/:id': { scope: 'accounts' },
   'GET /accounts/:account/members': { scope: 'read' },
   'GET /accounts/:account/members/:user': { scope: 'read', owned: user },
   'PATCH /accounts/:account/members/:user': {

@@ -70,11 +70,16 @@ test('every operation works with its example', async () => {
   const { body: members } = await client.listMembers({ account: account.id });
   for (const { operationId, body } of adminEndpoints) {
     const invitation = await client.createInvitation({ account: account.id, body: { role: 'member' } });
+    const limit = await client.createLimit({
+      account: account.id,
+      body: { scope: 'end_user', end_user: operationId, kind: 'spend_per_day', amount: '10' },
+    });
     const input = {
       account: operationId.length % 2 === 0 ? account.id : 'external_id:examples',
       key: (await key()).body.id,
       user: members.data[0]?.id ?? '',
       invitation: invitation.body.id,
+      id: limit.body.id,
       generation,
       number: '1',
       ifMatch: '*',
@@ -122,6 +127,10 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'list',
     'account',
     'api_key',
+    'limit',
+    'limit',
+    'list',
+    'limit',
     'account',
     'usage',
     'list',

@@ -93,6 +93,14 @@ async function someKey(): Promise<{ key: string }> {
   return { key: key.id };
 }
 
+const someLimitDraft = () => ({ scope: 'end_user', end_user: newId(), kind: 'spend_per_day', amount: '5' });
+
+async function someLimit(): Promise<{ limit: string }> {
+  const path = `/api/console/accounts/${fixture.account}/limits`;
+  const response = await fixture.people.owner.send('POST', path, someLimitDraft());
+  return { limit: ((await response.json()) as { id: string }).id };
+}
+
 const suspended = (isSuspended: boolean) => async () => {
   await fixture.database.sql`
     update accounts set suspended_at = case when ${isSuspended}::boolean then now() end where id = ${fixture.account}`;
@@ -114,6 +122,10 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ revoke_at: null }),
   },
   [`POST ${account}/keys/:key/revoke`]: { who: forOwners, names: someKey, body: nothing },
+  [`GET ${account}/limits`]: { who: forMembers },
+  [`POST ${account}/limits`]: { who: forOwners, body: someLimitDraft },
+  [`PATCH ${account}/limits/:limit`]: { who: forOwners, names: someLimit, body: () => ({ amount: '7' }) },
+  [`DELETE ${account}/limits/:limit`]: { who: forOwners, names: someLimit },
   [`GET ${account}/members`]: { who: forMembers },
   [`PATCH ${account}/members/:user`]: { who: forOwners, names: someUser, body: () => ({ role: 'owner' }) },
   [`DELETE ${account}/members/:user`]: { who: forOwners, names: someUser },
@@ -142,6 +154,10 @@ const table: Readonly<Record<string, Row>> = {
     who: forOperators,
     body: () => ({ name: 'New', reference: newReference() }),
   },
+  [`GET ${operator}/accounts/:account/limits`]: { who: forOperators },
+  [`POST ${operator}/accounts/:account/limits`]: { who: forOperators, body: someLimitDraft },
+  [`PATCH ${operator}/limits/:limit`]: { who: forOperators, names: someLimit, body: () => ({ amount: '7' }) },
+  [`DELETE ${operator}/limits/:limit`]: { who: forOperators, names: someLimit },
   [`POST ${operator}/accounts/:account/credit`]: {
     who: forOperators,
     body: () => ({ amount: '1', memo: null, reference: newReference() }),

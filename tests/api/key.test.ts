@@ -44,6 +44,16 @@ type KeyBody = {
   concurrency: { limit: number; in_progress: number };
   month: { spent: string; held: string; remaining: string | null };
   balance: { available: string };
+  limits: {
+    scope: string;
+    kind: string;
+    amount: string;
+    increase: { amount: string; until: string } | null;
+    used: string | null;
+    held: string | null;
+    remaining: string | null;
+    resets_at: string | null;
+  }[];
 };
 
 const units = (amount: string) => BigInt(amount.replace('.', ''));
@@ -70,6 +80,54 @@ describe('200', () => {
         remaining: null,
       },
       balance: { available: '5.000000000000', currency: 'USD' },
+      limits: [],
+    });
+  });
+
+  test('the limits of its account, its own, and those of each end user', async () => {
+    const { key, keyId, account } = await fixture.customer('5');
+    const set = (...words: string[]) =>
+      runCommand(['limit', 'set', ...words, '--account', account], fixture.environment);
+    await set('spend-per-day', '2', '--increase', '1.5', '--until', '2099-01-31');
+    await set('tokens-per-minute', '5000', '--key', keyId);
+    await set('concurrent-requests', '3', '--each-end-user');
+    await set('spend-per-day', '1', '--end-user', 'ann');
+    const other = await runCommand<{ id: string }>(
+      ['key', 'create', '--account', account],
+      fixture.environment,
+    );
+    await set('spend-per-day', '1', '--key', other.id);
+    const running = chat(key, 'held');
+    await held.holds(1);
+    const during = (await (await ask(key)).json()) as KeyBody;
+    held.release();
+    await (await running).text();
+    const [ofAccount, ofKey, ofEach, ...more] = during.limits;
+    expect(more).toEqual([]);
+    expect(ofAccount).toMatchObject({
+      scope: 'account',
+      kind: 'spend_per_day',
+      amount: '2',
+      increase: { amount: '1.5', until: '2099-01-31T00:00:00.000Z' },
+      used: '0',
+      resets_at: expect.stringMatching(/T00:00:00.000Z$/),
+    });
+    const exact = (text: string | null | undefined) => {
+      const [whole, fraction = ''] = (text ?? '').split('.');
+      return BigInt(`${whole}${fraction.padEnd(12, '0')}`);
+    };
+    expect(exact(ofAccount?.held)).toBe(units(during.month.held));
+    expect(exact(ofAccount?.remaining)).toBe(units('3.500000000000') - units(during.month.held));
+    expect(ofKey).toMatchObject({ scope: 'key', kind: 'tokens_per_minute', amount: '5000', increase: null });
+    expect(ofEach).toEqual({
+      scope: 'each_end_user',
+      kind: 'concurrent_requests',
+      amount: '3',
+      increase: null,
+      used: null,
+      held: null,
+      remaining: null,
+      resets_at: null,
     });
   });
 

@@ -92,7 +92,7 @@ describe('a gateway that is gone', () => {
     const watched = await fixture.enter('owner', '/docs');
     const { page, complaints } = watched;
     await page.route('**/assets/keys-page-*', (route) => route.abort());
-    const lastFetched = page.waitForResponse('**/assets/ledger-page-*');
+    const lastFetched = page.waitForResponse('**/assets/decisions-page-*');
     await page.goto('/account');
     await (await lastFetched).finished();
     await page.route('**/assets/**', (route) => route.abort());

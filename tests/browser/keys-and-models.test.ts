@@ -1,7 +1,7 @@
 /** The pages Keys and Models, as an owner and as a member walk through them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import type { Key, NewKey } from '../../src/console/contract.ts';
+import type { Keys, NewKey } from '../../src/console/contract.ts';
 import {
   checkLooks,
   expectNoComplaints,
@@ -347,9 +347,9 @@ test('what is held counts against a limit and is shown separately from what is s
   const { page } = watched;
   await page.route('**/keys', async (route) => {
     const response = await route.fetch();
-    const { data } = (await response.json()) as { data: Key[] };
+    const { data, limited } = (await response.json()) as Keys;
     const amounts = { monthly_limit: '10', month_spent: '6', held: '3' };
-    await route.fulfill({ response, json: { data: data.map((key) => ({ ...key, ...amounts })) } });
+    await route.fulfill({ response, json: { data: data.map((key) => ({ ...key, ...amounts })), limited } });
   });
   await page.getByRole('link', { name: 'Keys', exact: true }).click();
   const row = page.getByRole('row').nth(1);

@@ -167,6 +167,7 @@ test('credits the account as the operator, once however often it is pressed', as
 const places: readonly (readonly [path: string, title: RegExp])[] = [
   ['/', /^Overview$/],
   ['/keys', /^Keys$/],
+  ['/limits', /^Limits$/],
   ['/models', /^Models$/],
   ['/generations', /^Generations$/],
   ['/usage', /^Usage$/],

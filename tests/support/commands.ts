@@ -8,6 +8,7 @@ import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { importCommands } from '../../src/cli/import-commands.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
+import { limitCommands } from '../../src/cli/limit-commands.ts';
 import { migrateCommand } from '../../src/cli/migrate-command.ts';
 import { movementCommands } from '../../src/cli/movement-commands.ts';
 import { reconcileCommand } from '../../src/cli/reconcile-command.ts';
@@ -20,6 +21,7 @@ const commands = [
   ...accountCommands,
   ...movementCommands,
   ...keyCommands,
+  ...limitCommands,
   ...ledgerCommands,
   ...userCommands,
   ...tokenCommands,

@@ -61,12 +61,13 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
   );
 }
 
-const amounts: ReadonlySet<string> = new Set(['amount', 'monthly_limit']);
+/** Those of limits may be requests or tokens, which have no decimals. */
+const amounts: ReadonlySet<string> = new Set(['amount', 'monthly_limit', 'increase']);
 
 function textOf(name: string, value: unknown): string {
   if (value === null) return 'none';
   if (Array.isArray(value)) return value.map((one) => textOf(name, one)).join(', ');
-  if (typeof value === 'string' && amounts.has(name)) return formatMoneyExactly(value);
+  if (typeof value === 'string' && amounts.has(name) && value.includes('.')) return formatMoneyExactly(value);
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 

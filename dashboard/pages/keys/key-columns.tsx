@@ -1,4 +1,5 @@
-import { Ellipsis, Pencil, RefreshCw, Trash2 } from 'lucide-react';
+import { Link } from '@tanstack/react-router';
+import { Ellipsis, Gauge, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import type { Key } from '../../../src/console/contract.ts';
 import { formatMoney, shareOfLimit, signOfMoney, sumMoney, toneOfShare } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
@@ -11,10 +12,18 @@ import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { nearLimitHint } from './key-fields.tsx';
 import { shownStateOf } from './key-list.ts';
 
-export type KeyAction = 'edit' | 'replace' | 'revoke';
+export type KeyAction = 'edit' | 'limits' | 'replace' | 'revoke';
 
-const dataColumns: readonly Column<Key>[] = [
-  { key: 'name', header: 'Name', isBare: true, cell: (key) => <KeyName subject={key} /> },
+/** How many limits a key has besides its settings. */
+export type LimitCounts = ReadonlyMap<string, number>;
+
+const dataColumns = (limitCounts: LimitCounts): readonly Column<Key>[] => [
+  {
+    key: 'name',
+    header: 'Name',
+    isBare: true,
+    cell: (key) => <KeyName subject={key} limitCount={limitCounts.get(key.id) ?? 0} />,
+  },
   { key: 'state', header: 'Status', cell: (key) => <KeyState subject={key} /> },
   {
     key: 'rate',
@@ -41,18 +50,21 @@ const dataColumns: readonly Column<Key>[] = [
 ];
 
 /** Members get no actions. */
-export function keyColumns(onAction?: (action: KeyAction, key: Key) => void): readonly Column<Key>[] {
-  if (onAction === undefined) return dataColumns;
+export function keyColumns(
+  limitCounts: LimitCounts,
+  onAction?: (action: KeyAction, key: Key) => void,
+): readonly Column<Key>[] {
+  if (onAction === undefined) return dataColumns(limitCounts);
   return [
-    ...dataColumns,
+    ...dataColumns(limitCounts),
     actionsColumn((key) =>
       key.state === 'revoked' ? null : <KeyMenu subject={key} onAction={(action) => onAction(action, key)} />,
     ),
   ];
 }
 
-function KeyName({ subject }: Readonly<{ subject: Key }>) {
-  const { name, hint, state, allowed_models: models } = subject;
+function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: number }>) {
+  const { id, name, hint, state, allowed_models: models } = subject;
   return (
     <span className={classNames('block', state === 'revoked' && 'opacity-75')}>
       <span className="line-clamp-2 font-medium" title={name}>
@@ -64,6 +76,14 @@ function KeyName({ subject }: Readonly<{ subject: Key }>) {
           <span
             title={models.join(', ')}
           >{` · ${models.length === 1 ? models[0] : `${models.length} models`}`}</span>
+        )}
+        {limitCount > 0 && (
+          <>
+            {' · '}
+            <Link to="/limits" search={{ key: id }} className="underline hover:text-ink">
+              {limitCount === 1 ? '1 limit' : `${limitCount} limits`}
+            </Link>
+          </>
         )}
       </span>
     </span>
@@ -155,6 +175,9 @@ function KeyMenu({ subject, onAction }: KeyMenuProps) {
     <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${subject.name}`} />}>
       <MenuItem icon={Pencil} onSelect={() => onAction('edit')}>
         Edit
+      </MenuItem>
+      <MenuItem icon={Gauge} onSelect={() => onAction('limits')}>
+        Limits
       </MenuItem>
       <MenuItem icon={RefreshCw} isDisabled={subject.state !== 'active'} onSelect={() => onAction('replace')}>
         Replace

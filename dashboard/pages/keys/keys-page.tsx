@@ -1,4 +1,5 @@
 /** The keys of the account. Owners create, edit, replace and revoke them; members can only view them. */
+import { useNavigate } from '@tanstack/react-router';
 import { KeyRound, Plus, SearchX } from 'lucide-react';
 import { useCallback, useState } from 'react';
 import type { Key, NewKey } from '../../../src/console/contract.ts';
@@ -23,13 +24,18 @@ import { SecretDialog } from './secret-dialog.tsx';
 
 type OpenDialog =
   | Readonly<{ kind: 'create' }>
-  | Readonly<{ kind: KeyAction; subject: Key }>
+  | Readonly<{ kind: Exclude<KeyAction, 'limits'>; subject: Key }>
   | Readonly<{ kind: 'secret'; newKey: NewKey }>;
 
 export function KeysPage() {
   const isOwner = useAccount().role === 'owner';
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
+  const navigate = useNavigate();
   const create = () => setDialog({ kind: 'create' });
+  const act = (kind: KeyAction, subject: Key) => {
+    if (kind !== 'limits') setDialog({ kind, subject });
+    else navigate({ to: '/limits', search: { key: subject.id } }).catch(() => {});
+  };
   return (
     <Page
       title="Keys"
@@ -43,10 +49,7 @@ export function KeysPage() {
       }
     >
       {!isOwner && <OwnersNote />}
-      <KeyList
-        onCreate={isOwner ? create : undefined}
-        onAction={isOwner ? (kind, subject) => setDialog({ kind, subject }) : undefined}
-      />
+      <KeyList onCreate={isOwner ? create : undefined} onAction={isOwner ? act : undefined} />
       {dialog !== null && <KeyDialog dialog={dialog} onChange={setDialog} />}
     </Page>
   );
@@ -65,6 +68,7 @@ function KeyList({ onCreate, onAction }: KeyListProps) {
   const { view, pageNumber, change } = useKeyListView();
   const keys = useKeys();
   const all = keys.data?.data;
+  const limitCounts = new Map(keys.data?.limited.map(({ key_id: id, limits }) => [id, limits]));
   const shown = all && selectKeys(all, view);
   const page = shown && pageOfList(shown, pageNumber, pageSize);
   const hasMany = (all?.length ?? 0) > fewKeys;
@@ -92,7 +96,7 @@ function KeyList({ onCreate, onAction }: KeyListProps) {
         query={keys}
         errorTitle="The keys could not be loaded"
         caption="Keys of this account"
-        columns={keyColumns(onAction)}
+        columns={keyColumns(limitCounts, onAction)}
         rows={page?.items}
         rowKey={({ id }) => id}
         expectedRows={3}

@@ -1,5 +1,12 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { Key, KeyChange, KeyDraft, KeyReplacement, NewKey } from '../../../src/console/contract.ts';
+import type {
+  Key,
+  KeyChange,
+  KeyDraft,
+  KeyReplacement,
+  Keys,
+  NewKey,
+} from '../../../src/console/contract.ts';
 import { patch, post } from '../../api/client.ts';
 import { accountKey, accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 
@@ -9,7 +16,7 @@ const longListRefreshMs = 60_000;
 const longList = 100;
 
 export function useKeys() {
-  return useAccountQuery<{ data: Key[] }>('keys', {
+  return useAccountQuery<Keys>('keys', {
     refetchInterval: ({ state }) =>
       (state.data?.data.length ?? 0) > longList ? longListRefreshMs : refreshMs,
   });

@@ -11,7 +11,8 @@ export const adminPrefix = '/admin/v1';
 
 const tag = {
   name: 'Admin',
-  description: 'For programs of the operator: accounts, keys, members, money, and the state of the gateway.',
+  description:
+    'For programs of the operator: accounts, keys, limits, members, money, and the state of the gateway.',
 };
 
 const errorCodes = [...new Set(adminEndpoints.flatMap(({ errors }) => errors))] as [
@@ -103,6 +104,7 @@ function operationOf(endpoint: AdminEndpoint) {
 const describedParts = new Map<string, string>([
   ['account', 'The ID of an account, or `external_id:` and its ID in your own system.'],
   ['generation', 'A request ID.'],
+  ['id', 'The ID of the limit.'],
   ['number', 'The number of the entry within its account.'],
   ['user', 'The ID of a user.'],
 ]);

@@ -11,6 +11,7 @@ import { keyChangeSchema, keyDraftSchema, replacementSchema } from '../../keys/k
 import { queryParameter } from '../endpoints/endpoint.ts';
 import { nameSchema } from '../json-schema.ts';
 import { type AdminEndpoint, deleting, ofAccount, page, patching, posting, reading } from './endpoint.ts';
+import { limitEndpoints } from './limit-endpoints.ts';
 import * as schemas from './schemas.ts';
 
 nameSchema(accountDraftSchema, 'AdminAccountDraft');
@@ -218,12 +219,12 @@ const keys: readonly AdminEndpoint[] = [
     scope: 'keys',
     summary: 'Replace an API key',
     description:
-      'The new key has the settings of the old one, which works until `revoke_at`, at most 30 days ahead; null ends it now.',
+      'The new key has the settings and limits of the old one, which works until `revoke_at`, at most 30 days ahead; null ends it now.',
     body: { schema: replacementSchema, example: { revoke_at: null } },
     status: 201,
     response: schemas.newKeySchema,
     hasTag: true,
-    errors: ['key_not_found', 'key_ended', 'too_many_keys'],
+    errors: ['key_not_found', 'key_ended', 'too_many_keys', 'too_many_limits'],
   }),
   posting({
     path: `${key}/revoke`,
@@ -435,6 +436,7 @@ export const adminEndpoints: readonly AdminEndpoint[] = [
   ...accounts,
   ...money,
   ...keys,
+  ...limitEndpoints,
   ...people,
   ...activity,
   ...gateway,

@@ -1,7 +1,9 @@
 /** What the admin API answers with. */
 import { z } from 'zod';
+import type { LimitKind } from '../../ledger/operations.ts';
+import { limitKinds } from '../../limits/limit-store.ts';
 import { scopes } from '../../tokens/token-store.ts';
-import { count, exactUsd, requestId, timestamp, uuid } from '../schemas/fields.ts';
+import { count, exactUsd, quantity, requestId, timestamp, uuid } from '../schemas/fields.ts';
 import { generationSchema, generationSummaryFields } from '../schemas/generations.ts';
 
 /** Charges and corrections are negative, and so may be what a cache saved. */
@@ -76,6 +78,31 @@ export const keySchema = z.strictObject(keyFields).meta({
 export const newKeySchema = z
   .strictObject({ ...keyFields, secret: z.string().describe('The key itself. It is in this response only.') })
   .meta({ id: 'NewAdminApiKey', description: 'A key with its secret, which is not stored.' });
+
+export const limitSchema = z
+  .strictObject({
+    object: z.literal('limit'),
+    id: uuid,
+    account_id: uuid,
+    scope: z
+      .enum(['account', 'key', 'end_user', 'each_end_user'])
+      .describe('What it is for. A limit of an end user replaces that of each end user, of the same kind.'),
+    key_id: uuid.nullable().describe('For the scope `key`.'),
+    end_user: z.string().nullable().describe('For the scope `end_user`.'),
+    kind: z.enum(limitKinds as readonly [LimitKind, ...LimitKind[]]),
+    set_by: z.enum(['operator', 'account']).describe('Owners of the account change only what they have set.'),
+    amount: quantity.describe('USD, requests or tokens.'),
+    increase: z
+      .strictObject({ amount: quantity, until: timestamp })
+      .nullable()
+      .describe('Added to the amount until then.'),
+    used: quantity.nullable().describe('Since the window began. Null for the scope `each_end_user`.'),
+    held: quantity.nullable().describe('By requests in progress. Null for the scope `each_end_user`.'),
+    resets_at: timestamp.nullable().describe('When the next window begins; null without windows.'),
+    created_at: timestamp,
+    updated_at: timestamp,
+  })
+  .meta({ id: 'AdminLimit', description: 'How much an account, a key or an end user may use.' });
 
 export const memberSchema = z
   .strictObject({

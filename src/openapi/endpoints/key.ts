@@ -1,5 +1,7 @@
 import { z } from 'zod';
-import { count, exactUsd, timestamp, uuid } from '../schemas/fields.ts';
+import type { LimitKind } from '../../ledger/operations.ts';
+import { limitKinds } from '../../limits/limit-store.ts';
+import { count, exactUsd, quantity, timestamp, uuid } from '../schemas/fields.ts';
 import { commonErrors, type Endpoint } from './endpoint.ts';
 
 const keySchema = z
@@ -29,6 +31,23 @@ const keySchema = z
       held: exactUsd.describe('What is held for its requests in progress, in USD.'),
       remaining: exactUsd.nullable().describe('What is left of the limit, in USD; null without a limit.'),
     }),
+    limits: z
+      .array(
+        z.strictObject({
+          scope: z.enum(['account', 'key', 'each_end_user']),
+          kind: z.enum(limitKinds as readonly [LimitKind, ...LimitKind[]]),
+          amount: quantity.describe('USD, requests or tokens.'),
+          increase: z
+            .strictObject({ amount: quantity, until: timestamp })
+            .nullable()
+            .describe('Added to the amount until then.'),
+          used: quantity.nullable().describe('Since the window began. Null for each end user.'),
+          held: quantity.nullable().describe('By requests in progress. Null for each end user.'),
+          remaining: quantity.nullable().describe('Null for each end user.'),
+          resets_at: timestamp.nullable().describe('When the next window begins; null without windows.'),
+        }),
+      )
+      .describe('Limits that its requests count towards, besides those above.'),
     balance: z.strictObject({
       available: exactUsd.describe('What the account has that is not held, for all of its keys together.'),
       currency: z.literal('USD'),
@@ -72,6 +91,18 @@ export const getKey: Endpoint = {
             held: '0.020000000000',
             remaining: '8.730000000000',
           },
+          limits: [
+            {
+              scope: 'account',
+              kind: 'spend_per_day',
+              amount: '5',
+              increase: null,
+              used: '1.25',
+              held: '0.02',
+              remaining: '3.73',
+              resets_at: '2026-11-18T00:00:00.000Z',
+            },
+          ],
           balance: { available: '41.500000000000', currency: 'USD' },
         },
       },

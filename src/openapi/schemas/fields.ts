@@ -13,6 +13,9 @@ export const timestamp = z
 /** Decimal text, because a JSON number would be read as a float. */
 export const exactUsd = z.string().regex(/^\d+\.\d{12}$/);
 
+/** USD, requests or tokens, without needless zeros. */
+export const quantity = z.string().regex(/^\d+(\.\d{1,12})?$/);
+
 export const usdNumber = z.number().min(0);
 export const count = z.int().min(0);
 

@@ -1,4 +1,4 @@
-/** One account, for operators: every movement of its balance, who made it, and what to do about a mistake. */
+/** One account, for operators: its limits, every movement of its balance, who made it, and what to do about a mistake. */
 import { keepPreviousData } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { CreditCard, Ellipsis, PencilLine, SearchX, Undo2 } from 'lucide-react';
@@ -16,6 +16,7 @@ import { EmptyState } from '../../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../../kit/table.tsx';
 import { MoneyFigures } from '../../billing/money-figures.tsx';
 import { digitsOf, entryColumns } from '../../billing/statement.tsx';
+import { LimitsCard } from '../../limits/limits-card.tsx';
 import { MovementDialog } from '../movements/movement-dialog.tsx';
 import type { Subject } from '../movements/queries.ts';
 import { useOperatorQuery } from '../operator-query.ts';
@@ -55,6 +56,11 @@ export function OperatorAccountPage() {
       ) : (
         <>
           <MoneyFigures money={account} />
+          <LimitsCard
+            source={{ accountId: id, isOperator: true, maySet: true }}
+            title="Limits"
+            cursorPrefix="limits-"
+          />
           <Card title="Statement" description="All transactions, newest first." isFlush>
             <QueryTable
               query={statement}

@@ -1,0 +1,127 @@
+import { Ellipsis, Pencil, Trash2 } from 'lucide-react';
+import type { Limit } from '../../../src/console/contract.ts';
+import { signOfMoney, toneOfShare } from '../../kit/amounts.ts';
+import { Badge } from '../../kit/badge.tsx';
+import { IconButton } from '../../kit/button.tsx';
+import { classNames } from '../../kit/class-names.ts';
+import { Meter, Time } from '../../kit/figures.tsx';
+import { formatShare } from '../../kit/format-figures.ts';
+import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
+import { actionsColumn, type Column } from '../../kit/table.tsx';
+import { amountNow, formatAmount, kindNames, nameOf, sharesOf, subjectOf } from './limit-words.ts';
+
+export type LimitAction = 'change' | 'remove';
+
+/** `mayChange` says which of them the viewer can change. */
+export function limitColumns(
+  mayChange: (limit: Limit) => boolean,
+  onAction: (action: LimitAction, limit: Limit) => void,
+): readonly Column<Limit>[] {
+  return [
+    { key: 'name', header: 'Limit', isBare: true, cell: (limit) => <LimitName limit={limit} /> },
+    { key: 'used', header: 'Used', cell: (limit) => <LimitUse limit={limit} /> },
+    { key: 'resets', header: 'Resets', cell: (limit) => <Resets limit={limit} /> },
+    {
+      key: 'setter',
+      header: 'Set by',
+      cell: ({ set_by: setter }) => (
+        <Badge tone={setter === 'operator' ? 'accent' : 'plain'}>
+          {setter === 'operator' ? 'Operator' : 'Owners'}
+        </Badge>
+      ),
+    },
+    actionsColumn((limit) =>
+      mayChange(limit) ? <LimitMenu limit={limit} onAction={(action) => onAction(action, limit)} /> : null,
+    ),
+  ];
+}
+
+function LimitName({ limit }: Readonly<{ limit: Limit }>) {
+  const subject = subjectOf(limit);
+  return (
+    <span className="block">
+      <span className="block font-medium">{kindNames[limit.kind]}</span>
+      <span className="line-clamp-2 text-xs wrap-anywhere text-ink-faint" title={subject}>
+        {subject.charAt(0).toUpperCase() + subject.slice(1)}
+      </span>
+    </span>
+  );
+}
+
+function LimitUse({ limit }: Readonly<{ limit: Limit }>) {
+  const { kind } = limit;
+  const most = formatAmount(kind, amountNow(limit));
+  const shares = sharesOf(limit);
+  if (shares === null)
+    return (
+      <span className="block">
+        <span className="figures">{most}</span> <span className="text-ink-faint">for each of them</span>
+        <Increase limit={limit} />
+      </span>
+    );
+  const { used, held, share, certainShare } = shares;
+  const hasUsed = kind !== 'concurrent_requests';
+  return (
+    <span className="inline-block w-52 max-w-full">
+      <span className="block md:whitespace-nowrap">
+        <span className="figures">{formatAmount(kind, hasUsed ? used : held)}</span>{' '}
+        <span className="figures text-ink-faint">of {most}</span>
+      </span>
+      <span className="mt-0.5 flex items-center gap-2">
+        <Meter
+          label={`Used of ${nameOf(limit)}`}
+          share={share}
+          certainShare={hasUsed ? certainShare : share}
+          tone={toneOfShare(share)}
+          className="flex-1"
+        />
+        <span
+          className={classNames(
+            'figures w-11 text-right text-xs whitespace-nowrap',
+            share >= 1 ? 'font-medium text-bad' : 'text-ink-faint',
+          )}
+        >
+          {formatShare(Math.min(1, share))}
+        </span>
+      </span>
+      {hasUsed && signOfMoney(held) > 0 && (
+        <span className="block text-xs text-ink-faint">plus {formatAmount(kind, held)} held</span>
+      )}
+      <Increase limit={limit} />
+    </span>
+  );
+}
+
+function Increase({ limit: { kind, increase } }: Readonly<{ limit: Limit }>) {
+  if (increase === null) return null;
+  return (
+    <span className="block text-xs text-ink-faint">
+      with {formatAmount(kind, increase.amount)} more until <Time at={increase.until} />
+    </span>
+  );
+}
+
+function Resets({ limit: { kind, resets_at: at } }: Readonly<{ limit: Limit }>) {
+  if (at === null) return <span className="text-ink-soft">When requests end</span>;
+  return kind.endsWith('minute') ? (
+    <span className="whitespace-nowrap text-ink-soft">Every minute</span>
+  ) : (
+    <Time at={at} style="distance" />
+  );
+}
+
+type LimitMenuProps = Readonly<{ limit: Limit; onAction: (action: LimitAction) => void }>;
+
+function LimitMenu({ limit, onAction }: LimitMenuProps) {
+  return (
+    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${nameOf(limit)}`} />}>
+      <MenuItem icon={Pencil} onSelect={() => onAction('change')}>
+        Change
+      </MenuItem>
+      <MenuSeparator />
+      <MenuItem icon={Trash2} isDangerous onSelect={() => onAction('remove')}>
+        Remove
+      </MenuItem>
+    </Menu>
+  );
+}
