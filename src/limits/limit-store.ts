@@ -164,7 +164,7 @@ function limitFrom(row: LimitRow): Limit {
 
 /**
  * What was spent before in the same window counts. What is open counts only if it begins afterwards. Requests of the account
- * wait while its row is locked, so usage is added up before.
+ * wait meanwhile, so `spent_since` takes the sums by day, and adds up only what came after them.
  */
 export async function createLimitAs(
   transaction: TransactionSQL,

@@ -345,13 +345,14 @@ describe('while more is tried than can be checked', () => {
       };
       // One gets through before the flood: on a busy machine nobody else may.
       const [first = '', ...others] = newcomers;
-      const signingUp = [await signUp(first), ...others.map(signUp)];
+      const firstAnswer = await signUp(first);
+      const signingUp = others.map(signUp);
       const change = { currentPassword: password, newPassword: 'another horse' };
       const changed = changing.send('POST', '/api/auth/change-password', change).then(codeOf);
       const { outcomes } = flood(60, () => undefined);
       const isThere = async (email: string) =>
         (await fixture.database.sql`select 1 from users where email = ${email}`).length > 0;
-      const answers = await Promise.all(signingUp);
+      const answers = [firstAnswer, ...(await Promise.all(signingUp))];
       expect(answers).toContain(200);
       expect(await Promise.all(newcomers.map(isThere))).toEqual(answers.map((code) => code === 200));
       const isChanged = (await changed) === 200;
