@@ -28,19 +28,7 @@ comment on column usage_records.refunded_at is
 -- A charge can have several refunds, so what finds them is no longer unique. One refund by the gateway: ledger_refund.
 create index concurrently ledger_entries_refunds on ledger_entries (generation_id) where kind = 'refund';
 
-do $$
-declare
-  index_name text;
-begin
-  for index_name in
-    select relname from pg_class
-    where relkind = 'i' and relnamespace = 'public'::regnamespace and relname ~ '^ledger_entries_(default|(to_)?[0-9]{4}_[0-9]{2})_one_refund$'
-    order by relname
-  loop
-    execute format('drop index if exists %I', index_name);
-  end loop;
-end $$;
-
+-- Before the indexes are dropped, so that no month that is added meanwhile gets one again.
 create or replace function index_ledger_partition(partition text) returns void language plpgsql as $$
 begin
   execute format('alter table %I add primary key (account_id, number)', partition);
@@ -49,16 +37,37 @@ begin
   execute format('create trigger ledger_entries_never_emptied before truncate on %I for each statement execute function refuse_change()', partition);
 end $$;
 
+-- Each month is locked from its turn to the end of this statement, which takes milliseconds, because nothing is read or written.
+-- The current one, which requests write to, comes last. Queries lock months in an order of their own, so this gives way before
+-- the database would see a deadlock and end one of them, and is tried again.
+do $$
+declare
+  index_name text;
+begin
+  perform set_config('lock_timeout', '200ms', true);
+  for index_name in
+    select relname from pg_class
+    where relkind = 'i' and relnamespace = 'public'::regnamespace and relname ~ '^ledger_entries_(default|(to_)?[0-9]{4}_[0-9]{2})_one_refund$'
+    order by relname ~ to_char(now() at time zone 'UTC', 'YYYY_MM'), relname
+  loop
+    execute format('drop index if exists %I', index_name);
+  end loop;
+end $$;
+
 alter table credit_references
   add column if not exists kind text not null default 'credit',
   add column if not exists generation_id uuid,
   add column if not exists concerns_entry bigint,
-  add column if not exists number bigint;
+  add column if not exists number bigint,
+  add column if not exists is_rest boolean not null default false;
 comment on table credit_references is
   'The references of credits, corrections and refunds, so that what is sent twice is booked once: a unique index of '
   'ledger_entries would not span months. Never archived.';
 comment on column credit_references.generation_id is 'The Generation that is refunded, or that a correction is about.';
 comment on column credit_references.number is 'The number of the entry. Null for credits from before this was recorded.';
+comment on column credit_references.is_rest is 'No amount was given: it is what was left of the charge or the entry.';
+
+create index concurrently credit_references_generations on credit_references (generation_id) where generation_id is not null;
 
 create or replace function keep_credit_reference() returns trigger language plpgsql as $$
 begin
@@ -79,6 +88,7 @@ create or replace function book_movement(
 #variable_conflict use_column
 declare
   account accounts;
+  owner uuid;
   earlier credit_references;
   used usage_records;
   concerned ledger_entries;
@@ -91,16 +101,17 @@ begin
   end if;
 
   if of_kind = 'refund' then
-    select * into used from usage_records where id = about_generation;
-    on_account := coalesce(on_account, used.account_id);
-    if used.account_id is distinct from on_account then used := null; end if;
-    if used.id is null and not exists (
-      select 1 from generation_details as one
-      where one.id = about_generation and one.account_id = coalesce(on_account, one.account_id)
-    ) then
+    -- Of a charge that is archived, in the end only the reference is left: what was refunded then is still not refunded again.
+    select coalesce(
+      (select one.account_id from usage_records as one where one.id = about_generation),
+      (select one.account_id from generation_details as one where one.id = about_generation),
+      (select known.account_id from credit_references as known
+       where known.generation_id = about_generation and known.reference = with_reference and known.kind = 'refund')
+    ) into owner;
+    if owner is null or owner <> coalesce(on_account, owner) then
       outcome := 'no_generation'; return next; return;
     end if;
-    if used.id is null then outcome := 'nothing_left'; return next; return; end if;
+    on_account := owner;
   end if;
 
   account_id := on_account;
@@ -120,7 +131,8 @@ begin
     entry_number := earlier.number;
     amount := earlier.amount;
     -- The words of a script may have its date in them.
-    outcome := case when earlier.kind = of_kind and earlier.amount = coalesce(wanted, earlier.amount)
+    outcome := case when earlier.kind = of_kind and earlier.is_rest = (wanted is null)
+        and earlier.amount = coalesce(wanted, earlier.amount)
         and (earlier.generation_id, earlier.concerns_entry) is not distinct from (about_generation, about_entry)
         and (actor_kind = 'shell' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
     return next;
@@ -129,9 +141,13 @@ begin
 
   amount := wanted;
   if of_kind = 'refund' then
-    -- Read again: only now does the lock of the account keep others from refunding it.
-    select * into used from usage_records where id = about_generation;
-    possible := case when used.refunded_at is null then used.cost - used.refunded else 0 end;
+    -- The lock of the account keeps others from refunding it, and that of the record keeps it from being archived.
+    if is_preview then
+      select * into used from usage_records where id = about_generation;
+    else
+      select * into used from usage_records where id = about_generation for no key update;
+    end if;
+    possible := case when used.refunded_at is null then coalesce(used.cost - used.refunded, 0) else 0 end;
     amount := coalesce(wanted, possible);
     outcome := case when possible = 0 then 'nothing_left' when amount > possible then 'too_large' end;
   elsif of_kind = 'correction' then
@@ -149,10 +165,16 @@ begin
       outcome := 'no_generation'; return next; return;
     end if;
     if wanted is null then
-      -- What is left of the entry: it may have been corrected before.
+      -- What is left of the entry: it may have been corrected before, and those corrections may have been corrected.
       if concerned.kind not in ('credit', 'correction') then outcome := 'not_undoable'; return next; return; end if;
-      select -(concerned.amount + coalesce(sum(credit_references.amount), 0)) into amount from credit_references
-      where credit_references.account_id = on_account and concerns_entry = about_entry;
+      with recursive corrections as (
+        select known.number, known.amount from credit_references as known
+        where known.account_id = on_account and known.concerns_entry = about_entry
+        union all
+        select known.number, known.amount from corrections
+        join credit_references as known on known.account_id = on_account and known.concerns_entry = corrections.number
+      )
+      select -(concerned.amount + coalesce(sum(corrections.amount), 0)) into amount from corrections;
     end if;
     possible := account.balance - account.held;
     outcome := case when amount = 0 then 'nothing_left' when amount < -possible then 'too_large' end;
@@ -176,6 +198,10 @@ begin
   values (on_account, entry_number, of_kind, amount, balance, case of_kind when 'refund' then about_generation end,
     with_words, with_reference, by_actor, with_reference_text, about_entry,
     case of_kind when 'correction' then about_generation end);
+  if wanted is null then
+    update credit_references set is_rest = true
+    where credit_references.account_id = on_account and reference = with_reference;
+  end if;
   insert into audit_log (id, door, actor_user_id, actor_token_id, actor_shell_user, address, action, account_id, object_type,
     object_id, after)
   values (change_id, case actor_kind when 'operator' then 'dashboard' when 'token' then 'api' else 'cli' end,
@@ -278,6 +304,31 @@ begin
     on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex')
     and request.request_id = wanted.request_id
   left join usage_records on usage_records.id = wanted.request_id;
+end $$;
+
+-- As before, but what was refunded by hand is taken off, as ledger_refund does.
+create or replace function ledger_find_ended(wanted_rows ledger_claim_row[], this_month date) returns table (
+  id uuid, "errorCode" text, "isDeadLetter" boolean, "isClaimed" boolean, charged numeric, "isThisMonth" boolean
+) language plpgsql as $$
+begin
+  perform 1 from idempotent_requests as request
+  join unnest(wanted_rows) as wanted
+    on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex')
+    and request.request_id = wanted.request_id
+  order by request.key_id, request.name_hash
+  for update of request;
+  return query
+  select generations.id, generations.error_code, dead_letters.generation_id is not null,
+         wanted.name is null or request.request_id is not null,
+         case when usage_records.refunded_at is null then usage_records.cost - usage_records.refunded end,
+         coalesce(usage_records.month = this_month, false)
+  from unnest(wanted_rows) as wanted
+  join generations on generations.id = wanted.request_id
+  left join dead_letters on dead_letters.generation_id = generations.id
+  left join idempotent_requests as request
+    on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex')
+    and request.request_id = wanted.request_id
+  left join usage_records on usage_records.id = generations.id;
 end $$;
 
 create or replace function entry_usage(of_account uuid, first_number bigint, last_number bigint)

@@ -262,8 +262,12 @@ CREATE TABLE credit_references (
   concerns_entry bigint,
   -- The number of the entry. Null for credits from before this was recorded.
   number bigint,
+  -- No amount was given: it is what was left of the charge or the entry.
+  is_rest boolean NOT NULL DEFAULT false,
   CONSTRAINT credit_references_pkey PRIMARY KEY (account_id, reference)
 );
+CREATE INDEX credit_references_generations ON credit_references USING btree (generation_id) WHERE generation_id IS NOT
+    NULL;
 
 -- Settlements that the database rejected for good, with everything needed to inspect and retry them.
 CREATE TABLE dead_letters (
@@ -1630,6 +1634,7 @@ AS $$
 #variable_conflict use_column
 declare
   account accounts;
+  owner uuid;
   earlier credit_references;
   used usage_records;
   concerned ledger_entries;
@@ -1642,16 +1647,17 @@ begin
   end if;
 
   if of_kind = 'refund' then
-    select * into used from usage_records where id = about_generation;
-    on_account := coalesce(on_account, used.account_id);
-    if used.account_id is distinct from on_account then used := null; end if;
-    if used.id is null and not exists (
-      select 1 from generation_details as one
-      where one.id = about_generation and one.account_id = coalesce(on_account, one.account_id)
-    ) then
+
+    select coalesce(
+      (select one.account_id from usage_records as one where one.id = about_generation),
+      (select one.account_id from generation_details as one where one.id = about_generation),
+      (select known.account_id from credit_references as known
+       where known.generation_id = about_generation and known.reference = with_reference and known.kind = 'refund')
+    ) into owner;
+    if owner is null or owner <> coalesce(on_account, owner) then
       outcome := 'no_generation'; return next; return;
     end if;
-    if used.id is null then outcome := 'nothing_left'; return next; return; end if;
+    on_account := owner;
   end if;
 
   account_id := on_account;
@@ -1671,7 +1677,8 @@ begin
     entry_number := earlier.number;
     amount := earlier.amount;
 
-    outcome := case when earlier.kind = of_kind and earlier.amount = coalesce(wanted, earlier.amount)
+    outcome := case when earlier.kind = of_kind and earlier.is_rest = (wanted is null)
+        and earlier.amount = coalesce(wanted, earlier.amount)
         and (earlier.generation_id, earlier.concerns_entry) is not distinct from (about_generation, about_entry)
         and (actor_kind = 'shell' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
     return next;
@@ -1681,8 +1688,12 @@ begin
   amount := wanted;
   if of_kind = 'refund' then
 
-    select * into used from usage_records where id = about_generation;
-    possible := case when used.refunded_at is null then used.cost - used.refunded else 0 end;
+    if is_preview then
+      select * into used from usage_records where id = about_generation;
+    else
+      select * into used from usage_records where id = about_generation for no key update;
+    end if;
+    possible := case when used.refunded_at is null then coalesce(used.cost - used.refunded, 0) else 0 end;
     amount := coalesce(wanted, possible);
     outcome := case when possible = 0 then 'nothing_left' when amount > possible then 'too_large' end;
   elsif of_kind = 'correction' then
@@ -1702,8 +1713,14 @@ begin
     if wanted is null then
 
       if concerned.kind not in ('credit', 'correction') then outcome := 'not_undoable'; return next; return; end if;
-      select -(concerned.amount + coalesce(sum(credit_references.amount), 0)) into amount from credit_references
-      where credit_references.account_id = on_account and concerns_entry = about_entry;
+      with recursive corrections as (
+        select known.number, known.amount from credit_references as known
+        where known.account_id = on_account and known.concerns_entry = about_entry
+        union all
+        select known.number, known.amount from corrections
+        join credit_references as known on known.account_id = on_account and known.concerns_entry = corrections.number
+      )
+      select -(concerned.amount + coalesce(sum(corrections.amount), 0)) into amount from corrections;
     end if;
     possible := account.balance - account.held;
     outcome := case when amount = 0 then 'nothing_left' when amount < -possible then 'too_large' end;
@@ -1727,6 +1744,10 @@ begin
   values (on_account, entry_number, of_kind, amount, balance, case of_kind when 'refund' then about_generation end,
     with_words, with_reference, by_actor, with_reference_text, about_entry,
     case of_kind when 'correction' then about_generation end);
+  if wanted is null then
+    update credit_references set is_rest = true
+    where credit_references.account_id = on_account and reference = with_reference;
+  end if;
   insert into audit_log (id, door, actor_user_id, actor_token_id, actor_shell_user, address, action, account_id, object_type,
     object_id, after)
   values (change_id, case actor_kind when 'operator' then 'dashboard' when 'token' then 'api' else 'cli' end,
@@ -2126,7 +2147,8 @@ begin
   for update of request;
   return query
   select generations.id, generations.error_code, dead_letters.generation_id is not null,
-         wanted.name is null or request.request_id is not null, -charge.amount,
+         wanted.name is null or request.request_id is not null,
+         case when usage_records.refunded_at is null then usage_records.cost - usage_records.refunded end,
          coalesce(usage_records.month = this_month, false)
   from unnest(wanted_rows) as wanted
   join generations on generations.id = wanted.request_id
@@ -2134,10 +2156,7 @@ begin
   left join idempotent_requests as request
     on request.key_id = wanted.key_id and request.name_hash = decode(wanted.name, 'hex')
     and request.request_id = wanted.request_id
-  left join ledger_entries as charge on charge.generation_id = generations.id and charge.kind = 'charge'
-    and not exists (
-      select 1 from ledger_entries as refund where refund.generation_id = generations.id and refund.kind = 'refund')
-  left join usage_records on usage_records.id = charge.generation_id;
+  left join usage_records on usage_records.id = generations.id;
 end $$;
 
 -- How Generations that should be settled but are not open have ended: interrupted, because their node seemed dead; set

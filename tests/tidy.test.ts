@@ -342,6 +342,13 @@ test('SQL gets its values as parameters: no template builds a statement from tex
   ]);
 });
 
+test('no request or command can leave a transaction open', () => {
+  const folders = /^src\/(accounts|admin|audit-log|cli|console|keys|people|tokens)\//;
+  const begun = sources.filter(({ name, text }) => folders.test(name) && /\.begin\(/.test(text));
+  // Use shortTransaction.
+  expect(begun.map(({ name }) => name)).toEqual([]);
+});
+
 test('migrations that databases may have applied are never changed, not even their comments', () => {
   const newest = 20;
   const names = readdirSync(join(root, 'migrations')).filter((name) => Number.parseInt(name, 10) <= newest);

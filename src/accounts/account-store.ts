@@ -2,6 +2,7 @@ import type { SQL, TransactionSQL } from 'bun';
 import { credit } from '../ledger/credit.ts';
 import { newId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 
 export type Account = Readonly<{
   id: string;
@@ -15,7 +16,7 @@ export type Account = Readonly<{
 type NewAccount = Readonly<{ id: string; balance: Money }>;
 
 export async function createAccount(sql: SQL, name: string, openingCredit: Money): Promise<NewAccount> {
-  return await sql.begin((transaction) => insertAccount(transaction, name, openingCredit));
+  return await shortTransaction(sql, (transaction) => insertAccount(transaction, name, openingCredit));
 }
 
 export async function insertAccount(

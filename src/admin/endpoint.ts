@@ -10,6 +10,7 @@ import { readJsonBody } from '../json/body.ts';
 import { bodyOf } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { keepToken, type Scope } from '../tokens/token-store.ts';
 import type { AuthenticateToken } from './authenticate.ts';
 import { once } from './once.ts';
@@ -92,8 +93,6 @@ type EndpointServices = Readonly<{
 const maxRunningPerToken = 4;
 const maxWaitingPerToken = 100;
 const defaultMaxBytes = 64 * 1024;
-/** As PostgreSQL writes it. Between two statements of a change there is nothing to wait for. */
-const maxIdle = '10s';
 
 export function endpointHandlers(services: EndpointServices): (endpoint: Endpoint) => Handler {
   const queue = new BoundedQueue({
@@ -182,9 +181,7 @@ async function inTransaction<Result>(
   { tokenId }: TokenActor,
   run: (transaction: TransactionSQL) => Promise<Result>,
 ): Promise<Result> {
-  return await sql.begin(async (transaction) => {
-    // A gateway that stands still must not keep what its change has locked.
-    await transaction`select set_config('idle_in_transaction_session_timeout', ${maxIdle}, true)`;
+  return await shortTransaction(sql, async (transaction) => {
     await keepToken(transaction, tokenId);
     return await run(transaction);
   });

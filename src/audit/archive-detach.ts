@@ -13,8 +13,8 @@ const maxTries = 600;
 
 type Replacement = Readonly<{
   month: ClosedMonths;
-  /** The usage records of the month that are still needed. */
-  staying: readonly string[];
+  /** The usage records of the month whose charges are in other months. */
+  chargedElsewhere: readonly string[];
   content: ArchiveContent;
   facts: FileFacts;
   name: string;
@@ -28,18 +28,23 @@ export async function replaceByCheckpoint(
   connection: ReservedSQL,
   replacement: Replacement,
 ): Promise<string> {
-  const { month, staying } = replacement;
+  const { month, chargedElsewhere } = replacement;
   const [entries, records] = partitionsOf(month);
   const id = newId();
   try {
     await connection.unsafe('begin');
     await storeCheckpoint(connection, id, replacement);
-    await connection.unsafe('savepoint counted');
-    await detach(connection, entries, records);
-    // Our own UUIDs need no quoting. With the partition detached, these records go to the default one.
+    await runLocking(connection, [
+      `alter table usage_records detach partition "${records}"`,
+      `alter table ledger_entries detach partition "${entries}"`,
+    ]);
+    // Refunds are looked for only now that there can be no more of them. Our own UUIDs need no quoting. With the partition
+    // detached, these records go to the default one.
     await connection.unsafe(
-      `insert into usage_records select * from "${records}" where id = any ($1::text::uuid[])`,
-      [`{${staying.join(',')}}`],
+      `insert into usage_records select used.* from "${records}" as used join (
+         select unnest($1::text::uuid[]) as id union select generation_id from ledger_entries where kind = 'refund'
+       ) as staying on staying.id = used.id`,
+      [`{${chargedElsewhere.join(',')}}`],
     );
     await connection.unsafe('commit');
     return id;
@@ -89,17 +94,17 @@ async function storeCheckpoint(
   );
 }
 
-/** Detaching needs an exclusive lock on both tables. It is requested again and again, each time briefly. */
-async function detach(connection: ReservedSQL, entries: string, records: string): Promise<void> {
+/** For statements that need exclusive locks. These are requested again and again, each time briefly. */
+async function runLocking(connection: ReservedSQL, statements: readonly string[]): Promise<void> {
+  await connection.unsafe('savepoint unlocked');
   for (let tries = 1; ; tries += 1) {
     try {
       await connection.unsafe(`set local lock_timeout = ${lockTimeoutMs}`);
-      await connection.unsafe(`alter table usage_records detach partition "${records}"`);
-      await connection.unsafe(`alter table ledger_entries detach partition "${entries}"`);
+      for (const statement of statements) await connection.unsafe(statement);
       return;
     } catch (error) {
       if (!isLockTimeout(error) || tries === maxTries) throw error;
-      await connection.unsafe('rollback to savepoint counted');
+      await connection.unsafe('rollback to savepoint unlocked');
       await Bun.sleep(betweenTriesMs);
     }
   }
@@ -125,13 +130,17 @@ export async function dropDetached(connection: ReservedSQL, detached: Detached):
       `The months before ${detached.month.endsOn} stay: they changed while they were being archived. Try again.`,
     );
   }
-  // Records outside of this month are deleted with the last entry that refers to them.
   await connection.unsafe('begin');
+  // Records outside of this month are deleted with the last entry that refers to them. A refund that is being made has locked
+  // its record, and only a statement that begins after its end sees its entry.
+  const concerned = `id in (
+    select generation_id from "${entries}" as entry
+    where kind = 'refund' or kind = 'charge' and not exists (select 1 from "${records}" where id = entry.generation_id)
+  )`;
+  await connection.unsafe(`select id from usage_records where ${concerned} order by id for update`);
   await connection.unsafe(`
-    delete from usage_records where id in (
-      select generation_id from "${entries}" as entry
-      where kind = 'refund' or kind = 'charge' and not exists (select 1 from "${records}" where id = entry.generation_id)
-    ) and not exists (select 1 from ledger_entries where generation_id = usage_records.id and kind = 'charge')
+    delete from usage_records where ${concerned}
+      and not exists (select 1 from ledger_entries where generation_id = usage_records.id and kind = 'charge')
       and not exists (select 1 from ledger_entries where generation_id = usage_records.id and kind = 'refund')`);
   await connection.unsafe(`drop table "${entries}", "${records}"`);
   await connection.unsafe('commit');
@@ -149,13 +158,15 @@ async function attachAgain(connection: ReservedSQL, { id, month }: Detached): Pr
   await connection`delete from ledger_archive_usage where archive_id = ${id}`;
   await connection`delete from ledger_archive_accounts where archive_id = ${id}`;
   await connection`delete from ledger_archives where id = ${id}`;
-  await connection.unsafe(`delete from usage_records where id in (select id from "${records}")`);
-  await connection.unsafe(
+  // Attaching locks the default partitions anyway. They are locked first, so that no refund is made while records move back.
+  await runLocking(connection, [
+    'lock table usage_records_default, ledger_entries_default in access exclusive mode',
+    `update "${records}" as record set refunded = kept.refunded, refunded_at = kept.refunded_at
+     from usage_records as kept where kept.id = record.id`,
+    `delete from usage_records where id in (select id from "${records}")`,
     `alter table usage_records attach partition "${records}" for values from (${firstId}) to ('${bounds.end_id}')`,
-  );
-  await connection.unsafe(
     `alter table ledger_entries attach partition "${entries}" for values from (${firstTime}) to ('${endsOn} 00:00:00+00')`,
-  );
+  ]);
   await connection.unsafe('commit');
 }
 

@@ -82,12 +82,12 @@ async function archiveMonth(
   if (existsSync(file))
     throw new OperatorError(`${file} already exists: move it away, or choose another folder.`);
   try {
-    const staying = await writeFile(connection, month, file);
+    const chargedElsewhere = await writeFile(connection, month, file);
     const content = await readArchive(file);
     await requireSound(connection, content, name);
     const facts = await describeFile(file);
     writeManifest(file, month, content, facts);
-    const id = await replaceByCheckpoint(connection, { month, staying, content, facts, name });
+    const id = await replaceByCheckpoint(connection, { month, chargedElsewhere, content, facts, name });
     await dropDetached(connection, { id, month, entryCount: content.entryCount });
     const { entryCount, recordCount } = content;
     return { file, beginsOn, endsOn, entryCount, recordCount, sizeBytes: facts.sizeBytes };
@@ -99,8 +99,8 @@ async function archiveMonth(
 }
 
 /**
- * Returns the usage records of this month that stay: those charged in another month, because a request can end in a later
- * month than it began in, and those that a later refund refers to.
+ * Returns the usage records of this month that were charged in another one, because a request can end in a later month than
+ * it began in.
  */
 async function writeFile(
   connection: ReservedSQL,
@@ -128,15 +128,12 @@ async function writeFile(
       if (rows.length === 0) break;
       for (const { line } of rows) writer.write(line);
     }
-    const staying = await connection.unsafe<{ id: string }[]>(`
+    const chargedElsewhere = await connection.unsafe<{ id: string }[]>(`
       select id from "${records}" as used where not exists (
-        select 1 from "${entries}" where generation_id = used.id and kind = 'charge')
-      union
-      select id from ledger_entries join "${records}" on id = generation_id
-      where kind = 'refund' and ledger_entries.tableoid <> '"${entries}"'::regclass`);
+        select 1 from "${entries}" where generation_id = used.id and kind = 'charge')`);
     await connection.unsafe('commit');
     writer.finish();
-    return staying.map(({ id }) => id);
+    return chargedElsewhere.map(({ id }) => id);
   } catch (error) {
     await connection.unsafe('rollback').catch(() => undefined);
     throw error;

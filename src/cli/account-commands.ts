@@ -2,6 +2,7 @@ import { accountExists, listAccounts } from '../accounts/account-store.ts';
 import { createAccountAs, suspendAccountAs, updateAccountAs } from '../accounts/changes.ts';
 import { formatMoney, formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import { readAccountId, readDollars, readLine } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
@@ -17,7 +18,7 @@ const create: DatabaseCommand = {
   run: async (sql, words, config) => {
     const name = readLine(words.text('name') ?? '', '--name', 200);
     const opening = readDollars(words.text('credit') ?? '0', '--credit');
-    const id = await sql.begin((transaction) =>
+    const id = await shortTransaction(sql, (transaction) =>
       createAccountAs(transaction, shellActor(config), { name, credit: opening }),
     );
     return {
@@ -82,7 +83,7 @@ const priceGroup: DatabaseCommand = {
     const id = readAccountId(account, 'ACCOUNT');
     if (group !== null) await requirePriceGroup(config.catalogFile, group);
     if (!(await accountExists(sql, id))) throw noSuchAccount(id);
-    await sql.begin((transaction) =>
+    await shortTransaction(sql, (transaction) =>
       updateAccountAs(transaction, shellActor(config), id, { priceGroup: group }),
     );
     return {

@@ -22,6 +22,7 @@ import {
 import { formatMoneyShort, moneyFromDatabase } from '../lib/money.ts';
 import { nearest, suggestion } from '../lib/nearest.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import { noSuchAccount } from './account-commands.ts';
 import {
@@ -63,7 +64,7 @@ const create: DatabaseCommand = {
       expiresAt: expires === null ? null : readFutureTime(expires, '--expires'),
     };
     if (!(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
-    const { id, secret: key } = await sql.begin((transaction) =>
+    const { id, secret: key } = await shortTransaction(sql, (transaction) =>
       addKeyAs(transaction, shellActor(config), accountId, settings, noRules),
     );
     return {
@@ -93,7 +94,7 @@ const update: DatabaseCommand = {
         'Nothing to change: give --rpm, --max-concurrent, --monthly-limit, --allow or --expires.',
       );
     const owned = await ownedKey(sql, id);
-    const key = await sql.begin(async (transaction) => {
+    const key = await shortTransaction(sql, async (transaction) => {
       await changeKeyAs(transaction, shellActor(config), owned, change, noRules).catch((error: unknown) => {
         throw error instanceof ApiError && error.code === 'key_ended' ? keyRevoked(id) : error;
       });
@@ -144,7 +145,9 @@ const revoke: DatabaseCommand = {
   run: async (sql, words, config) => {
     const id = readKeyId(words.positionals[0] ?? '', 'ID');
     const owned = await ownedKey(sql, id);
-    const wasInForce = await sql.begin((transaction) => revokeKeyAs(transaction, shellActor(config), owned));
+    const wasInForce = await shortTransaction(sql, (transaction) =>
+      revokeKeyAs(transaction, shellActor(config), owned),
+    );
     return {
       json: { id, revoked: true },
       text: wasInForce ? `Key ${id} is revoked.` : `Key ${id} was already revoked.`,

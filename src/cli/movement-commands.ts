@@ -3,9 +3,18 @@ import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
 import type { ShellActor } from '../audit-log/audit-log.ts';
 import { type Entry, findEntries, findEntryNumber, newestEntry } from '../ledger/entries.ts';
-import { type Booked, book, type Correction, isBooked, type Movement, preview } from '../ledger/movements.ts';
+import {
+  type Booked,
+  book,
+  type Correction,
+  findUndone,
+  isBooked,
+  type Movement,
+  preview,
+  type Refused,
+} from '../ledger/movements.ts';
 import { refusalOf } from '../ledger/refusals.ts';
-import { requestIdFromUuid, uuidFromRequestId } from '../lib/ids.ts';
+import { newId, requestIdFromUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney, formatMoneyShort, type Money } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { noSuchAccount } from './account-commands.ts';
@@ -98,15 +107,19 @@ const undo: DatabaseCommand = {
       throw new UsageError('Which entry? Give its number or --reference, as it was made with.');
     const number =
       reference === null ? readEntry(entry ?? '', 'ENTRY') : await entryWith(sql, accountId, reference);
-    return await moveAndTell(sql, shellActor(config), words, {
+    const movement = {
       kind: 'correction',
       accountId,
       amount: 'rest',
       reason: readOptionalLine(words.text('reason'), '--reason', maxWords) ?? `Undoes entry ${number}`,
-      // Always the same, so that an entry is undone once.
-      reference: `undo entry ${number}`,
+      // A new one each time: an entry is undone once because then nothing is left of it, and again if that was undone.
+      reference: newId(),
       about: { entryNumber: number },
-    });
+    } as const;
+    const isDryRun = words.flag('dry-run');
+    const result = await (isDryRun ? preview : book)(sql, shellActor(config), movement);
+    const undone = result.outcome === 'nothing_left' ? await findUndone(sql, accountId, number) : null;
+    return tell(undone ?? orThrow(result, movement), movement.kind, isDryRun);
   },
 };
 
@@ -193,7 +206,10 @@ function aboutOf(entry: Entry): string {
 }
 
 async function move(sql: SQL, actor: ShellActor, movement: Movement, isDryRun: boolean): Promise<Booked> {
-  const result = await (isDryRun ? preview : book)(sql, actor, movement);
+  return orThrow(await (isDryRun ? preview : book)(sql, actor, movement), movement);
+}
+
+function orThrow(result: Booked | Refused, movement: Movement): Booked {
   if (isBooked(result)) return result;
   if (result.outcome === 'no_account' && movement.accountId !== null) throw noSuchAccount(movement.accountId);
   throw new OperatorError(refusalOf(result).message);
@@ -206,12 +222,15 @@ async function moveAndTell(
   movement: Exclude<Movement, { kind: 'credit' }>,
 ): Promise<Outcome> {
   const isDryRun = words.flag('dry-run');
-  const booked = await move(sql, actor, movement, isDryRun);
+  return tell(await move(sql, actor, movement, isDryRun), movement.kind, isDryRun);
+}
+
+function tell(booked: Booked, kind: 'correction' | 'refund', isDryRun: boolean): Outcome {
   const { accountId, amount, balance, held, entryNumber, outcome } = booked;
   return {
     json: {
       account: accountId,
-      kind: movement.kind,
+      kind,
       entry: entryNumber === null ? null : Number(entryNumber),
       amount: formatMoney(amount),
       balance: formatMoney(balance),
@@ -219,7 +238,7 @@ async function moveAndTell(
       already_booked: outcome === 'repeated',
       dry_run: isDryRun,
     },
-    text: describe(booked, movement.kind, isDryRun),
+    text: describe(booked, kind, isDryRun),
   };
 }
 

@@ -2,6 +2,7 @@
 import { ApiError } from '../errors.ts';
 import { parseNetwork } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import {
   createTokenAs,
   defaultTokenDays,
@@ -40,7 +41,7 @@ const create: DatabaseCommand = {
       requestsPerMinute: readCount(words.text('rpm') ?? `${defaultTokenRate}`, '--rpm', maxTokenRate),
       expiresAt: expires === null ? new Date(Date.now() + defaultTokenDays * dayMs) : readExpiry(expires),
     };
-    const { id, secret } = await sql.begin((transaction) =>
+    const { id, secret } = await shortTransaction(sql, (transaction) =>
       createTokenAs(transaction, shellActor(config), draft),
     );
     const expiresAt = draft.expiresAt.toISOString();
@@ -73,11 +74,11 @@ const revoke: DatabaseCommand = {
   positionals: ['ID'],
   run: async (sql, words, config) => {
     const id = readTokenId(words.positionals[0] ?? '', 'ID');
-    const wasActive = await sql
-      .begin((transaction) => revokeTokenAs(transaction, shellActor(config), id))
-      .catch((error: unknown) => {
-        throw error instanceof ApiError && error.code === 'token_not_found' ? noSuchToken(id) : error;
-      });
+    const wasActive = await shortTransaction(sql, (transaction) =>
+      revokeTokenAs(transaction, shellActor(config), id),
+    ).catch((error: unknown) => {
+      throw error instanceof ApiError && error.code === 'token_not_found' ? noSuchToken(id) : error;
+    });
     return {
       json: { id, revoked: true },
       text: wasActive ? `Token ${id} is revoked.` : `Token ${id} was already revoked.`,

@@ -3,6 +3,7 @@ import { recordChange } from '../audit-log/audit-log.ts';
 import { findLocalPorts } from '../database/running-gateways.ts';
 import { localOriginOf } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { createResetToken, resetUrl } from '../people/reset-link.ts';
 import {
   createUser,
@@ -93,7 +94,7 @@ const resetLink: DatabaseCommand = {
     const user = await findUserByEmail(sql, email);
     if (user === null)
       throw new OperatorError(`There is no user ${email}. List them with: tollgate user list`);
-    const { token, expiresAt } = await sql.begin(async (transaction) => {
+    const { token, expiresAt } = await shortTransaction(sql, async (transaction) => {
       const object = { type: 'user', id: user.id } as const;
       await recordChange(transaction, shellActor(config), { action: 'make_reset_link', object });
       return await createResetToken(transaction, user.id);

@@ -2,6 +2,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { isUuid } from '../lib/ids.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import type { SignedIn } from '../people/sessions.ts';
 import type { Role } from './contract.ts';
 
@@ -53,7 +54,7 @@ export async function asOwner<Result>(
   write: (transaction: TransactionSQL) => Promise<Result>,
 ): Promise<Result> {
   const { userId, accountId } = caller;
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     await transaction`
       select 1 from memberships
       where account_id = ${accountId}
@@ -78,7 +79,7 @@ export async function asOperator<Result>(
   { signedIn }: Readonly<{ signedIn: Readonly<{ userId: string }> }>,
   write: (transaction: TransactionSQL) => Promise<Result>,
 ): Promise<Result> {
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     await requireOperator(transaction, signedIn.userId);
     return await write(transaction);
   });

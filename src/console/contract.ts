@@ -13,7 +13,7 @@ export type Role = 'owner' | 'member';
 export type Me = {
   user: { id: string; email: string; name: string; is_operator: boolean };
   /** The user's accounts, the oldest first. */
-  accounts: { id: string; name: string; role: Role; is_suspended: boolean }[];
+  accounts: { id: string; name: string; role: Role; is_suspended: boolean; price_group: string | null }[];
   decisions: {
     is_configured: boolean;
     /** The model that requests must name; null when nothing is configured. */

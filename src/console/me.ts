@@ -46,7 +46,7 @@ export function mePage({ sql, decisions, publicUrl }: MeServices): Routes<Consol
 
 async function findAccounts(sql: SQL, userId: string): Promise<Me['accounts']> {
   return await sql<Me['accounts']>`
-    select accounts.id, name, role, suspended_at is not null as is_suspended
+    select accounts.id, name, role, suspended_at is not null as is_suspended, price_group
     from memberships join accounts on accounts.id = account_id
     where user_id = ${userId} order by accounts.id`;
 }

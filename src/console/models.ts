@@ -21,7 +21,8 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
   return {
     '/models': {
       GET: async (request, { caller }) => {
-        readQuery(request.url, []);
+        // Makes another address, for a browser that keeps what the account saw before it was put into this group.
+        readQuery(request.url, ['price_group']);
         const priceGroup = await lookUp('model_list_failed', () => findPriceGroup(sql, caller));
         const active = atPricesOf(current(), priceGroup);
         const { catalog, connections } = active;

@@ -85,6 +85,16 @@ export async function preview(sql: SQL, actor: Actor, movement: Movement): Promi
   return await run(sql, actor, movement, true);
 }
 
+/** The last correction of an entry of which nothing is left, as if it were booked again. Null when there is none. */
+export async function findUndone(sql: SQL, accountId: string, entryNumber: bigint): Promise<Booked | null> {
+  const [row] = await sql<Omit<MovementRow, 'outcome' | 'possible'>[]>`
+    select account_id, number as entry_number, amount, balance, held
+    from credit_references join accounts on id = account_id
+    where account_id = ${accountId} and concerns_entry = ${entryNumber}
+    order by number desc limit 1`;
+  return row === undefined ? null : bookedOf({ ...row, outcome: 'repeated' });
+}
+
 type MovementRow = {
   outcome: Booked['outcome'] | Refused['outcome'];
   account_id: string;
@@ -131,14 +141,7 @@ function resultOf(row: MovementRow, kind: Limited): Booked | Refused {
   switch (outcome) {
     case 'booked':
     case 'repeated':
-      return {
-        outcome,
-        accountId: row.account_id,
-        entryNumber: row.entry_number === null ? null : BigInt(row.entry_number),
-        amount: money(row.amount),
-        balance: money(row.balance),
-        held: money(row.held),
-      };
+      return bookedOf({ ...row, outcome });
     case 'different':
       return { outcome, earlier: money(row.amount) };
     case 'too_large':
@@ -148,6 +151,19 @@ function resultOf(row: MovementRow, kind: Limited): Booked | Refused {
     default:
       return { outcome };
   }
+}
+
+function bookedOf(
+  row: Omit<MovementRow, 'outcome' | 'possible'> & Readonly<{ outcome: Booked['outcome'] }>,
+): Booked {
+  return {
+    outcome: row.outcome,
+    accountId: row.account_id,
+    entryNumber: row.entry_number === null ? null : BigInt(row.entry_number),
+    amount: money(row.amount),
+    balance: money(row.balance),
+    held: money(row.held),
+  };
 }
 
 const money = (text: string | null) => moneyFromDatabase(text ?? '0');

@@ -8,6 +8,7 @@ import type { SQL, TransactionSQL } from 'bun';
 import { type Actor, type DashboardActor, recordChange, type TokenActor } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import type { Limit } from './attempts.ts';
 import type { Role } from './user-store.ts';
 
@@ -182,7 +183,7 @@ export async function acceptInvitation(
   address: string | null,
 ): Promise<string> {
   await requireInvitation(sql, token, email);
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     const { accountId, role } = await spendInvitation(transaction, token, email);
     const added = await transaction`
       insert into memberships (user_id, account_id, role) values (${userId}, ${accountId}, ${role})

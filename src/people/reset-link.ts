@@ -3,6 +3,7 @@ import { createHash, randomBytes } from 'node:crypto';
 import type { SQL, TransactionSQL } from 'bun';
 import { type DashboardActor, recordChange } from '../audit-log/audit-log.ts';
 import { newId } from '../lib/ids.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { revokeTokensOf } from '../tokens/token-store.ts';
 import { endInvitationsBy } from './invitations.ts';
 import { lockUsers, putPassword } from './user-store.ts';
@@ -53,7 +54,7 @@ export async function spendResetToken(
   passwordHash: string,
   address: string | null,
 ): Promise<string | null> {
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     await lockUsers(transaction, userId);
     const links = await transaction<{ is_this: boolean }[]>`
       select identifier = ${hashToken(token)} and value = ${userId} and expires_at > now() as is_this

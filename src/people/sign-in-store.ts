@@ -4,6 +4,7 @@ import { insertAccount } from '../accounts/account-store.ts';
 import { type Actor, recordChange } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
 import type { Ticket } from '../lib/bounded-queue.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { type Auth, addressHeader } from './auth.ts';
 import { recordAcceptance, spendInvitation } from './invitations.ts';
 import { hashPassword } from './password.ts';
@@ -33,7 +34,7 @@ export async function signUpCustomer(
 ): Promise<Credential | null> {
   const passwordHash = await hashPassword(password, ticket);
   const shownName = name === '' ? (email.split('@')[0] ?? email) : name;
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     const user = await insertUser(transaction, {
       email,
       name: shownName,
@@ -60,7 +61,7 @@ export async function signUpMember(
   ticket: Ticket,
 ): Promise<Credential & Readonly<{ accountId: string }>> {
   const passwordHash = await hashPassword(password, ticket);
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     const { accountId, role, isMailed } = await spendInvitation(transaction, token, email);
     const user = await insertUser(transaction, {
       email,
@@ -124,7 +125,7 @@ export async function changeKnownPassword(
   newHash: string,
   address: string | null,
 ): Promise<void> {
-  await sql.begin(async (transaction) => {
+  await shortTransaction(sql, async (transaction) => {
     await lockUsers(transaction, userId);
     if ((await findSession(transaction, userId, sessionId)) === null) throw new ApiError('session_required');
     if (!(await isPasswordHash(transaction, userId, currentHash))) throw wrongPassword();

@@ -2,6 +2,7 @@ import type { SQL, TransactionSQL } from 'bun';
 import { z } from 'zod';
 import type { Fields } from '../audit-log/audit-log.ts';
 import { newId } from '../lib/ids.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { hashPassword, ownTicket } from './password.ts';
 
 export type Role = 'owner' | 'member';
@@ -24,7 +25,7 @@ export async function createUser(
   record?: (transaction: TransactionSQL, created: CreatedUser) => Promise<void>,
 ): Promise<CreatedUser | null> {
   const passwordHash = user.password === null ? null : await hashPassword(user.password, ownTicket);
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     const created = await insertUser(transaction, {
       email: user.email,
       name: nameFrom(user.email),

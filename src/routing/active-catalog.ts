@@ -109,7 +109,7 @@ export async function followCatalog(
   };
 }
 
-/** With its price list stored, and those of its groups. */
+/** With its price list stored, and those of its groups, all at once: while the database is away, each waits for its time. */
 async function priced(
   catalog: Catalog,
   connected: Pick<ActiveCatalog, 'connections' | 'keyProblems'>,
@@ -118,13 +118,17 @@ async function priced(
   log: Log,
 ): Promise<ActiveCatalog> {
   const priceList = new StoredPriceList(sql, priceListOf(catalog));
-  // The catalogue is valid without the database too; a request that needs the price list stores it.
-  await priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error }));
   const candidates = candidatesByModel(catalog, connected.connections, gates);
-  const priceGroups = new Map<string, ActiveCatalog>();
-  for (const [name, group] of catalog.priceGroups)
-    priceGroups.set(name, await priced(group, connected, gates, sql, log));
-  return { catalog, priceList, ...connected, candidates, priceGroups };
+  const [priceGroups] = await Promise.all([
+    Promise.all(
+      [...catalog.priceGroups].map(
+        async ([name, group]) => [name, await priced(group, connected, gates, sql, log)] as const,
+      ),
+    ),
+    // The catalogue is valid without the database too; a request that needs the price list stores it.
+    priceList.store().catch((error: unknown) => log.warn('price list not stored yet', { error })),
+  ]);
+  return { catalog, priceList, ...connected, candidates, priceGroups: new Map(priceGroups) };
 }
 
 function logGateEvent(log: Log, event: GateEvent): void {

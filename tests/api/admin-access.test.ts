@@ -17,6 +17,9 @@ import { addCheapUser } from '../support/cheap-user.ts';
 import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
+import { readSamples } from '../support/metrics.ts';
+
+const metricsToken = crypto.randomUUID();
 
 let fixture: AdminFixture;
 let everything: Program;
@@ -26,7 +29,7 @@ let names: Record<string, string>;
 let programs: Map<string, Program>;
 
 beforeAll(async () => {
-  fixture = await openAdminFixture();
+  fixture = await openAdminFixture({ METRICS_TOKEN: metricsToken });
   everything = await fixture.program();
   programs = new Map();
   for (const scope of allScopes) programs.set(scope, await fixture.program({ scopes: [scope] }));
@@ -295,6 +298,14 @@ describe('a token', () => {
     const [row] = await fixture.database.sql`
       select last_used_at from admin_token_uses where token_id = ${elsewhere.tokenId}`;
     expect(row.last_used_at).toBe(null);
+    const headers = { authorization: `Bearer ${metricsToken}` };
+    const metrics = await (await fetch(`${fixture.gateway.origin}/metrics`, { headers })).text();
+    const counted = readSamples(metrics).find(({ labels }) => labels.code === 'address_not_allowed');
+    expect(counted).toMatchObject({
+      name: 'tollgate_requests_total',
+      labels: { route: '/admin/v1/token', status: '403' },
+      value: 1,
+    });
   });
 
   test('has its own rate, of all nodes together', async () => {

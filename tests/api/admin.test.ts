@@ -8,6 +8,7 @@ import {
   refusalOf,
   senderFor,
 } from '../support/admin-fixture.ts';
+import type { ErrorBody } from '../support/chat-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { startGateway } from '../support/gateway.ts';
 import { startMailServer } from '../support/mail-server.ts';
@@ -457,6 +458,23 @@ describe('the gateway', () => {
     expect([wrong.ok, wrong.problems.length > 0]).toEqual([false, true]);
     const checks = await Promise.all([1, 2, 3].map(() => check(nestedWithLongNames)));
     expect(checks.map(({ problems }) => problems.length)).toEqual([4, 4, 4]);
+  });
+
+  test('checks a few catalogues at the same moment, of all programs together, and turns the others away', async () => {
+    const programs = await Promise.all(Array.from({ length: 6 }, () => fixture.program()));
+    const sent = programs.flatMap(({ send }) =>
+      Array.from({ length: 4 }, () => send('POST', '/catalogue/check', { catalogue: nestedWithLongNames })),
+    );
+    const responses = await Promise.all(sent);
+    const refused = responses.filter(({ status }) => status !== 200);
+    expect(refused.length).toBeWithin(1, sent.length - 10);
+    expect(refused[0]?.headers.get('retry-after')).toBe('1');
+    const messages = await Promise.all(
+      refused.map(async (response) => ((await response.json()) as ErrorBody).error),
+    );
+    expect(new Set(messages.map(({ code, message }) => `${code}: ${message}`))).toEqual(
+      new Set(['rate_limit_exceeded: Too many catalogues are being checked. Try again in a moment.']),
+    );
   });
 });
 

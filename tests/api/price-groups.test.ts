@@ -1,6 +1,7 @@
 /** Accounts in a price group: what they see, what they pay, and what operators see of it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
+import type { Me } from '../../src/console/contract.ts';
 import type { CatalogStatus, Margins, OperatorAccount } from '../../src/console/operator-contract.ts';
 import { chatCatalog, type ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
@@ -87,6 +88,11 @@ test('an account pays the prices of its group from the next request on, and sees
     data: { id: string; pricing: { input: number } }[];
   };
   expect(models.price_group).toBe('partner');
+  // The browser has kept what this address gave before, but not that of another group.
+  const { accounts } = (await (await fixture.people.member.send('GET', '/api/console/me')).json()) as Me;
+  expect(accounts).toMatchObject([{ id: fixture.account, price_group: 'partner' }]);
+  const elsewhere = `/api/console/accounts/${fixture.account}/models?price_group=partner`;
+  expect(await (await fixture.people.member.send('GET', elsewhere)).json()).toEqual(models as never);
   expect(models.data.find(({ id }) => id === 'full')?.pricing.input).toBe(0.875);
 
   // Others pay list prices.

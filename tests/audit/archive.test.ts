@@ -9,6 +9,7 @@ import { newId } from '../../src/lib/ids.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { outcomeOf, runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
 import { startGateway, temporaryFolder, tollgate } from '../support/gateway.ts';
 import { middleOfMonth, type SpendingOwner, settleAt, spendingOwner } from '../support/old-charges.ts';
 
@@ -159,31 +160,28 @@ test('a refund of a charge that is archived meanwhile still adds up, and so does
   expect(await audit('--full', '--archive', join(folder, 'archive'))).toEqual(sound);
 });
 
+function refundBy(sql: SQL, id: string, cents: bigint, reference: string) {
+  const amount = cents * 10n ** 10n;
+  const words = { reason: 'Sorry', reference };
+  const actor = { door: 'cli', shellUser: 'someone@somewhere' } as const;
+  return book(sql, actor, { kind: 'refund', generationId: id, accountId: null, amount, ...words });
+}
+
+/** As if it were old. Its reference says how many months. */
+async function refundAt(sql: SQL, id: string, cents: bigint, monthsAgo: number): Promise<void> {
+  expect(await refundBy(sql, id, cents, `${monthsAgo}`)).toMatchObject({ outcome: 'booked' });
+  await withoutProtection(
+    sql,
+    (unprotected) => unprotected`
+      update ledger_entries set created_at = ${middleOfMonth(monthsAgo)} where reference_text = ${`${monthsAgo}`}`,
+  );
+}
+
 test('refunds by hand, in parts of other months than the charge, still add up while all of them are archived', async () => {
   const { sql } = database;
   const id = await settleAt(sql, owner, { monthsAgo: 4, bookedMonthsAgo: 4 });
-  const give = (cents: bigint, reference: string) =>
-    book(
-      sql,
-      { door: 'cli', shellUser: 'someone@somewhere' },
-      {
-        kind: 'refund',
-        generationId: id,
-        accountId: null,
-        amount: cents * 10n ** 10n,
-        reason: 'Sorry',
-        reference,
-      },
-    );
-  for (const monthsAgo of [3, 2]) {
-    expect(await give(5n, `${monthsAgo}`)).toMatchObject({ outcome: 'booked' });
-    // As if it were old.
-    await withoutProtection(
-      sql,
-      (unprotected) => unprotected`
-        update ledger_entries set created_at = ${middleOfMonth(monthsAgo)} where reference_text = ${`${monthsAgo}`}`,
-    );
-  }
+  const give = (cents: bigint, reference: string) => refundBy(sql, id, cents, reference);
+  for (const monthsAgo of [3, 2]) await refundAt(sql, id, 5n, monthsAgo);
   await give(1n, 'now');
   await addUpUsage(sql);
   const days = async () => [...(await sql`select model, requests, cost from usage_days`)];
@@ -209,6 +207,86 @@ test('refunds by hand, in parts of other months than the charge, still add up wh
   await addUpUsage(sql);
   expect(await days()).toEqual([{ model: 'm', requests: 1n, cost: '0.000000000000' }]);
   expect(await audit('--full', '--archive', join(folder, 'archive'))).toEqual(sound);
+  // A refund that is sent again is known, even when nothing else of its request is.
+  expect(await give(5n, '3')).toMatchObject({ outcome: 'repeated', accountId: owner.accountId });
+  await sql`delete from generations`;
+  expect(await give(5n, '3')).toMatchObject({ outcome: 'repeated', accountId: owner.accountId });
+  expect(await give(6n, '3')).toMatchObject({ outcome: 'different' });
+  expect(await give(1n, 'late')).toEqual({ outcome: 'no_generation' });
+});
+
+/** For a lock of the database. */
+async function someoneWaits(sql: SQL): Promise<void> {
+  await eventually('someone waits for a lock', async () => {
+    const waiting = await sql`
+      select 1 from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`;
+    return waiting.length > 0;
+  });
+}
+
+/** Returns what brings the tables of a month back after it was archived, as a run leaves them that is killed before it drops them. */
+async function saveMonth(sql: SQL, monthsAgo: number): Promise<() => Promise<void>> {
+  const month = monthName(monthsAgo).replace('-', '_');
+  const tables = [`ledger_entries_${month}`, `usage_records_${month}`];
+  const copy = async (from: string, to: string) => {
+    await sql.unsafe(`create table ${to} (like ${from} including all)`);
+    await sql.unsafe(`insert into ${to} select * from ${from}`);
+  };
+  for (const table of tables) await copy(table, `saved_${table}`);
+  return async () => {
+    for (const table of tables) await copy(`saved_${table}`, table);
+  };
+}
+
+test('a request that is refunded while its month is being archived keeps its usage record', async () => {
+  const { sql } = database;
+  const id = await settleAt(sql, owner, { monthsAgo: 5, bookedMonthsAgo: 5 });
+  const manifest = join(folder, 'archive', `ledger-${monthName(5)}.manifest.json`);
+  const { running } = await sql.begin(async (reading) => {
+    // The month cannot be detached as long as someone reads it.
+    await reading`select 1 from usage_records`;
+    const archiving = archive('--before', monthName(4));
+    await eventually('the file is complete', () => existsSync(manifest));
+    expect(await refundBy(sql, id, 5n, 'meanwhile')).toMatchObject({ outcome: 'booked' });
+    return { running: archiving };
+  });
+  await running;
+  expect([...(await sql`select refunded from usage_records where id = ${id}`)]).toEqual([
+    { refunded: '0.050000000000' },
+  ]);
+  expect(await audit('--full', '--archive', join(folder, 'archive'))).toEqual(sound);
+  expect(await refundBy(sql, id, 20n, 'rest')).toMatchObject({ outcome: 'booked' });
+  expect(await audit('--full')).toEqual(sound);
+});
+
+test('a usage record stays if it is refunded while the last entry of it is being removed, or is not refunded', async () => {
+  const { sql } = database;
+  const id = await settleAt(sql, owner, { monthsAgo: 5, bookedMonthsAgo: 5 });
+  await refundAt(sql, id, 5n, 4);
+  await archive('--before', monthName(4));
+  const bringBack = await saveMonth(sql, 4);
+  await sql`create table saved_record as select * from usage_records`;
+  await archive('--before', monthName(3));
+  expect(await sql`select 1 from usage_records`).toHaveLength(0);
+  await bringBack();
+  await sql`insert into usage_records select * from saved_record`;
+  const { running } = await sql.begin(async (transaction) => {
+    expect(await refundBy(transaction, id, 6n, 'meanwhile')).toMatchObject({ outcome: 'booked' });
+    const removing = archive('--before', monthName(3));
+    await someoneWaits(sql);
+    return { running: removing };
+  });
+  await running;
+  expect([...(await sql`select refunded from usage_records`)]).toEqual([{ refunded: '0.110000000000' }]);
+  expect(await audit('--full', '--archive', join(folder, 'archive'))).toEqual(sound);
+
+  const { refunding } = await sql.begin(async (transaction) => {
+    await transaction`delete from usage_records`;
+    const waiting = refundBy(sql, id, 1n, 'too late');
+    await someoneWaits(sql);
+    return { refunding: waiting };
+  });
+  expect(await refunding).toEqual({ outcome: 'nothing_left', kind: 'refund' });
 });
 
 test('a file that is missing, damaged or of another ledger is found', async () => {
@@ -258,21 +336,10 @@ test('a month stays as long as something of it is open, and when its file cannot
 
 test('what was detached and not dropped is dropped by the next run, or goes back if it has more than its file', async () => {
   const { sql } = database;
-  await settleAt(sql, owner, { monthsAgo: 5, bookedMonthsAgo: 5 });
-  const name = monthName(5).replace('-', '_');
-  // The tables as left by a run that is killed before it drops them.
-  const [entries, records] = [`ledger_entries_${name}`, `usage_records_${name}`];
-  const save = async (table: string) => {
-    await sql.unsafe(`create table saved_${table} (like ${table} including all)`);
-    await sql.unsafe(`insert into saved_${table} select * from ${table}`);
-  };
-  for (const table of [entries, records]) await save(table);
-  const bringBack = async () => {
-    for (const table of [entries, records]) {
-      await sql.unsafe(`create table ${table} (like saved_${table} including all)`);
-      await sql.unsafe(`insert into ${table} select * from saved_${table}`);
-    }
-  };
+  const id = await settleAt(sql, owner, { monthsAgo: 5, bookedMonthsAgo: 5 });
+  await refundBy(sql, id, 5n, 'first');
+  const entries = `ledger_entries_${monthName(5).replace('-', '_')}`;
+  const bringBack = await saveMonth(sql, 5);
   const isPartition = async () => {
     const [row] = await sql<
       { is: boolean }[]
@@ -286,12 +353,15 @@ test('what was detached and not dropped is dropped by the next run, or goes back
   expect(await audit('--full')).toEqual(sound);
 
   await bringBack();
+  await refundBy(sql, id, 6n, 'second');
   await sql.unsafe(`
     insert into ${entries} (account_id, number, kind, amount, balance_after, created_at)
     select account_id, 9, 'credit', 1, 1, created_at from ${entries} limit 1`);
   expect(await failureOf(archive('--before', monthName(4)))).toContain('changed while');
   expect(await isPartition()).toBe(true);
   expect(await sql`select 1 from ledger_archives`).toHaveLength(0);
+  // With what was refunded meanwhile.
+  expect([...(await sql`select refunded from usage_records`)]).toEqual([{ refunded: '0.110000000000' }]);
   expect(readdirSync(join(folder, 'archive')).some((one) => one.endsWith('.partial'))).toBe(false);
   expect(existsSync(join(folder, 'archive', `ledger-${monthName(5)}.jsonl.gz`))).toBe(true);
 });

@@ -18,10 +18,13 @@ import { eventually } from '../support/eventually.ts';
 const cachedModel = `
   cached: { workload: chat, providers: [main], pricing: { billing_type: token, input: "1", output: "2", cache_read: "0.1", cache_write: "1.25", cache_write_long: "2" } }
 `;
+const priceGroups = 'price_groups: { partner: { discount: "50" } }\n';
 let fixture: DashboardFixture;
 
 beforeAll(async () => {
-  fixture = await openDashboardFixture((url) => chatCatalog(url, { providers: '', models: cachedModel }));
+  fixture = await openDashboardFixture(
+    (url) => `${chatCatalog(url, { providers: '', models: cachedModel })}${priceGroups}`,
+  );
 }, 60_000);
 
 afterAll(async () => {
@@ -321,6 +324,19 @@ test('models are found, calculated and tried', async () => {
   expect(await total.textContent()).toBe('$0.12');
   await page.goto('/models?q=nothing-like-this');
   await page.getByText('No matching models').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('an account that gets other prices sees them at once, although the browser keeps the models', async () => {
+  const watched = await fixture.enter('member', '/models?q=cached');
+  const { page } = watched;
+  await page.getByText('The models of this gateway').waitFor();
+  const { sql } = fixture.database;
+  await sql`update accounts set price_group = 'partner' where id = ${fixture.account}`;
+  await page.reload();
+  await page.getByText('your account’s own prices (partner)').waitFor();
+  await sql`update accounts set price_group = null where id = ${fixture.account}`;
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);

@@ -536,6 +536,14 @@ test('a request is refunded from its page, in parts', async () => {
   const { page } = operator;
   await visit(page, `/operator/generations/${id}`);
   const dialog = page.getByRole('dialog');
+  const answered = new Set<string>();
+  await page.route('**/refunds', async (route) => {
+    const { reference, is_preview: isPreview } = route.request().postDataJSON();
+    if (isPreview || answered.has(reference)) return await route.continue();
+    answered.add(reference);
+    await route.fetch();
+    return await route.abort();
+  });
   for (const [amount, button] of [
     ['0.1', 'Give $0.10'],
     ['', 'Give $0.15'],
@@ -544,13 +552,26 @@ test('a request is refunded from its page, in parts', async () => {
     await dialog.getByLabel('Amount in USD').fill(amount);
     await dialog.getByLabel('Reason').fill('Cut short');
     await dialog.getByRole('button', { name: 'Continue' }).click();
-    await dialog.getByRole('button', { name: button }).click();
+    const confirm = dialog.getByRole('button', { name: button });
+    await confirm.click();
+    // Each answer is lost once. The second time it is pressed, or looked at, it says that nothing was booked again.
+    await dialog.getByText('The gateway cannot be reached.').waitFor();
+    if (amount === '') await confirm.click();
+    else {
+      await dialog.getByRole('button', { name: 'Back' }).click();
+      await dialog.getByRole('button', { name: 'Continue' }).click();
+      await dialog.getByText('Nothing was booked again.').waitFor();
+      await checkLooks(page, 'operator-booked-before');
+      await dialog.getByRole('button', { name: 'Close', exact: true }).last().click();
+    }
     await dialog.waitFor({ state: 'detached' });
+    if (amount === '') await page.getByText('$0.15 was booked before. Nothing was booked again.').waitFor();
     if (amount !== '') {
       await page.getByText('Partly refunded', { exact: true }).waitFor();
       await checkLooks(page, 'operator-refund');
     }
   }
+  await page.unroute('**/refunds');
   await page.getByText('Refunded', { exact: true }).waitFor();
   await page.getByRole('button', { name: 'Refund' }).waitFor({ state: 'detached' });
 });

@@ -463,6 +463,11 @@ test.each([
     '--expires must be in the future',
   ],
   [
+    ['token', 'create', '--name', 'Endless', '--scopes', 'read', '--expires', '2099-01-01'],
+    2,
+    '--expires must be within a year',
+  ],
+  [
     ['key', 'update', '01890a5d-ac96-774b-bcce-b302099a8057', '--expires', '2020-01-01'],
     2,
     '--expires must be in the future',

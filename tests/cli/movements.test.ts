@@ -58,6 +58,12 @@ test('a credit to the wrong account is undone with one command', async () => {
   const printed = await tollgate(['account', 'entries', account, '--limit', '2'], environment);
   expect(printed.stdout.split('\n')[1]).toContain(`entry 2: Undoes entry 2  shell:`);
   expect(printed.stdout).toContain('Invoice 7');
+  // Once the undoing is undone, the credit can be undone again.
+  expect(await run('account', 'undo', account, '3')).toMatchObject({ entry: 4, amount: '50.000000000000' });
+  expect(await run(...undo, '--dry-run')).toMatchObject({ already_booked: false, balance: '1.000000000000' });
+  const again = { entry: 5, amount: '-50.000000000000', balance: '1.000000000000' };
+  expect(await run(...undo)).toMatchObject({ ...again, already_booked: false });
+  expect(await run(...undo)).toMatchObject({ ...again, already_booked: true });
 });
 
 test('what of it was spent cannot be taken back', async () => {

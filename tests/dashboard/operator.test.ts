@@ -17,6 +17,7 @@ import {
   unknownCosts,
   withOthers,
 } from '../../dashboard/pages/operator/margins/margin-figures.ts';
+import { describeBooked } from '../../dashboard/pages/operator/movements/movement-dialog.tsx';
 import { heartbeatAge } from '../../dashboard/pages/operator/nodes/nodes-page.tsx';
 import {
   describeCircuit,
@@ -278,4 +279,19 @@ describe('a bill', () => {
     expect(describeDays([day(true), day(null)]).label).toBe('1 day without a bill');
     expect(describeDays([day(true), day(null), day(false), day(false)]).label).toBe('2 days differ');
   });
+});
+
+test('a movement that was booked before is not said to be booked again', () => {
+  const booked = {
+    account_id: '',
+    entry_number: 3,
+    amount: '-2.500000000000',
+    balance: '10.000000000000',
+    held: '0.000000000000',
+    is_repeated: false,
+  };
+  expect(describeBooked(booked)).toBe('Booked: −$2.50. The balance is $10.00.');
+  expect(describeBooked({ ...booked, is_repeated: true })).toBe(
+    '−$2.50 was booked before. Nothing was booked again. The balance is $10.00.',
+  );
 });

@@ -182,9 +182,15 @@ describe('a correction', () => {
     ).toMatchObject({
       balance: 31n,
     });
+    // Then the credit can be undone again.
+    const again = { ...undo, reference: newId() };
+    expect(await book(sql, shell, again)).toMatchObject({ amount: -30n, balance: 1n });
+    expect(await book(sql, shell, { ...again, reference: newId() })).toMatchObject({
+      outcome: 'nothing_left',
+    });
     const held = await charged(owner, 1n);
     expect(held).toBeDefined();
-    expect(await book(sql, shell, correction(owner, { amount: 'rest', about: { entryNumber: 6n } }))).toEqual(
+    expect(await book(sql, shell, correction(owner, { amount: 'rest', about: { entryNumber: 7n } }))).toEqual(
       {
         outcome: 'not_undoable',
       },
@@ -261,6 +267,12 @@ describe('a refund', () => {
     const owner = await customer(100n);
     const held = await charged(owner, 40n);
     await book(sql, shell, refund(held, { amount: 15n }));
+    // Gateways of 0.2 would take the same from it.
+    const wanted = `{"(${owner.keyId},,${held.generation.id})"}`;
+    const [ended] = await sql`
+      select charged * 1e12 as charged, "isThisMonth" from ledger_find_ended(${wanted}::text::ledger_claim_row[],
+        date_trunc('month', now() at time zone 'UTC')::date)`;
+    expect([Number(ended.charged), ended.isThisMonth]).toEqual([25, true]);
     const withheld = { errorCode: 'billing_consistency_error', onAlreadyCharged: 'refund' } as const;
     expect(await ledger.settle(settlement(held, null, withheld))).toBe('settled');
     expect(await money(owner)).toEqual({ balance: '100', held: '0' });
@@ -312,6 +324,32 @@ describe('a reference', () => {
     expect(await book(sql, token, changed)).toEqual({ outcome: 'different', earlier: 3n });
     // A script may put the date into its words.
     expect(await book(sql, shell, changed)).toMatchObject({ outcome: 'repeated' });
+    await expectSound();
+  });
+
+  test('of all that was left is not for as much in numbers, nor the other way round', async () => {
+    const owner = await customer(100n);
+    const pairs = [
+      { whole: refund(await charged(owner, 10n)), amount: 10n },
+      {
+        whole: correction(owner, { amount: 'rest', about: { entryNumber: 1n } }),
+        amount: -100n,
+      },
+    ];
+    for (const { whole, amount: inNumbers } of pairs) {
+      const exact = { ...whole, amount: inNumbers } as Movement;
+      // Nothing of the account's credit was spent when it is undone.
+      expect(await book(sql, token, whole)).toMatchObject({ outcome: 'booked', amount: inNumbers });
+      expect(await book(sql, token, exact)).toEqual({ outcome: 'different', earlier: inNumbers });
+      expect(await book(sql, token, whole)).toMatchObject({ outcome: 'repeated' });
+    }
+    const other = await customer(100n);
+    const part = refund(await charged(other, 10n), { amount: 10n });
+    await book(sql, token, part);
+    expect(await book(sql, token, { ...part, amount: 'rest' })).toEqual({
+      outcome: 'different',
+      earlier: 10n,
+    });
     await expectSound();
   });
 });

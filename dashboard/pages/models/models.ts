@@ -1,6 +1,6 @@
 /** The model list, with its search and filters. */
 import type { Model } from '../../../src/console/contract.ts';
-import { useAccountQuery } from '../../api/session.ts';
+import { useAccount, useAccountQuery } from '../../api/session.ts';
 
 /** The server writes exact decimals into the JSON; once parsed, they are numbers. */
 type Decimal = NonNullable<Model['pricing']['input']>;
@@ -16,8 +16,11 @@ export type ListedModel = Omit<Model, 'pricing'> & Readonly<{ pricing: Pricing }
 /** As long as the server allows the response to be cached. */
 const staleMs = 300_000;
 
+/** Those of another price group have another address, because the browser keeps what it got from this one. */
 export function useModels() {
+  const { price_group } = useAccount();
   return useAccountQuery<{ data: ListedModel[]; price_group: string | null }>('models', {
+    query: { price_group },
     staleTime: staleMs,
   });
 }

@@ -1,5 +1,6 @@
-import type { GenerationRow, Key, Model, Overview, Page } from '../../../src/console/contract.ts';
+import type { GenerationRow, Key, Overview, Page } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
+import { useModels } from '../models/models.ts';
 
 const overviewRefreshMs = 15_000;
 const latestRefreshMs = 4_000;
@@ -22,7 +23,7 @@ export function useHasKey(): boolean | undefined {
 
 /** A model for the first request; undefined while the models are being loaded. */
 export function useFirstChatModel(): string | undefined {
-  const { data, isError } = useAccountQuery<{ data: Model[] }>('models', { staleTime: 300_000 });
+  const { data, isError } = useModels();
   const models = data?.data.filter(({ workload }) => workload === 'chat') ?? [];
   const model = models.find(({ id }) => id.startsWith('sandbox')) ?? models[0];
   return data === undefined && !isError ? undefined : (model?.id ?? 'MODEL');

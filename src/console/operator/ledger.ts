@@ -9,6 +9,7 @@ import { readBody } from '../../json/fields.ts';
 import { findDeadLetters } from '../../ledger/dead-letters.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
+import { shortSnapshot, shortTransaction } from '../../lib/short-transaction.ts';
 import { requireOperator } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
@@ -47,7 +48,7 @@ export function ledgerPage(services: Readonly<{ sql: SQL; audits: AuditJobs }>):
 
 /** The oldest first, and how many there are. */
 async function findDeadLettersAs(sql: SQL, operatorId: string, max: number): Promise<Unsent<DeadLetters>> {
-  return await sql.begin('isolation level repeatable read', async (transaction) => {
+  return await shortSnapshot(sql, async (transaction) => {
     await requireOperator(transaction, operatorId);
     const letters = await findDeadLetters(transaction, max);
     const accountIds = letters.map(({ accountId }) => accountId);
@@ -74,7 +75,7 @@ export async function startAuditAs(
   operatorId: string,
   isFull: boolean,
 ): Promise<void> {
-  await sql.begin((transaction) => requireOperator(transaction, operatorId));
+  await shortTransaction(sql, (transaction) => requireOperator(transaction, operatorId));
   if (!(await audits.start({ operatorId, isFull })))
     throw new ApiError('too_many_attempts', {
       message: 'An audit is already running. Wait until it has finished.',
@@ -82,7 +83,7 @@ export async function startAuditAs(
 }
 
 export async function findAuditsAs(sql: SQL, operatorId: string): Promise<RecordedAudit[]> {
-  await sql.begin((transaction) => requireOperator(transaction, operatorId));
+  await shortTransaction(sql, (transaction) => requireOperator(transaction, operatorId));
   return await findAudits(sql, maxAudits);
 }
 

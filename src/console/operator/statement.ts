@@ -7,6 +7,7 @@ import { parseLimit, readQuery } from '../../http/query.ts';
 import { type Entry, findEntries } from '../../ledger/entries.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
+import { shortSnapshot } from '../../lib/short-transaction.ts';
 import { accountIn, requireOperator } from '../access.ts';
 import { parseEntryCursor } from '../billing.ts';
 import type { Unsent } from '../contract.ts';
@@ -51,7 +52,7 @@ export async function findStatement(
   before: bigint,
   rowCount: number,
 ): Promise<FoundStatement> {
-  return await sql.begin('isolation level repeatable read', async (transaction) => {
+  return await shortSnapshot(sql, async (transaction) => {
     await requireOperator(transaction, operatorId);
     const account = await findAccount(transaction, { userId: operatorId }, accountId);
     if (account === null) throw new ApiError('account_not_found');

@@ -6,6 +6,7 @@ import { type DashboardActor, recordChange } from '../../audit-log/audit-log.ts'
 import { ApiError } from '../../errors.ts';
 import { ownOriginOf } from '../../http/origin.ts';
 import { bodyOf, nothing, readBody, role, uuid } from '../../json/fields.ts';
+import { shortTransaction } from '../../lib/short-transaction.ts';
 import { addMemberAs } from '../../people/members.ts';
 import { createResetToken, endLinksMadeBy, type ResetToken, resetUrl } from '../../people/reset-link.ts';
 import {
@@ -173,7 +174,7 @@ export async function createUserAs(
   actor: DashboardActor,
   user: InvitedUser,
 ): Promise<Readonly<{ userId: string; link: ResetToken }>> {
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     await requireOperator(transaction, actor.userId);
     if (user.accountId !== null && !(await accountExists(transaction, user.accountId)))
       throw new ApiError('account_not_found', { param: 'account_id' });
@@ -205,7 +206,7 @@ export async function makeOperatorAs(
   isOperator: boolean,
   isConfirmed: boolean,
 ): Promise<void> {
-  await sql.begin(async (transaction) => {
+  await shortTransaction(sql, async (transaction) => {
     await lockUsers(transaction, actor.userId, userId);
     await requireOperator(transaction, actor.userId);
     if (isOperator && !isConfirmed) await requireVerified(transaction, userId);
@@ -240,7 +241,7 @@ export async function appointMemberAs(
   userId: string,
   { accountId, role, isConfirmed }: NewMembership,
 ): Promise<void> {
-  await sql.begin(async (transaction) => {
+  await shortTransaction(sql, async (transaction) => {
     await requireOperator(transaction, actor.userId);
     if (!(await accountExists(transaction, accountId)))
       throw new ApiError('account_not_found', { param: 'account_id' });
@@ -254,7 +255,7 @@ export async function appointMemberAs(
  * too.
  */
 export async function signOutAs(sql: SQL, actor: DashboardActor, userId: string): Promise<number> {
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     await lockUsers(transaction, actor.userId, userId);
     await requireOperator(transaction, actor.userId);
     await requireUser(transaction, userId);
@@ -267,7 +268,7 @@ export async function signOutAs(sql: SQL, actor: DashboardActor, userId: string)
 }
 
 export async function makeResetLinkAs(sql: SQL, actor: DashboardActor, userId: string): Promise<ResetToken> {
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     await requireOperator(transaction, actor.userId);
     await requireUser(transaction, userId);
     await recordChange(transaction, actor, {

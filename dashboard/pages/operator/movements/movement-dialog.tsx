@@ -37,11 +37,8 @@ export function MovementDialog({ subject, title, onClose }: MovementDialogProps)
     booking.mutate(
       { ...order, is_preview: false },
       {
-        onSuccess: ({ amount, balance }) => {
-          showToast(
-            'good',
-            `Booked: ${formatMoneyExactly(amount)}. The balance is ${formatMoneyExactly(balance)}.`,
-          );
+        onSuccess: (booked) => {
+          showToast('good', describeBooked(booked));
           onClose();
         },
       },
@@ -50,6 +47,15 @@ export function MovementDialog({ subject, title, onClose }: MovementDialogProps)
     preview.reset();
     booking.reset();
   };
+  if (preview.data?.is_repeated === true)
+    return (
+      <Dialog
+        title={title}
+        description={describeBooked(preview.data)}
+        footer={<Button onClick={onClose}>Close</Button>}
+        onClose={onClose}
+      />
+    );
   if (preview.data !== undefined)
     return (
       <Review
@@ -83,6 +89,14 @@ export function MovementDialog({ subject, title, onClose }: MovementDialogProps)
       />
     </FormDialog>
   );
+}
+
+/** It had been booked before if only its confirmation was lost. */
+export function describeBooked({ amount, balance, is_repeated: isRepeated }: BookedMovement): string {
+  const what = isRepeated
+    ? `${formatMoneyExactly(amount)} was booked before. Nothing was booked again.`
+    : `Booked: ${formatMoneyExactly(amount)}.`;
+  return `${what} The balance is ${formatMoneyExactly(balance)}.`;
 }
 
 const descriptions = {
