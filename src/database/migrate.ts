@@ -37,8 +37,11 @@ type MigrateOptions = Readonly<{
 export const knownMigrations = readMigrations(join(rootFolder, 'migrations'));
 const migrationLock = 7_012_018_002;
 const lockPollMs = 100;
-/** Requests may notice a wait of a second, but none fails. About five minutes in total. */
-const defaults = { isForced: false, leaseMs, lockTimeoutMs: 1_000, pauseMs: 2_000, maxTries: 100 };
+/**
+ * Requests may notice a wait of half a second, but none fails: PostgreSQL looks for deadlocks after a second, and by then the
+ * migration has given way. About five minutes in total.
+ */
+const defaults = { isForced: false, leaseMs, lockTimeoutMs: 500, pauseMs: 2_000, maxTries: 120 };
 
 /**
  * Brings the schema up to date and returns the names of the migrations that were applied. Throws, unless it is forced,
