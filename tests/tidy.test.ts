@@ -34,6 +34,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   usage: ['keys', 'json', 'http', 'lib', 'errors'],
   accounts: ['audit-log', 'ledger', 'lib', 'errors'],
   generations: ['ledger', 'keys', 'http', 'lib', 'errors'],
+  exports: ['generations', 'audit-log', 'http', 'lib', 'errors'],
   models: ['providers', 'pricing', 'keys', 'http', 'lib', 'errors'],
   nodes: ['ledger', 'database', 'lib'],
   doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
@@ -86,6 +87,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   openapi: ['admin', 'images', 'chat', 'models', 'generations', 'tokens', 'keys', 'http', 'lib', 'errors'],
   console: [
+    'exports',
     'decisions',
     'images',
     'chat',
@@ -110,6 +112,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   admin: [
     'console',
+    'exports',
     'routing',
     'people',
     'models',
@@ -151,6 +154,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'routes',
     'admin',
     'decisions',
+    'exports',
     'operations',
     'telemetry',
     'inference',
@@ -172,6 +176,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     'main',
+    'exports',
     'reconciliation',
     'people',
     'doctor',

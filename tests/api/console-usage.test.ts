@@ -4,7 +4,7 @@ import fc from 'fast-check';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import { auditLedger } from '../../src/audit/audit.ts';
 import type { Usage } from '../../src/console/contract.ts';
-import { asText, quoted } from '../../src/console/csv.ts';
+import { asText, quoted } from '../../src/lib/csv.ts';
 import { parseRange } from '../../src/console/usage.ts';
 import { beginningOf, findUsage } from '../../src/console/usage-queries.ts';
 import { ApiError } from '../../src/errors.ts';
