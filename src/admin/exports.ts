@@ -1,10 +1,14 @@
 /** Exports, of one account or of all of them. */
 import { operatorOnly } from '../console/access.ts';
+import { formats } from '../exports/columns.ts';
 import { exportParameters } from '../exports/exports.ts';
 import { exportNames } from '../exports/source.ts';
 import { accountOf } from './account.ts';
 import { type Endpoints, streaming } from './endpoint.ts';
 import type { AdminServices } from './services.ts';
+
+/** For the document. */
+export const exportFormats = formats;
 
 export function exportEndpoints(services: AdminServices): Endpoints {
   return Object.fromEntries(

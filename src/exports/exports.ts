@@ -84,7 +84,13 @@ export class Exports {
     const reading = { source, order, format, after, check: () => this.#endIfDraining() };
     const pieces = this.#inSlot(origin, exportPieces(this.#services.reads, reading));
     const contentType = contentTypes[format];
-    const download = { fileName, contentType, pieces, failure: failures[name], headers: { 'x-export-to': to } };
+    const download = {
+      fileName,
+      contentType,
+      pieces,
+      failure: failures[name],
+      headers: { 'x-export-to': to },
+    };
     return await sendDownload(download, request, context, log);
   }
 
@@ -110,10 +116,7 @@ export class Exports {
   }
 
   /** Takes its slot when it is first read, in the same turn as it was checked. */
-  async *#inSlot(
-    origin: string,
-    pieces: ReturnType<typeof exportPieces>,
-  ): AsyncGenerator<string, undefined> {
+  async *#inSlot(origin: string, pieces: ReturnType<typeof exportPieces>): AsyncGenerator<string, undefined> {
     this.#runningCount += 1;
     this.#running.add(origin, 1);
     try {

@@ -1,7 +1,13 @@
 /** Any request of any account, for an operator who is asked about it, or about an end user. */
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
-import { type Column, headerOf, id as idColumn, text as textColumn, writeLine } from '../../exports/columns.ts';
+import {
+  type Column,
+  headerOf,
+  id as idColumn,
+  text as textColumn,
+  writeLine,
+} from '../../exports/columns.ts';
 import { listedColumns } from '../../exports/generations.ts';
 import {
   type AttributedFilter,
