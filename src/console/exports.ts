@@ -28,10 +28,10 @@ export function accountExports(services: ExportServices): Routes<AccountHandler>
 }
 
 export function operatorExports(services: ExportServices): Routes<ConsoleHandler> {
-  return ofEach<ConsoleHandler>((name) => async (request, { signedIn, base }) => {
+  return ofEach<ConsoleHandler>((name) => async (request, { signedIn, base, inSlot }) => {
     const query = readQuery(request.url, ['account', ...exportParameters]);
     const accountId = query.get('account');
-    if (accountId !== null && !isUuid(accountId)) throw new ApiError('account_not_found');
+    if (accountId !== null) await inSlot(() => requireAccount(services.sql, accountId));
     return await services.exports.respond({
       name,
       origin: `operator ${signedIn.userId}`,
@@ -41,6 +41,12 @@ export function operatorExports(services: ExportServices): Routes<ConsoleHandler
       context: base,
     });
   });
+}
+
+/** A file without a line would look as if nothing had happened. */
+async function requireAccount(sql: SQL, id: string): Promise<void> {
+  const found = isUuid(id) ? await sql`select 1 from accounts where id = ${id}` : [];
+  if (found.length === 0) throw new ApiError('account_not_found', { message: 'There is no such account.' });
 }
 
 function ofEach<PageHandler>(handlerOf: (name: ExportName) => PageHandler): Routes<PageHandler> {

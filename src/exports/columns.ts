@@ -10,12 +10,12 @@ export type Column<Row> = Readonly<{
 }>;
 
 /** A value that the gateway itself makes: an ID, a number, an amount, a time, a word of a fixed list. */
-export function plain<Row>(name: string, valueOf: (row: Row) => Value): Column<Row> {
+export function plain<Row>(name: string, valueIn: (row: Row) => Value): Column<Row> {
   return {
     name,
-    cell: (row) => textOf(valueOf(row)),
+    cell: (row) => textOf(valueIn(row)),
     json: (row) => {
-      const value = valueOf(row);
+      const value = valueIn(row);
       return typeof value === 'bigint' ? Number(value) : (value ?? null);
     },
   };
