@@ -30,7 +30,7 @@ export function accountExports(services: ExportServices): Routes<AccountHandler>
 export function operatorExports(services: ExportServices): Routes<ConsoleHandler> {
   return ofEach<ConsoleHandler>((name) => async (request, { signedIn, base, inSlot }) => {
     const query = readQuery(request.url, ['account', ...exportParameters]);
-    const accountId = query.get('account');
+    const accountId = query.get('account')?.toLowerCase() ?? null;
     if (accountId !== null) await inSlot(() => requireAccount(services.sql, accountId));
     return await services.exports.respond({
       name,

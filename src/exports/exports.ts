@@ -32,7 +32,10 @@ const failures: Readonly<Record<ExportName, ErrorCode>> = {
 
 const contentTypes: Readonly<Record<Format, string>> = { csv: csvType, ndjson: 'application/x-ndjson' };
 
-/** Each reads a page at a time, with one of the connections that everyone shares. */
+/**
+ * Each reads a page at a time, with one of the connections that everyone shares. Those of customers and those of the
+ * operator are counted apart, so that customers cannot take the operator's slots.
+ */
 const maxPerNode = 4;
 const maxPerOrigin = 2;
 
@@ -57,8 +60,8 @@ export const exportParameters = ['from', 'to', 'format', 'after'] as const;
 
 export class Exports {
   readonly #services: ExportServices;
+  /** By origin, and by whether it is the operator's. */
   readonly #running = new Tally();
-  #runningCount = 0;
 
   constructor(services: ExportServices) {
     this.#services = services;
@@ -76,13 +79,14 @@ export class Exports {
         message: 'after must be the first column of a line of this export, of the same account and range.',
       });
     this.#refuseWhileEnding();
-    this.#requireSlot(origin);
+    const counted = [origin, access.isOperator ? 'the operator' : 'customers'] as const;
+    this.#requireSlot(...counted);
     const { log } = this.#services;
     const to = range.to.toISOString();
     const day = (time: Date) => time.toISOString().slice(0, 10);
     const fileName = `${name.replace('_', '-')}-${day(range.from)}-to-${day(range.to)}.${format}`;
     const reading = { source, order, format, after, check: () => this.#endIfDraining() };
-    const pieces = this.#inSlot(origin, exportPieces(this.#services.reads, reading));
+    const pieces = this.#inSlot(counted, exportPieces(this.#services.reads, reading));
     const contentType = contentTypes[format];
     const download = {
       fileName,
@@ -107,8 +111,8 @@ export class Exports {
     if (this.#services.isDraining()) throw new CutShort('The gateway is shutting down.');
   }
 
-  #requireSlot(origin: string): void {
-    if (this.#runningCount < maxPerNode && this.#running.of(origin) < maxPerOrigin) return;
+  #requireSlot(origin: string, side: string): void {
+    if (this.#running.of(side) < maxPerNode && this.#running.of(origin) < maxPerOrigin) return;
     throw new ApiError('rate_limit_exceeded', {
       message: `Too many exports are running: at most ${maxPerOrigin} at a time for each token, operator or account, and ${maxPerNode} on this gateway.`,
       retryAfterSeconds: 10,
@@ -116,14 +120,15 @@ export class Exports {
   }
 
   /** Takes its slot when it is first read, in the same turn as it was checked. */
-  async *#inSlot(origin: string, pieces: ReturnType<typeof exportPieces>): AsyncGenerator<string, undefined> {
-    this.#runningCount += 1;
-    this.#running.add(origin, 1);
+  async *#inSlot(
+    counted: readonly string[],
+    pieces: ReturnType<typeof exportPieces>,
+  ): AsyncGenerator<string, undefined> {
+    for (const name of counted) this.#running.add(name, 1);
     try {
       for await (const { text } of pieces) yield text;
     } finally {
-      this.#runningCount -= 1;
-      this.#running.add(origin, -1);
+      for (const name of counted) this.#running.add(name, -1);
     }
   }
 }
