@@ -5,10 +5,8 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { type Format, headerOf, writeLine } from './columns.ts';
-import type { ExportOrder, ExportPage, ExportSource } from './source.ts';
+import { type ExportOrder, type ExportPage, type ExportSource, rowsPerPage } from './source.ts';
 
-/** Few enough that requests hardly notice the time in which they are written as text. */
-const rowsPerPage = 250;
 /** As PostgreSQL writes it. */
 const statementTimeout = '10s';
 /** A replica may cancel a query or be promoted. The next attempt goes to wherever reads go then. */

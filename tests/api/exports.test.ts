@@ -1,10 +1,12 @@
 /** Exports: complete and exact in both formats, for whom they may be, resumed from any line, and never seemingly complete. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import { connect, type Socket } from 'node:net';
+import { connect } from 'node:net';
+import type { SQL } from 'bun';
 import fc from 'fast-check';
 import { createAccounts, type Owner } from '../../bench/accounts.ts';
 import { fillGenerations } from '../../bench/fill.ts';
 import { monthsOf } from '../../src/exports/entries.ts';
+import { exportSources } from '../../src/exports/exports.ts';
 import { createTokenAs } from '../../src/tokens/token-store.ts';
 import { senderFor } from '../support/admin-fixture.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
@@ -113,6 +115,7 @@ describe('what a customer did', () => {
     await fixture.people.operator.send('POST', `/api/console/operator/generations/${requestId}/refunds`, {
       amount: '0.000005',
       reason: 'Cut short',
+      is_preview: false,
       reference: 'TICKET-1',
     });
   });
@@ -218,6 +221,38 @@ describe('an export', () => {
     }
   });
 
+  /** Rows that a page reads of the tables that grow, whichever way they are found. */
+  async function costOf(name: Name, accountId: string | null, after: string | null): Promise<number> {
+    const order = {
+      allowed: (sql: SQL) => sql`(select 1)`,
+      isOperator: true,
+      accountId,
+      from: new Date(from),
+      to: new Date(),
+    };
+    return await fixture.database.sql.begin(async (transaction) => {
+      const count = async () => {
+        const [row] = await transaction<[{ count: number }]>`
+          select sum(coalesce(seq_tup_read, 0) + coalesce(idx_tup_fetch, 0))::int as count from pg_stat_xact_user_tables
+          where relname ~ '^(generations|generation_attributions|ledger_entries|usage_records|audit_log)'`;
+        return row.count;
+      };
+      const before = await count();
+      await exportSources[name].find(transaction, order, after, 100);
+      return (await count()) - before;
+    });
+  }
+
+  test('costs the same for each page, whoever else has many rows', async () => {
+    const last = await exported('generations', { account: some.accountId });
+    for (const name of names) {
+      const deep = name === 'audit_log' ? null : name === 'generations' ? cursorOf(last[500] ?? {}) : null;
+      for (const accountId of [null, some.accountId, many.accountId])
+        for (const after of [null, deep, ...(name === 'usage' ? [`${accountId ?? many.accountId}:550`] : [])])
+          expect(await costOf(name, accountId, after), `${name} ${accountId} ${after}`).toBeWithin(0, 801);
+    }
+  });
+
   test('of all accounts is the exports of each of them', async () => {
     const to = new Date().toISOString();
     const all = await exported('usage', { to });
@@ -305,26 +340,35 @@ describe('an export', () => {
   });
 });
 
-/** A connection that has asked for an export of everything, and reads only when told to. */
-function slowClient({ origin }: Pick<Gateway, 'origin'>, name: Name = 'generations'): Promise<Socket> {
-  const { hostname, port } = new URL(origin);
-  const head = `GET /admin/v1/exports/${name}?format=ndjson&from=${from} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`;
-  return new Promise((resolve) => {
-    const socket = connect(Number(port), hostname, () => {
-      socket.write(head);
-      socket.once('readable', () => resolve(socket));
-    });
-    socket.on('error', () => undefined);
-  });
-}
+type SlowClient = Readonly<{
+  /** Everything it received, once the connection has ended. */
+  readToEnd: () => Promise<string>;
+  leave: () => void;
+}>;
 
-async function readToEnd(socket: Socket): Promise<string> {
-  let text = '';
+/** Has asked for an export of everything, received its beginning, and reads on only when told to. */
+async function slowClient({ origin }: Pick<Gateway, 'origin'>): Promise<SlowClient> {
+  const { hostname, port } = new URL(origin);
+  const begun = Promise.withResolvers<void>();
+  const closed = Promise.withResolvers<void>();
+  let received = '';
+  const socket = connect(Number(port), hostname);
   socket.on('data', (data) => {
-    text += data.toString('latin1');
+    if (received === '') socket.pause();
+    received += data.toString('latin1');
+    begun.resolve();
   });
-  await new Promise((resolve) => socket.on('close', resolve));
-  return text;
+  socket.on('error', () => undefined);
+  socket.on('close', () => closed.resolve());
+  const path = `/admin/v1/exports/generations?format=ndjson&from=${from}`;
+  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  await begun.promise;
+  const readToEnd = async () => {
+    socket.resume();
+    await closed.promise;
+    return received;
+  };
+  return { readToEnd, leave: () => socket.destroy() };
 }
 
 /** The whole lines of a body in chunks, and whether it ended as it should. */
@@ -358,7 +402,7 @@ describe('an export that is read slowly', () => {
     const clients = [await slowClient(fixture.gateway), await slowClient(fixture.gateway)];
     const refusal = await refusalOf(download('audit_log', {}));
     expect([refusal.status, refusal.code]).toEqual([429, 'rate_limit_exceeded']);
-    for (const client of clients) client.destroy();
+    for (const client of clients) client.leave();
     await eventually('a slot is free', async () => (await download('audit_log', {})).ok);
   });
 
@@ -369,7 +413,7 @@ describe('an export that is read slowly', () => {
       where datname = current_database() and state like 'idle in transaction%' and now() - state_change > interval '1 second'`;
     expect(idle.count).toBe(0);
     await eventually('the export is cut', () => impatient.output().includes('"route":"/admin/v1/exports/generations"'));
-    const { lines, isComplete } = bodyIn(await readToEnd(client));
+    const { lines, isComplete } = bodyIn(await client.readToEnd());
     expect(isComplete).toBe(false);
     expect(lines.length).toBeLessThan(manyRows);
   });
@@ -378,7 +422,7 @@ describe('an export that is read slowly', () => {
     const client = await slowClient(impatient);
     const stopping = impatient.stop('SIGTERM');
     await eventually('it drains', () => impatient.output().includes('"event":"draining"'));
-    const { lines, isComplete } = bodyIn(await readToEnd(client));
+    const { lines, isComplete } = bodyIn(await client.readToEnd());
     expect(isComplete).toBe(false);
     await stopping;
     const cursors = lines.map(cursorOf);
@@ -392,7 +436,7 @@ describe('an export that is read slowly', () => {
     const { sql } = fixture.database;
     await sql`update admin_tokens set revoked_at = now() where name = 'Warehouse'`;
     try {
-      expect(bodyIn(await readToEnd(client)).isComplete).toBe(false);
+      expect(bodyIn(await client.readToEnd()).isComplete).toBe(false);
     } finally {
       await sql`update admin_tokens set revoked_at = null where name = 'Warehouse'`;
     }
