@@ -161,7 +161,7 @@ type Scanned<Row> =
 /**
  * The query of the next `rowCount` entries, whatever their time: those within the range, and the last one. The ledger has no
  * index by time, and a statement that went on until it had found enough could take any time. Months outside of the range are
- * left out by their partitions. The constant limit is for the planner, as in generations.ts.
+ * left out by their partitions.
  */
 function scanQuery(sql: SQL, order: ExportOrder, after: string | null, rowCount: number) {
   const { accountId, from, to } = order;
@@ -178,13 +178,10 @@ function scanQuery(sql: SQL, order: ExportOrder, after: string | null, rowCount:
       select *, created_at >= ${fromText}::text::timestamptz and created_at < ${toText}::text::timestamptz as is_within,
              count(*) over () as scanned_count, lead(number) over (order by account_id, number) is null as is_last
       from (
-        select * from (
-          select * from ledger_entries
-          where ${isAfter}
-            and created_at >= ${monthsOf(order).begin}::text::timestamptz
-            and created_at < ${monthsOf(order).end}::text::timestamptz
-          order by account_id, number limit 250
-        ) as longest
+        select * from ledger_entries
+        where ${isAfter}
+          and created_at >= ${monthsOf(order).begin}::text::timestamptz
+          and created_at < ${monthsOf(order).end}::text::timestamptz
         order by account_id, number limit ${rowCount}::int
       ) as scanned
     ) as seen

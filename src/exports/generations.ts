@@ -85,11 +85,7 @@ export const generationsExport: ExportSource<ExportedGeneration> = {
   requireStored: requireNotExpired,
 };
 
-/**
- * The planner assumes a tenth of the table for an unknown limit. Hence the constant ones, which no page exceeds.
- *
- * In one snapshot of the open and the finished ones, so that one that ends meanwhile is there once.
- */
+/** In one snapshot of the open and the finished ones, so that one that ends meanwhile is there once. */
 function pageQuery(sql: SQL, order: ExportOrder, after: string | null, rowCount: number) {
   const { accountId } = order;
   const { first, end } = idsOf(order);
@@ -97,10 +93,7 @@ function pageQuery(sql: SQL, order: ExportOrder, after: string | null, rowCount:
   const isWanted = sql`${isAfter} and id < ${end}::uuid`;
   const finished =
     accountId === null
-      ? sql`
-          select * from (
-            select * from finished_generations where ${isWanted} order by id limit 250
-          ) as longest order by id limit ${rowCount}::int`
+      ? sql`select * from finished_generations where ${isWanted} order by id limit ${rowCount}::int`
       : finishedOf(sql, accountId, after ?? first, end, rowCount);
   return sql`
     (${finished}) union all (
@@ -121,7 +114,7 @@ function finishedOf(sql: SQL, accountId: string, after: string, end: string, row
       select * from finished_generations
       where account_id = ${accountId}::uuid and (status, id) > (one.status, ${after}::uuid)
         and (status, id) < (one.status, ${end}::uuid) and id > ${after}::uuid and id < ${end}::uuid
-      order by status, id limit 250
+      order by status, id limit ${rowCount}::int
     ) as page
     order by id limit ${rowCount}::int`;
 }

@@ -2,9 +2,6 @@
 import type { SQL } from 'bun';
 import type { Column } from './columns.ts';
 
-/** Few enough that requests hardly notice the time in which they are written as text. No page has more. */
-export const rowsPerPage = 250;
-
 export const exportNames = ['generations', 'usage', 'entries', 'audit_log'] as const;
 export type ExportName = (typeof exportNames)[number];
 
