@@ -28,7 +28,16 @@ const sections = [
   },
   {
     title: 'For operators',
-    names: ['deployment', 'operator-pages', 'admin', 'exports', 'catalog', 'reconciliation', 'sign-in', 'alerts'],
+    names: [
+      'deployment',
+      'operator-pages',
+      'admin',
+      'exports',
+      'catalog',
+      'reconciliation',
+      'sign-in',
+      'alerts',
+    ],
   },
 ] as const;
 

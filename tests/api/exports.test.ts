@@ -289,7 +289,12 @@ describe('an export', () => {
     try {
       const lines = await exported('generations', { account: some.accountId });
       expect(lines).toHaveLength(someRows + 1);
-      expect(lines.at(-1)).toMatchObject({ model: 'open', status: 'in_progress', cost_usd: null, completed_at: null });
+      expect(lines.at(-1)).toMatchObject({
+        model: 'open',
+        status: 'in_progress',
+        cost_usd: null,
+        completed_at: null,
+      });
     } finally {
       await sql`delete from open_generations where id = ${open.id}`;
     }
@@ -315,7 +320,9 @@ describe('an export', () => {
     }
     const without = await refusalOf(senderFor(fixture.gateway.origin, token)('GET', '/exports/usage'));
     expect(without.param).toBe('from');
-    expect((await refusalOf(download('usage', { account: 'external_id:nobody' }))).code).toBe('account_not_found');
+    expect((await refusalOf(download('usage', { account: 'external_id:nobody' }))).code).toBe(
+      'account_not_found',
+    );
   });
 
   test('does not leave out in silence what was archived or dropped', async () => {
@@ -416,7 +423,9 @@ describe('an export that is read slowly', () => {
       select count(*)::int as count from pg_stat_activity
       where datname = current_database() and state like 'idle in transaction%' and now() - state_change > interval '1 second'`;
     expect(idle.count).toBe(0);
-    await eventually('the export is cut', () => impatient.output().includes('"route":"/admin/v1/exports/generations"'));
+    await eventually('the export is cut', () =>
+      impatient.output().includes('"route":"/admin/v1/exports/generations"'),
+    );
     const { lines, isComplete } = bodyIn(await client.readToEnd());
     expect(isComplete).toBe(false);
     expect(lines.length).toBeLessThan(manyRows);
@@ -470,26 +479,32 @@ describe('tollgate export', () => {
     }
   });
 
-  test.each(['csv', 'ndjson'] as const)('goes on with half a file of %s, wherever it was cut', async (format) => {
-    const to = new Date().toISOString();
-    const words = ['--account', some.accountId, '--to', to, '--format', format];
-    const whole = `${folder}/whole.${format}`;
-    await run('entries', ...words, '--output', whole);
-    const text = await read(whole);
-    for (const cut of [0, 3, text.indexOf('\n') + 1, 5_000, text.length - 1, text.length]) {
-      const file = `${folder}/cut-${cut}.${format}`;
-      await Bun.write(`${file}.part`, text.slice(0, cut));
-      const again = run('entries', ...words, '--output', file);
-      expect(await again.catch((error: Error) => error.message)).toContain('--resume');
-      await run('entries', ...words, '--output', file, '--resume');
-      expect(await read(file)).toBe(text);
-    }
-  });
+  test.each(['csv', 'ndjson'] as const)(
+    'goes on with half a file of %s, wherever it was cut',
+    async (format) => {
+      const to = new Date().toISOString();
+      const words = ['--account', some.accountId, '--to', to, '--format', format];
+      const whole = `${folder}/whole.${format}`;
+      await run('entries', ...words, '--output', whole);
+      const text = await read(whole);
+      for (const cut of [0, 3, text.indexOf('\n') + 1, 5_000, text.length - 1, text.length]) {
+        const file = `${folder}/cut-${cut}.${format}`;
+        await Bun.write(`${file}.part`, text.slice(0, cut));
+        const again = run('entries', ...words, '--output', file);
+        expect(await again.catch((error: Error) => error.message)).toContain('--resume');
+        await run('entries', ...words, '--output', file, '--resume');
+        expect(await read(file)).toBe(text);
+      }
+    },
+  );
 
   test('does not mix two exports in one file', async () => {
     const file = `${folder}/mixed.csv`;
-    const refusalFor = (...words: string[]) => run(...words, '--output', file).catch((error: Error) => error.message);
-    const [generations = '', line = ''] = (await textOf(download('generations', { account: some.accountId }))).split('\n');
+    const refusalFor = (...words: string[]) =>
+      run(...words, '--output', file).catch((error: Error) => error.message);
+    const [generations = '', line = ''] = (
+      await textOf(download('generations', { account: some.accountId }))
+    ).split('\n');
     await Bun.write(`${file}.part`, `${generations}\n${line}\n`);
     expect(await refusalFor('entries', '--resume')).toContain('its columns differ');
     await Bun.write(`${file}.part`, `${generations}\nreq_${'0'.repeat(32)},\n`);
