@@ -1,5 +1,5 @@
 /** Files that are sent piece by piece as they are read: there may be more of it than should be in memory at once. */
-import type { ErrorCode } from '../errors.ts';
+import { ApiError, type ErrorCode } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { type ClientStream, streamResponse } from './client-stream.ts';
 import type { RequestContext } from './context.ts';
@@ -38,8 +38,10 @@ export async function sendDownload(
     try {
       await sendPieces(client, first, pieces);
     } catch (error) {
-      if (!(error instanceof CutShort))
-        log.error('download cut short', { requestId: base.requestId, code: failure, error });
+      const fields = { requestId: base.requestId, code: failure, error };
+      // Whoever downloads may no longer do so, or the rows are gone: nothing is broken.
+      if (error instanceof ApiError) log.warn('download cut short', fields);
+      else if (!(error instanceof CutShort)) log.error('download cut short', fields);
       // A body that fails without a reason is not logged a second time.
       return Promise.reject();
     } finally {
