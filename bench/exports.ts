@@ -26,14 +26,7 @@ const sampleMs = 250;
 await withWorkshop(async (workshop) => {
   const { upstreamPort, load } = await startUpstreamAndLoad(workshop);
   const gateway = await startGateway(upstreamPort, workshop);
-  await onDatabase(gateway, async (sql) => {
-    const owners = await createAccounts(sql, accountCount);
-    // The price list of the catalogue is stored with the first request that needs it.
-    await run(load, gateway, 1_000);
-    const filled = await fillGenerations(sql, owners, Number(wanted), (count) => note(`${count} filled`));
-    await finishMaintenance(sql);
-    note(`${filled} Generations`);
-  });
+  await fill(load, gateway);
   const created = ['token', 'create', '--name', 'Bench', '--scopes', 'read', '--rpm', '1000'];
   const { token } = await gateway.command<{ token: string }>(created);
 
@@ -96,6 +89,17 @@ await withWorkshop(async (workshop) => {
   );
   if (missing !== 0 || disordered > 0 || errors.length > 0) process.exitCode = 1;
 });
+
+async function fill(load: Load, gateway: Gateway): Promise<void> {
+  await onDatabase(gateway, async (sql) => {
+    const owners = await createAccounts(sql, accountCount);
+    // The price list of the catalogue is stored with the first request that needs it.
+    await run(load, gateway, 1_000);
+    const filled = await fillGenerations(sql, owners, Number(wanted), (count) => note(`${count} filled`));
+    await finishMaintenance(sql);
+    note(`${filled} Generations`);
+  });
+}
 
 function note(text: string): void {
   process.stderr.write(`${new Date().toISOString().slice(11, 19)} ${text}\n`);
