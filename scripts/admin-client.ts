@@ -22,7 +22,8 @@ type Schema = Readonly<{
 }>;
 
 type Parameter = Readonly<{ name: string; in: string; required: boolean; schema: Schema }>;
-type Content = Readonly<Record<'application/json', Readonly<{ schema: Schema }>>>;
+/** Without JSON it is a file, which clients get as text. */
+type Content = Readonly<Partial<Record<'application/json', Readonly<{ schema: Schema }>>>>;
 type Operation = Readonly<{
   operationId: string;
   tags: readonly string[];
@@ -95,9 +96,12 @@ function signatureOf({ parameters = [], requestBody, responses }: Operation): st
     return `${camelCase(name)}${required ? '' : '?'}: ${type}`;
   });
   if (requestBody !== undefined)
-    fields.push(`body: ${typeOf(requestBody.content['application/json'].schema)}`);
+    fields.push(`body: ${typeOf(requestBody.content['application/json']?.schema ?? {})}`);
   const [, success] = Object.entries(responses).find(([status]) => status.startsWith('2')) ?? [];
-  const answer = success === undefined ? 'unknown' : typeOf(success.content['application/json'].schema);
+  const answer =
+    success === undefined
+      ? 'unknown'
+      : typeOf(success.content['application/json']?.schema ?? { type: 'string' });
   const isOptional = fields.every((field) => /^\w+\?:/.test(field));
   return `(input${isOptional ? '?' : ''}: Readonly<{ ${fields.join('; ')} }>) => Promise<Answer<${answer}>>`;
 }
@@ -172,7 +176,8 @@ export function adminClient(origin: string, token: string): AdminClient {
     if (input.body !== undefined) headers.set('content-type', 'application/json');
     const body = input.body === undefined ? null : JSON.stringify(input.body);
     const response = await fetch(url, { method, headers, body });
-    const answer: unknown = await response.json();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    const answer: unknown = await (isJson ? response.json() : response.text());
     if (!response.ok) throw new AdminError(response.status, (answer as { error: ConstructorParameters<typeof AdminError>[1] }).error);
     return { status: response.status, headers: response.headers, body: answer };
   };

@@ -11,6 +11,7 @@ import { keepRetention } from './database/retention.ts';
 import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
+import { Exports } from './exports/exports.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
 import { Idempotency } from './idempotency/once.ts';
@@ -251,6 +252,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     log,
     sql: database.sql,
     reads: database.reads,
+    exports: new Exports({ reads: database.reads, log, isDraining }),
     keys,
     bodies: new BodyBudget(config.bodyBudgetBytes),
     catalog: catalog.current,

@@ -35,6 +35,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   usage: ['keys', 'json', 'http', 'lib', 'errors'],
   accounts: ['audit-log', 'ledger', 'lib', 'errors'],
   generations: ['ledger', 'keys', 'http', 'lib', 'errors'],
+  exports: ['generations', 'audit-log', 'http', 'lib', 'errors'],
   models: ['providers', 'pricing', 'keys', 'http', 'lib', 'errors'],
   nodes: ['ledger', 'database', 'lib'],
   doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
@@ -103,6 +104,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
   ],
   console: [
+    'exports',
     'decisions',
     'images',
     'chat',
@@ -128,6 +130,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   admin: [
     'console',
+    'exports',
     'routing',
     'people',
     'models',
@@ -171,6 +174,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'routes',
     'admin',
     'decisions',
+    'exports',
     'operations',
     'telemetry',
     'inference',
@@ -194,6 +198,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'main',
     'imports',
+    'exports',
     'reconciliation',
     'people',
     'doctor',

@@ -44,6 +44,13 @@ type Reading = Readonly<{
   read: (call: Call) => Promise<Answer>;
 }>;
 
+/** Responds with a stream, which goes on after its slot is free. */
+type Streaming = Readonly<{
+  scope: Scope;
+  query: readonly string[];
+  stream: (call: Call, context: RequestContext) => Promise<Response>;
+}>;
+
 /** Looks at what was posted, and changes nothing. */
 type Checking<Body> = Readonly<{
   scope: Scope;
@@ -60,11 +67,15 @@ type Changing<Body> = Readonly<{
   change: (transaction: TransactionSQL, call: Call<Body>) => Promise<Answer>;
 }>;
 
-export type Endpoint = Reading | Checking<unknown> | Changing<unknown>;
+export type Endpoint = Reading | Streaming | Checking<unknown> | Changing<unknown>;
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Endpoints = Readonly<Record<string, Partial<Record<Method, Endpoint>>>>;
 
 export function reading(endpoint: Reading): Endpoint {
+  return endpoint;
+}
+
+export function streaming(endpoint: Streaming): Endpoint {
   return endpoint;
 }
 
@@ -105,7 +116,7 @@ export function endpointHandlers(services: EndpointServices): (endpoint: Endpoin
     });
   return (endpoint) => async (request, context) => {
     const actor = await services.authenticateToken(request, context, endpoint.scope);
-    const known = 'read' in endpoint ? endpoint.query : [];
+    const known = 'read' in endpoint || 'stream' in endpoint ? endpoint.query : [];
     const base = {
       actor,
       params: (request as BunRequest).params,
@@ -117,6 +128,8 @@ export function endpointHandlers(services: EndpointServices): (endpoint: Endpoin
       return await inSlot(actor.tokenId, async () =>
         respond(await endpoint.read({ ...base, body: undefined })),
       );
+    if ('stream' in endpoint)
+      return await inSlot(actor.tokenId, () => endpoint.stream({ ...base, body: undefined }, context));
     const body = await readSmallBody(request, 'check' in endpoint ? endpoint.maxBytes : defaultMaxBytes);
     const call = { ...base, body: endpoint.parse(body) };
     return await inSlot(actor.tokenId, async () =>

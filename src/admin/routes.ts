@@ -4,6 +4,7 @@ import { accountEndpoints } from './accounts.ts';
 import { activityEndpoints } from './activity.ts';
 import { authenticateTokens } from './authenticate.ts';
 import { type Endpoints, endpointHandlers, type Method } from './endpoint.ts';
+import { exportEndpoints } from './exports.ts';
 import { gatewayEndpoints, ownEndpoints } from './gateway.ts';
 import { keyEndpoints } from './keys.ts';
 import { limitEndpoints } from './limits.ts';
@@ -25,6 +26,7 @@ export function adminEndpoints(services: AdminServices, document: () => Promise<
     ...movementEndpoints,
     ...moneyEndpoints(services),
     ...activityEndpoints(services),
+    ...exportEndpoints(services),
     ...gatewayEndpoints(services),
     ...ownEndpoints(services, document),
   };

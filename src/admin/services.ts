@@ -1,4 +1,5 @@
 import type { SQL } from 'bun';
+import type { Exports } from '../exports/exports.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Attempts } from '../people/attempts.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
@@ -9,6 +10,7 @@ export type AdminServices = Readonly<{
   sql: SQL;
   /** For lists and reports, which may be a few seconds old. */
   reads: () => SQL;
+  exports: Exports;
   deriveKey: DerivedKeys;
   catalog: () => ActiveCatalog;
   catalogFile: string;

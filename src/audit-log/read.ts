@@ -27,8 +27,39 @@ export type ChangeFilter = Readonly<{
 
 /** The query of the newest `rowCount` changes before a position, for other queries to include. */
 export function changesQuery(sql: SQL, filter: ChangeFilter, before: string, rowCount: number) {
-  const { accountId, action } = filter;
-  const ofAccount = accountId === null ? sql`true` : sql`audit_log.account_id = ${accountId}::uuid`;
+  const { action } = filter;
+  return shownQuery(
+    sql,
+    sql`
+      select * from audit_log
+      where ${ofAccount(sql, filter)} and (${action}::text is null or action = ${action}::text) and id < ${before}::uuid
+      order by id desc limit ${rowCount}::int`,
+  );
+}
+
+/** The same from the oldest on: from an ID, or after one, up to the ID at which the range ends. */
+export function changesAfterQuery(
+  sql: SQL,
+  filter: Pick<ChangeFilter, 'accountId'>,
+  start: Readonly<{ from: string }> | Readonly<{ after: string }>,
+  end: string,
+  rowCount: number,
+) {
+  const isAfter = 'from' in start ? sql`id >= ${start.from}::uuid` : sql`id > ${start.after}::uuid`;
+  return shownQuery(
+    sql,
+    sql`
+      select * from audit_log where ${ofAccount(sql, filter)} and ${isAfter} and id < ${end}::uuid
+      order by id limit ${rowCount}::int`,
+  );
+}
+
+function ofAccount(sql: SQL, { accountId }: Pick<ChangeFilter, 'accountId'>) {
+  return accountId === null ? sql`true` : sql`audit_log.account_id = ${accountId}::uuid`;
+}
+
+/** With the names of whoever and whatever is in these rows. */
+function shownQuery(sql: SQL, changes: SQL.Query<unknown>) {
   return sql`
     select changes.id, changes.created_at as at, door,
            case door
@@ -54,11 +85,7 @@ export function changesQuery(sql: SQL, filter: ChangeFilter, before: string, row
                when 'token' then (select name from admin_tokens where id = object_id::uuid)
                when 'provider' then object_id end) end as object,
            before, after, actor_user_id
-    from (
-      select * from audit_log
-      where ${ofAccount} and (${action}::text is null or action = ${action}::text) and id < ${before}::uuid
-      order by id desc limit ${rowCount}::int
-    ) as changes
+    from (${changes}) as changes
     left join users as actor on actor.id = actor_user_id
     left join admin_tokens as token on token.id = actor_token_id
     left join accounts on accounts.id = changes.account_id`;

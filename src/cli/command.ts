@@ -19,7 +19,14 @@ type CommandWords = Readonly<{
 
 export type DatabaseCommand = CommandWords &
   Readonly<{
-    run: (sql: SQL, words: Arguments, config: Config, openDedicated: () => SQL) => Promise<Outcome>;
+    /** `reads` is for what may be a few seconds old: a replica if there is one. Null when everything has been printed. */
+    run: (
+      sql: SQL,
+      words: Arguments,
+      config: Config,
+      openDedicated: () => SQL,
+      reads: () => SQL,
+    ) => Promise<Outcome | null>;
   }>;
 export type LocalCommand = CommandWords &
   Readonly<{ runLocally: (config: Config, words: Arguments) => Promise<Outcome | null> }>;

@@ -18,6 +18,7 @@ import {
   type Outcome,
 } from './command.ts';
 import { doctorCommands } from './doctor-commands.ts';
+import { exportCommands } from './export-commands.ts';
 import { importCommands } from './import-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
@@ -53,6 +54,7 @@ const commands: readonly Command[] = [
   ...ledgerCommands,
   reconcileCommand,
   ...importCommands,
+  ...exportCommands,
   ...backupCommands,
 ];
 const commonOptions: readonly OptionSpec[] = [
@@ -87,12 +89,12 @@ async function run(command: Command, given: Arguments): Promise<Outcome | null> 
     : await command.runUnconfigured(given);
 }
 
-async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promise<Outcome> {
+async function runOnDatabase(command: DatabaseCommand, given: Arguments): Promise<Outcome | null> {
   const config = readConfig();
   const database = await openExistingDatabase(config);
   try {
     await prepareSchema(database, config);
-    return await command.run(database.sql, given, config, database.openDedicated);
+    return await command.run(database.sql, given, config, database.openDedicated, database.reads);
   } finally {
     await database.close();
   }

@@ -119,6 +119,12 @@ export function readableAccount(sql: SQL, reader: AccountReader) {
     : sql`(select account_id from memberships where user_id = ${reader.userId} and account_id = ${reader.accountId})`;
 }
 
+/** The same for its owners only. */
+export function ownedAccount(sql: SQL, { userId, accountId }: Caller) {
+  return sql`(select account_id from memberships
+              where user_id = ${userId} and account_id = ${accountId} and role = 'owner')`;
+}
+
 function mayRead(sql: SQL) {
   return sql`revoked_at is null and expires_at > now() and 'read' = any (scopes)`;
 }

@@ -346,6 +346,13 @@ export type AccountChange = {
 export type AccountAuditLog = Page<AccountChange>;
 
 /**
+ * GET …/exports/generations, …/usage, …/entries and …/audit_log with from&to&format&after: a file of everything from one time up to
+ * another, as a stream. Owners only. GET …/operator/exports/… is the same for operators, of all accounts or with &account of one.
+ */
+export type ExportName = 'generations' | 'usage' | 'entries' | 'audit_log';
+export type ExportFormat = 'csv' | 'ndjson';
+
+/**
  * POST …/playground/chat and …/playground/images, where `request` is a body of POST /v1/chat/completions or
  * /v1/images/generations. They respond exactly like those endpoints, and are charged to the key like any other request.
  */

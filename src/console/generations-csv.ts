@@ -1,14 +1,13 @@
 /** Generations as comma-separated values, the newest first. */
 import type { SQL } from 'bun';
+import { headerOf, writeLine } from '../exports/columns.ts';
+import { listedColumns } from '../exports/generations.ts';
 import type { FoundList } from '../generations/attributed-query.ts';
-import { presentAttribution } from '../generations/attribution.ts';
-import type { GenerationSummary } from '../generations/generation-store.ts';
+import { csvType, sendDownload } from '../http/download.ts';
 import { readQuery } from '../http/query.ts';
-import { requestIdFromUuid } from '../lib/ids.ts';
+import { firstIdAt } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { addDays, dayOf } from '../usage/days.ts';
-import { asText, lineOf, quoted } from './csv.ts';
-import { csvDownload } from './download.ts';
 import {
   type AccountFilter,
   filterParameters,
@@ -34,14 +33,15 @@ export function generationsDownload({
         const query = readQuery(request.url, [...filterParameters, 'from', 'to']);
         const range = parseRange(query, dayOf(new Date()));
         const pieces = csvPieces(reads, context, parseFilter(query), range);
-        const name = `generations-${range.from}-to-${range.to}.csv`;
-        return await csvDownload(name, pieces, failure, context, log);
+        const fileName = `generations-${range.from}-to-${range.to}.csv`;
+        const download = { fileName, contentType: csvType, pieces, failure } as const;
+        return await sendDownload(download, request, context.base, log);
       },
     },
   };
 }
 
-/** None of them is empty. Each is read in its own slot, so that a slow download occupies none while it waits. */
+/** Each is read in its own slot, so that a slow download occupies none while it waits. */
 async function* csvPieces(
   reads: () => SQL,
   { caller, inSlot }: AccountContext,
@@ -49,7 +49,7 @@ async function* csvPieces(
   range: DayRange,
 ): AsyncGenerator<string, undefined> {
   const { first, end } = idsOf(range);
-  let text = lineOf(columns);
+  let text = headerOf('csv', listedColumns);
   let before: string | null = end;
   while (before !== null && before > first) {
     const position: string = before;
@@ -57,8 +57,8 @@ async function* csvPieces(
       findList(reads(), caller, filter, position, rowsPerPiece),
     );
     const rows = found.rows.filter(({ id }) => id >= first);
-    for (const row of rows) text += lineOf(cellsOf(row));
-    if (text !== '') yield text;
+    for (const row of rows) text += writeLine('csv', listedColumns, row);
+    yield text;
     text = '';
     before = found.rows.length < rowsPerPiece ? found.scannedTo : (found.rows.at(-1)?.id ?? null);
   }
@@ -66,62 +66,5 @@ async function* csvPieces(
 
 /** The IDs of a range of days: from the first one, up to the first one after. */
 export function idsOf({ from, to }: DayRange): Readonly<{ first: string; end: string }> {
-  return { first: firstIdOf(from), end: firstIdOf(addDays(to, 1)) };
-}
-
-/** As first_id_at of the database makes it. */
-function firstIdOf(day: string): string {
-  const time = Date.parse(day).toString(16).padStart(12, '0');
-  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
-}
-
-export const columns = [
-  'created_at',
-  'request_id',
-  'key_id',
-  'key_name',
-  'workload',
-  'model',
-  'status',
-  'provider',
-  'input_tokens',
-  'output_tokens',
-  'units',
-  'unit',
-  'cost_usd',
-  'latency_ms',
-  'end_user',
-  'session',
-  'tags',
-];
-
-type CsvGeneration = GenerationSummary & Readonly<{ key_id: string; key_name: string }>;
-
-/** Cells are empty where nothing is known. */
-export function cellsOf(row: CsvGeneration): string[] {
-  const { end_user: endUser, session, tags } = presentAttribution(row.attribution ?? []);
-  return [
-    row.created_at.toISOString(),
-    requestIdFromUuid(row.id),
-    quoted(row.key_id),
-    textCell(row.key_name),
-    row.workload,
-    textCell(row.model),
-    row.status,
-    textCell(row.provider),
-    `${row.input_tokens ?? ''}`,
-    `${row.output_tokens ?? ''}`,
-    `${row.units ?? ''}`,
-    row.unit ?? '',
-    row.cost_total ?? '',
-    `${row.latency_ms}`,
-    textCell(endUser),
-    textCell(session),
-    textCell(Object.keys(tags).length === 0 ? null : JSON.stringify(tags)),
-  ];
-}
-
-/** A spreadsheet must not take it for a formula. */
-export function textCell(text: string | null): string {
-  return text === null ? '' : quoted(asText(text));
+  return { first: firstIdAt(Date.parse(from)), end: firstIdAt(Date.parse(addDays(to, 1))) };
 }

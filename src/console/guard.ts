@@ -71,11 +71,12 @@ export function createGuard({ sessions, publicUrl }: GuardServices) {
   const forSignedIn = (handler: ConsoleHandler): Handler =>
     forSignedInAtLength((request, context) => context.inSlot(() => handler(request, context)));
 
-  const forOperators = (handler: ConsoleHandler): Handler =>
-    forSignedIn(async (request, context) => {
+  const ifOperator =
+    (handler: ConsoleHandler): ConsoleHandler =>
+    async (request, context) => {
       if (!context.signedIn.isOperator) throw new ApiError('permission_denied');
       return await handler(request, context);
-    });
+    };
 
   function requireOwnOrigin(request: Request): void {
     if (!isFromHere(request, publicUrl)) throw new ApiError('invalid_origin');
@@ -92,7 +93,8 @@ export function createGuard({ sessions, publicUrl }: GuardServices) {
   return {
     forEveryone,
     forSignedIn,
-    forOperators,
+    forOperators: (handler: ConsoleHandler): Handler => forSignedIn(ifOperator(handler)),
+    forOperatorsAtLength: (handler: ConsoleHandler): Handler => forSignedInAtLength(ifOperator(handler)),
     /** For pages about the account in the path. Their queries check that the user is a member. */
     forAccount: (handler: AccountHandler): Handler => forSignedIn(aboutAccount(handler)),
     forAccountAtLength: (handler: AccountHandler): Handler => forSignedInAtLength(aboutAccount(handler)),

@@ -2,6 +2,7 @@
 import type { SQL } from 'bun';
 import type { AuditJobs } from '../audit/jobs.ts';
 import type { Decider } from '../decisions/decider.ts';
+import type { Exports } from '../exports/exports.ts';
 import type { Handler } from '../http/context.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
@@ -13,6 +14,7 @@ import type { Sessions } from '../people/sessions.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
 import { accountAuditLogPage } from './audit-log.ts';
 import { billingPage } from './billing.ts';
+import { accountExports, operatorExports } from './exports.ts';
 import { generationsPage } from './generations.ts';
 import { generationsDownload } from './generations-csv.ts';
 import { createGuard, type Routes } from './guard.ts';
@@ -44,6 +46,7 @@ export type ConsoleServices = Readonly<{
   sql: SQL;
   /** For lists and reports, which may be a few seconds old. */
   reads: () => SQL;
+  exports: Exports;
   log: Log;
   sessions: Sessions;
   /** The gateway's address as browsers know it; null when the operator has not configured it. */
@@ -93,8 +96,10 @@ export function consoleRoutes(
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
       ...generationsDownload(services),
+      ...accountExports(services),
       ...playgroundPage(services),
     }),
+    ...guarded(guard.forOperatorsAtLength, '/api/console/operator', operatorExports(services)),
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
       ...accountLimitsPage(services),

@@ -1,6 +1,6 @@
 /** Usage as comma-separated values. */
+import { lineOf, quoted, textCell } from '../lib/csv.ts';
 import { formatMoney } from '../lib/money.ts';
-import { asText, lineOf, quoted } from './csv.ts';
 import type { DayUsage } from './usage-queries.ts';
 
 export const csvHeader = lineOf([
@@ -22,9 +22,9 @@ export const csvHeader = lineOf([
 export function csvRow(row: DayUsage): string {
   return lineOf([
     row.day,
-    quoted(asText(row.model)),
+    textCell(row.model),
     quoted(row.keyId),
-    quoted(asText(row.keyName)),
+    textCell(row.keyName),
     `${row.requests}`,
     `${row.inputTokens}`,
     `${row.outputTokens}`,

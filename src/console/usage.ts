@@ -1,5 +1,6 @@
 /** The usage of an account by day, model and key: for a page, and as a file. */
 import type { SQL } from 'bun';
+import { csvType, sendDownload } from '../http/download.ts';
 import { lookUp } from '../http/lookup.ts';
 import { invalidQuery, type Query, readQuery } from '../http/query.ts';
 import { parseTime } from '../lib/calendar.ts';
@@ -8,7 +9,6 @@ import { formatMoney } from '../lib/money.ts';
 import { addDays, countDays, dayOf } from '../usage/days.ts';
 import type { UsagePosition } from '../usage/usage-days.ts';
 import type { Usage, UsageFigures } from './contract.ts';
-import { csvDownload } from './download.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 import { csvHeader, csvRow } from './usage-csv.ts';
 import { beginningOf, type DayUsage, type Figures, findUsage } from './usage-queries.ts';
@@ -47,13 +47,15 @@ export function usageDownload({
       GET: async (request, context) => {
         const range = rangeOf(request);
         const pieces = csvPieces(reads, context, range);
-        return await csvDownload(`usage-${range.from}-to-${range.to}.csv`, pieces, failure, context, log);
+        const fileName = `usage-${range.from}-to-${range.to}.csv`;
+        const download = { fileName, contentType: csvType, pieces, failure } as const;
+        return await sendDownload(download, request, context.base, log);
       },
     },
   };
 }
 
-/** None of them is empty. Each is read in its own slot, so that a slow download occupies none while it waits. */
+/** Each is read in its own slot, so that a slow download occupies none while it waits. */
 async function* csvPieces(
   reads: () => SQL,
   { caller, inSlot }: AccountContext,
@@ -65,7 +67,7 @@ async function* csvPieces(
     const place: UsagePosition = after;
     const rows: DayUsage[] = await inSlot(() => findUsage(reads(), caller, place, to, rowsPerPiece));
     text += rows.map(csvRow).join('');
-    if (text !== '') yield text;
+    yield text;
     text = '';
     after = rows.length < rowsPerPiece ? undefined : rows.at(-1);
   }

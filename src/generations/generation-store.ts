@@ -51,7 +51,7 @@ export type GenerationRecord = GenerationSummary &
 /** No ID is greater, so a list starts here. */
 export const newestPosition = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
-const finishedStatuses = generationStatuses.filter((status) => status !== 'in_progress');
+export const finishedStatuses = generationStatuses.filter((status) => status !== 'in_progress');
 
 /** The newest `rowCount` Generations of this key before a position, in one snapshot of the open and the finished ones. */
 export async function findPage(

@@ -26,3 +26,9 @@ export function uuidFromRequestId(requestId: string): string | null {
   const match = requestIdPattern.exec(requestId);
   return match ? match.slice(1).join('-') : null;
 }
+
+/** The smallest UUIDv7 that can be made at a time, as first_id_at of the database makes it. */
+export function firstIdAt(timeMs: number): string {
+  const time = timeMs.toString(16).padStart(12, '0');
+  return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
+}

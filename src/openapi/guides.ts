@@ -33,6 +33,7 @@ const sections = [
       'deployment',
       'operator-pages',
       'admin',
+      'exports',
       'catalog',
       'reconciliation',
       'importing',

@@ -149,6 +149,10 @@ const table: Readonly<Record<string, Row>> = {
   },
   [`GET ${account}/ledger`]: { who: forMembers },
   [`GET ${account}/audit-log`]: { who: forOwners },
+  [`GET ${account}/exports/generations`]: { who: forOwners, query: 'from=2026-01-01' },
+  [`GET ${account}/exports/usage`]: { who: forOwners, query: 'from=2026-01-01' },
+  [`GET ${account}/exports/entries`]: { who: forOwners, query: 'from=2026-01-01' },
+  [`GET ${account}/exports/audit_log`]: { who: forOwners, query: 'from=2026-01-01' },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
     who: forOperators,
@@ -229,6 +233,10 @@ const table: Readonly<Record<string, Row>> = {
   },
   [`POST ${operator}/tokens/:token/revoke`]: { who: forOperators, names: someToken, body: nothing },
   [`GET ${operator}/audit-log`]: { who: forOperators },
+  [`GET ${operator}/exports/generations`]: { who: forOperators, query: 'from=2026-01-01' },
+  [`GET ${operator}/exports/usage`]: { who: forOperators, query: 'from=2026-01-01' },
+  [`GET ${operator}/exports/entries`]: { who: forOperators, query: 'from=2026-01-01' },
+  [`GET ${operator}/exports/audit_log`]: { who: forOperators, query: 'from=2026-01-01' },
 };
 const routes = Object.keys(table);
 

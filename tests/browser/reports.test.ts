@@ -274,6 +274,44 @@ test('the statement has the credit, each charge with its request, and the runnin
   await watched.close();
 }, 60_000);
 
+test('owners export their account, operators all of them, and members nothing', async () => {
+  const download = async (page: Page) => {
+    const downloading = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download' }).click();
+    return readFileSync(await (await downloading).path(), 'utf8');
+  };
+  const watched = await fixture.enter('owner', '/billing');
+  const { page } = watched;
+  await page.getByRole('button', { name: 'Export' }).click();
+  const dialog = page.getByRole('dialog');
+  await checkLooks(page, 'export');
+  const entries = await download(page);
+  expect(entries).toStartWith('id,created_at,account_id,');
+  expect(entries).toContain(`${fixture.account}:1,`);
+  expect(entries).not.toContain(fixture.strangersAccount);
+  await dialog.getByLabel('From').fill('2126-01-01');
+  await dialog.getByText('Choose two days, the first one first.').waitFor();
+  expect(await dialog.getByRole('button', { name: 'Download' }).isDisabled()).toBe(true);
+  expectNoComplaints(watched);
+  await watched.close();
+
+  const operator = await fixture.enter('operator', '/operator/accounts');
+  await operator.page.getByRole('button', { name: 'Export' }).click();
+  await operator.page.getByLabel('What').selectOption('entries');
+  await operator.page.getByText('JSON lines').click();
+  const all = await download(operator.page);
+  for (const account of [fixture.account, fixture.strangersAccount])
+    expect(all).toContain(`{"id":"${account}:1",`);
+  expectNoComplaints(operator);
+  await operator.close();
+
+  const member = await fixture.enter('member', '/billing');
+  await member.page.getByRole('table', { name: 'Statement' }).waitFor();
+  expect(await member.page.getByRole('button', { name: 'Export' }).count()).toBe(0);
+  expectNoComplaints(member);
+  await member.close();
+}, 60_000);
+
 test('an estimated charge is marked, and a refund leads to the request that it is for', async () => {
   const { database, strangersAccount: accountId, strangersKeyId: keyId } = fixture;
   await settleAs(

@@ -22,7 +22,11 @@ export type AdminCredit = { object: 'credit'; account_id: string; entry_number: 
 export type AdminCreditDraft = { amount: string; memo?: string | null; reference?: string | null };
 export type AdminDiscrepancy = { object: 'discrepancy'; provider: string; day: string; charged: string; metered: string; uncharged: string; billed: string | null; difference: string | null; tolerance: string; is_within: boolean | null; is_preliminary: boolean; compared_at: string; changed: { at: string; before: string } | null };
 export type AdminDiscrepancyList = { object: 'list'; data: (AdminDiscrepancy)[]; has_more: boolean; next_cursor: string | null };
-export type AdminErrorResponse = { error: { message: string; type: string; param?: string; code: 'invalid_request' | 'unsupported_parameter' | 'invalid_parameter' | 'invalid_admin_token' | 'expired_admin_token' | 'address_not_allowed' | 'insufficient_scope' | 'rate_limit_exceeded' | 'internal_error' | 'server_overloaded' | 'invalid_json' | 'missing_required_parameter' | 'external_id_taken' | 'invalid_cursor' | 'account_not_found' | 'precondition_failed' | 'precondition_required' | 'reference_in_use' | 'amount_too_large' | 'nothing_left' | 'entry_not_found' | 'generation_not_found' | 'too_many_keys' | 'key_not_found' | 'key_ended' | 'too_many_limits' | 'limit_exists' | 'limit_not_found' | 'too_many_invitations' | 'already_member' | 'too_many_attempts' | 'invitation_not_found' | 'user_not_found' | 'last_owner' | 'usage_lookup_failed' | 'generation_lookup_failed' } };
+export type AdminErrorResponse = { error: { message: string; type: string; param?: string; code: 'invalid_request' | 'unsupported_parameter' | 'invalid_parameter' | 'invalid_admin_token' | 'expired_admin_token' | 'address_not_allowed' | 'insufficient_scope' | 'rate_limit_exceeded' | 'internal_error' | 'server_overloaded' | 'invalid_json' | 'missing_required_parameter' | 'external_id_taken' | 'invalid_cursor' | 'account_not_found' | 'precondition_failed' | 'precondition_required' | 'reference_in_use' | 'amount_too_large' | 'nothing_left' | 'entry_not_found' | 'generation_not_found' | 'too_many_keys' | 'key_not_found' | 'key_ended' | 'too_many_limits' | 'limit_exists' | 'limit_not_found' | 'too_many_invitations' | 'already_member' | 'too_many_attempts' | 'invitation_not_found' | 'user_not_found' | 'last_owner' | 'usage_lookup_failed' | 'generation_lookup_failed' | 'balance_lookup_failed' } };
+export type AdminExportedChange = { id: string; created_at: string; action: string; door: 'dashboard' | 'api' | 'cli'; actor_type: 'user' | 'token' | 'shell'; actor_id: string | null; actor_name: string; address: string | null; account_id: string | null; account_name: string | null; object_type: string | null; object_id: string | null; object_name: string | null; before: Record<string, unknown> | null; after: Record<string, unknown> | null };
+export type AdminExportedEntry = { id: string; created_at: string; account_id: string; account_name: string; number: number; kind: 'credit' | 'charge' | 'refund' | 'correction'; amount_usd: string; balance_after_usd: string; request_id: string | null; concerns_entry: number | null; is_estimated: boolean; memo: string | null; reference: string | null; actor: string | null };
+export type AdminExportedGeneration = { request_id: string; created_at: string; completed_at: string | null; account_id: string; account_name: string; key_id: string; key_name: string; workload: string; model: string; status: 'in_progress' | 'completed' | 'failed' | 'cancelled'; provider: string; input_tokens: number | null; output_tokens: number | null; units: number | null; unit: string | null; cost_usd: string | null; latency_ms: number; end_user: string | null; session: string | null; tags: Record<string, string> | null; cache_read_tokens: number | null; cache_write_tokens: number | null; cost_input_usd: string | null; cost_output_usd: string | null; streaming: boolean; fallback: boolean; time_to_first_token_ms: number | null; error_code: string | null };
+export type AdminExportedUsage = { id: string; created_at: string; account_id: string; account_name: string; number: number; request_id: string; key_id: string; key_name: string; model: string; input_tokens: number; output_tokens: number; units: number; unit: string; tier: string | null; cache_read_tokens: number | null; cache_write_tokens: number | null; cost_usd: string; refunded_usd: string; is_estimated: boolean; billed_at: string; provider: string | null; provider_cost_usd: string | null };
 export type AdminGeneration = { id: string; object: 'generation'; created_at: string; status: 'in_progress' | 'completed' | 'failed' | 'cancelled'; workload: 'chat' | 'image' | 'video'; model: string; provider: string; latency_ms: number; usage: GenerationUsage | null; cost: GenerationCost | null; fallback: boolean; completed_at: string | null; attribution?: GenerationAttribution; streaming: boolean; time_to_first_token_ms: number | null; tokens_per_second: number | null; routing: { selected_provider: string; fallback: boolean; attempt_count: number } | null; attempts: (ProviderAttempt)[]; error: { type: string; code: ErrorCode; message: string } | null; key: { id: string; name: string; hint: string }; account: { id: string; name: string }; meters: ({ meter: 'fresh_input' | 'cache_read' | 'cache_write' | 'cache_write_long' | 'output'; tokens: number; cost: string })[] | null; ledger: { charged: string; refunded: string | null; refunds: ({ amount: string; reason: string | null; at: string })[]; is_estimated: boolean; written_off: string | null; write_off_reason: string | null } | null; reported_usage: { input_tokens: number; output_tokens: number; counts: ({ name: string; count: number | null })[] | null } | null };
 export type AdminGenerationList = { object: 'list'; data: (AdminGenerationSummary)[]; has_more: boolean; next_cursor: string | null };
 export type AdminGenerationSummary = { id: string; object: 'generation'; created_at: string; status: 'in_progress' | 'completed' | 'failed' | 'cancelled'; workload: 'chat' | 'image' | 'video'; model: string; provider: string; latency_ms: number; usage: GenerationUsage | null; cost: GenerationCost | null; fallback: boolean; completed_at: string | null; attribution?: GenerationAttribution; key: { id: string; name: string } };
@@ -128,6 +132,14 @@ export type AdminClient = Readonly<{
   listWriteOffs: (input?: Readonly<{ limit?: number; cursor?: string; account?: string }>) => Promise<Answer<AdminWriteOffList>>;
   /** List discrepancies with the bills of providers. */
   listDiscrepancies: (input?: Readonly<{  }>) => Promise<Answer<AdminDiscrepancyList>>;
+  /** Export Generations. */
+  exportGenerations: (input: Readonly<{ account?: string; from: string; to?: string; format?: 'csv' | 'ndjson'; after?: string }>) => Promise<Answer<string>>;
+  /** Export usage. */
+  exportUsage: (input: Readonly<{ account?: string; from: string; to?: string; format?: 'csv' | 'ndjson'; after?: string }>) => Promise<Answer<string>>;
+  /** Export ledger entries. */
+  exportEntries: (input: Readonly<{ account?: string; from: string; to?: string; format?: 'csv' | 'ndjson'; after?: string }>) => Promise<Answer<string>>;
+  /** Export the audit log. */
+  exportAuditLog: (input: Readonly<{ account?: string; from: string; to?: string; format?: 'csv' | 'ndjson'; after?: string }>) => Promise<Answer<string>>;
   /** List nodes. */
   listNodes: (input?: Readonly<{  }>) => Promise<Answer<AdminNodeList>>;
   /** List circuits. */
@@ -179,6 +191,10 @@ const operations: Readonly<Record<keyof AdminClient, readonly [string, string, .
   getAnyGeneration: ['GET', '/admin/v1/generations/{generation}'],
   listWriteOffs: ['GET', '/admin/v1/write-offs', 'limit', 'cursor', 'account'],
   listDiscrepancies: ['GET', '/admin/v1/discrepancies'],
+  exportGenerations: ['GET', '/admin/v1/exports/generations', 'account', 'from', 'to', 'format', 'after'],
+  exportUsage: ['GET', '/admin/v1/exports/usage', 'account', 'from', 'to', 'format', 'after'],
+  exportEntries: ['GET', '/admin/v1/exports/entries', 'account', 'from', 'to', 'format', 'after'],
+  exportAuditLog: ['GET', '/admin/v1/exports/audit_log', 'account', 'from', 'to', 'format', 'after'],
   listNodes: ['GET', '/admin/v1/nodes'],
   listCircuits: ['GET', '/admin/v1/circuits'],
   getCatalogue: ['GET', '/admin/v1/catalogue'],
@@ -219,7 +235,8 @@ export function adminClient(origin: string, token: string): AdminClient {
     if (input.body !== undefined) headers.set('content-type', 'application/json');
     const body = input.body === undefined ? null : JSON.stringify(input.body);
     const response = await fetch(url, { method, headers, body });
-    const answer: unknown = await response.json();
+    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+    const answer: unknown = await (isJson ? response.json() : response.text());
     if (!response.ok) throw new AdminError(response.status, (answer as { error: ConstructorParameters<typeof AdminError>[1] }).error);
     return { status: response.status, headers: response.headers, body: answer };
   };

@@ -5,6 +5,7 @@ import { readArguments } from '../../src/cli/arguments.ts';
 import { backupCommands } from '../../src/cli/backup-commands.ts';
 import { catalogCommands } from '../../src/cli/catalog-commands.ts';
 import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
+import { exportCommands } from '../../src/cli/export-commands.ts';
 import { importCommands } from '../../src/cli/import-commands.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
@@ -28,6 +29,7 @@ const commands = [
   ...backupCommands,
   ...importCommands,
   ...catalogCommands,
+  ...exportCommands,
   migrateCommand,
   reconcileCommand,
 ];
@@ -62,7 +64,7 @@ async function runOnDatabase(
   const open = () => new SQL(databaseUrl, { max: 1, bigint: true });
   const sql = open();
   try {
-    return await command.run(sql, given, config, open);
+    return (await command.run(sql, given, config, open, () => sql)) ?? { json: null, text: '' };
   } finally {
     await sql.close();
   }

@@ -154,7 +154,8 @@ const adminRoutes = adminEndpoints.map((endpoint) => ({
 const isDocumented = (path: string) =>
   path.startsWith('/v1') || (path.startsWith(adminPrefix) && path !== `${adminPrefix}/openapi.json`);
 
-export function adminFaultOf({ method, path, status, text }: Answer): string | null {
+export function adminFaultOf(answer: Answer): string | null {
+  const { method, path, status, text } = answer;
   const route = adminRoutes.find(
     ({ endpoint, pattern }) => endpoint.method === method.toLowerCase() && pattern.test(path),
   );
@@ -162,9 +163,23 @@ export function adminFaultOf({ method, path, status, text }: Answer): string | n
     status === route?.endpoint.status
       ? route.endpoint.response
       : (route?.refusals.get(status) ?? (route === undefined && status === 404 ? unknownRoute : null));
-  const reason = schema === null ? `not documented: ${text.slice(0, 300)}` : mismatch(schema, parse(text));
+  const isFile = route?.endpoint.isFile === true && status === 200;
+  const reason =
+    schema === null
+      ? `not documented: ${text.slice(0, 300)}`
+      : isFile
+        ? fileFault(schema, answer)
+        : mismatch(schema, parse(text));
   const where = `${method} ${adminPrefix}${route?.endpoint.path ?? path}`;
   return reason === null ? null : `${where} answered ${status}: ${reason.slice(0, maxReason)}`;
+}
+
+/** Of the lines of an export. What the cells of the other format have is compared with these elsewhere. */
+function fileFault(schema: z.core.$ZodType, { contentType, text }: Answer): string | null {
+  if (contentType.startsWith('text/csv')) return null;
+  if (contentType !== 'application/x-ndjson') return `the content type ${contentType} is not documented`;
+  const lines = text.split('\n').slice(0, -1);
+  return lines.map((line) => mismatch(schema, parse(line))).find((reason) => reason !== null) ?? null;
 }
 
 /** Every error in a response, as rows of the table. */

@@ -8,6 +8,7 @@ import { Page } from '../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import type { Column } from '../../kit/table.tsx';
+import { AccountExportButton } from '../exports/export-button.tsx';
 import { actionColumn, detailsColumn, timeColumn } from './change-view.tsx';
 
 const pageSize = 50;
@@ -35,7 +36,11 @@ export function AuditLogPage() {
     placeholderData: keepPreviousData,
   });
   return (
-    <Page title="Audit log" description="Who changed what in this account. It cannot be edited.">
+    <Page
+      title="Audit log"
+      description="Who changed what in this account. It cannot be edited."
+      actions={<AccountExportButton name="audit_log" />}
+    >
       <Card title="Changes" description="Newest first." isFlush>
         <QueryTable
           query={changes}

@@ -9,6 +9,7 @@ import { textLinkClass } from '../../kit/class-names.ts';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
+import { AccountExportButton } from '../exports/export-button.tsx';
 import { MoneyFigures } from './money-figures.tsx';
 import { digitsOf, entryColumns } from './statement.tsx';
 
@@ -17,7 +18,11 @@ export function BillingPage() {
   const statement = useStatement(cursors.cursor);
   const hasFailed = statement.data === undefined && statement.isError;
   return (
-    <Page title="Billing" description="Credit, charges and the remaining balance.">
+    <Page
+      title="Billing"
+      description="Credit, charges and the remaining balance."
+      actions={<AccountExportButton name="entries" />}
+    >
       {!hasFailed && <MoneyFigures money={statement.data} />}
       <AboutMoney />
       <Card title="Statement" description="All transactions, newest first." isFlush>

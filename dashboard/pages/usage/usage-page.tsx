@@ -14,6 +14,7 @@ import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
+import { AccountExportButton } from '../exports/export-button.tsx';
 import { CacheFigures } from './cache-figures.tsx';
 import { hasCaches, shareOfInput } from './cache-words.ts';
 import { type Dimension, groupUsage, type UsageGroup } from './group-usage.ts';
@@ -28,7 +29,11 @@ export function UsagePage() {
   const usage = query.data;
   const hasFailed = usage === undefined && query.isError;
   return (
-    <Page title="Usage" description="Usage and cost by model, key and day.">
+    <Page
+      title="Usage"
+      description="Usage and cost by model, key and day."
+      actions={<AccountExportButton name="usage" />}
+    >
       <RangePicker range={range} />
       {hasFailed ? (
         <Card>

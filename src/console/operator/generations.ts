@@ -2,6 +2,14 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import {
+  type Column,
+  headerOf,
+  id as idColumn,
+  text as textColumn,
+  writeLine,
+} from '../../exports/columns.ts';
+import { listedColumns } from '../../exports/generations.ts';
+import {
   type AttributedFilter,
   attributedQuery,
   type FoundList,
@@ -12,13 +20,13 @@ import {
 import { attributionColumn, attributionParameters, parseLabels } from '../../generations/attribution.ts';
 import { parseListQuery } from '../../generations/parse-list.ts';
 import { presentSummary } from '../../generations/present.ts';
+import { csvType } from '../../http/download.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, type Query, readQuery } from '../../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../../lib/ids.ts';
 import { dayOf } from '../../usage/days.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { Page } from '../contract.ts';
-import { lineOf, quoted } from '../csv.ts';
 import {
   type DetailedGeneration,
   type ListedGeneration,
@@ -26,7 +34,7 @@ import {
   presentList,
   refundsQuery,
 } from '../generations.ts';
-import { cellsOf, columns, idsOf, textCell } from '../generations-csv.ts';
+import { idsOf } from '../generations-csv.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorGeneration, OperatorGenerationRow } from '../operator-contract.ts';
 import { parseRange } from '../usage.ts';
@@ -61,12 +69,14 @@ export function anyGenerationPage({ sql, reads }: AnyGenerationServices): Routes
         const { rows } = await lookUp(failure, () =>
           findAttributed(reads(), signedIn, filter, end, maxScanned),
         );
-        const lines = rows.filter(({ id }) => id >= first).map((row) => lineOf(anyCellsOf(row)));
+        const lines = rows
+          .filter(({ id: found }) => found >= first)
+          .map((row) => writeLine('csv', anyColumns, row));
         const headers = {
-          'content-type': 'text/csv; charset=utf-8',
+          'content-type': csvType,
           'content-disposition': `attachment; filename="generations-${range.from}-to-${range.to}.csv"`,
         };
-        return new Response(lineOf(['account_id', 'account_name', ...columns]) + lines.join(''), { headers });
+        return new Response(headerOf('csv', anyColumns) + lines.join(''), { headers });
       },
     },
     '/generations/:generation': {
@@ -105,9 +115,11 @@ function presentRow(row: AnyListed): OperatorGenerationRow {
   };
 }
 
-function anyCellsOf(row: AnyListed): string[] {
-  return [quoted(row.account_id), textCell(row.account_name), ...cellsOf(row)];
-}
+const anyColumns: readonly Column<AnyListed>[] = [
+  idColumn('account_id', (row) => row.account_id),
+  textColumn('account_name', (row) => row.account_name),
+  ...listedColumns,
+];
 
 async function findAttributed(
   sql: SQL,

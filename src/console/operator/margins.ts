@@ -1,10 +1,11 @@
 /** Revenue, cost and margin, for the operator's page and as a file. Customers see none of it. */
 import type { SQL } from 'bun';
+import { csvType } from '../../http/download.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, readQuery } from '../../http/query.ts';
+import { lineOf, textCell } from '../../lib/csv.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { dayOf } from '../../usage/days.ts';
-import { asText, lineOf, quoted } from '../csv.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { MarginFigures, Margins } from '../operator-contract.ts';
 import { type DayRange, parseRange } from '../usage.ts';
@@ -38,7 +39,7 @@ export function marginsPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<C
         const rows = await find(signedIn.userId, wanted, maxRowsInFile);
         const { from, to } = wanted.range;
         const headers = {
-          'content-type': 'text/csv; charset=utf-8',
+          'content-type': csvType,
           'content-disposition': `attachment; filename="margins-by-${wanted.by}-${from}-to-${to}.csv"`,
         };
         return new Response(csvHeader + rows.map(csvRow).join(''), { headers });
@@ -131,8 +132,8 @@ function csvRow(row: MarginRow): string {
   const { name, label, groups } = row;
   const figures = presentFigures(row);
   return lineOf([
-    quoted(asText(name ?? '')),
-    quoted(asText(name === null ? `${groups} others` : label)),
+    textCell(name ?? ''),
+    textCell(name === null ? `${groups} others` : label),
     `${figures.requests}`,
     figures.revenue,
     figures.cost,

@@ -54,6 +54,10 @@ export function createAdminDocument() {
           description: 'Stands for what an update can change. Send it back as `If-Match`.',
           schema: { type: 'string' },
         },
+        'x-export-to': {
+          description: 'Where the range of the export ends. The next export can begin here.',
+          schema: { type: 'string', format: 'date-time' },
+        },
       },
       securitySchemes: {
         ...components.securitySchemes,
@@ -145,20 +149,27 @@ function headerParameters({ method }: AdminEndpoint): Parameter[] {
 type AdminResponse = Readonly<{
   description: string;
   headers: Readonly<Record<string, JsonSchema>>;
-  content: Readonly<Record<'application/json', Readonly<{ schema: JsonSchema }>>>;
+  content: Readonly<Record<string, Readonly<{ schema: JsonSchema }>>>;
 }>;
 
 function responsesOf(endpoint: AdminEndpoint): Record<string, AdminResponse> {
   const headers = Object.fromEntries(
-    ['x-service-request-id', 'x-request-id', ...(endpoint.hasTag ? ['etag'] : [])].map((name) => [
-      name,
-      { $ref: `#/components/headers/${name}` },
-    ]),
+    [
+      'x-service-request-id',
+      'x-request-id',
+      ...(endpoint.hasTag ? ['etag'] : []),
+      ...(endpoint.isFile ? ['x-export-to'] : []),
+    ].map((name) => [name, { $ref: `#/components/headers/${name}` }]),
   );
   const success = {
     description: endpoint.summary,
     headers,
-    content: { 'application/json': { schema: referenceTo(endpoint.response) } },
+    content: endpoint.isFile
+      ? {
+          'text/csv': { schema: { type: 'string' } },
+          'application/x-ndjson': { schema: referenceTo(endpoint.response) },
+        }
+      : { 'application/json': { schema: referenceTo(endpoint.response) } },
   };
   const failures = [...adminStatusesOf(endpoint)].map(([status, codes]) => [
     `${status}`,

@@ -17,6 +17,8 @@ export type AdminEndpoint = Readonly<{
   body: Readonly<{ schema: z.core.$ZodType; example: unknown }> | null;
   status: 200 | 201;
   response: z.core.$ZodType;
+  /** Whether the response is a file, and its schema that of a line. */
+  isFile: boolean;
   /** Whether the response has an ETag. */
   hasTag: boolean;
   errors: readonly ErrorCode[];
@@ -25,7 +27,7 @@ export type AdminEndpoint = Readonly<{
 type Given = Pick<AdminEndpoint, 'path' | 'operationId' | 'scope' | 'summary' | 'response'> &
   Partial<AdminEndpoint>;
 
-const none = { description: '', query: [], body: null, status: 200, hasTag: false } as const;
+const none = { description: '', query: [], body: null, status: 200, isFile: false, hasTag: false } as const;
 
 /** Of every endpoint: its token, its query, its rate, the gateway. */
 const common: readonly ErrorCode[] = [
@@ -44,6 +46,11 @@ const ofBodies: readonly ErrorCode[] = ['invalid_json', 'missing_required_parame
 
 export function reading(given: Given): AdminEndpoint {
   return { method: 'get', ...none, ...given, errors: errorsOf(given, common) };
+}
+
+export function exporting(given: Omit<Given, 'scope'>): AdminEndpoint {
+  const errors: readonly ErrorCode[] = [...(given.errors ?? []), 'invalid_cursor', 'account_not_found'];
+  return { ...reading({ ...given, scope: 'read', errors }), isFile: true };
 }
 
 export function posting(given: Given): AdminEndpoint {

@@ -11,6 +11,7 @@ import { keyChangeSchema, keyDraftSchema, replacementSchema } from '../../keys/k
 import { queryParameter } from '../endpoints/endpoint.ts';
 import { nameSchema } from '../json-schema.ts';
 import { type AdminEndpoint, deleting, ofAccount, page, patching, posting, reading } from './endpoint.ts';
+import { exportEndpoints } from './exports.ts';
 import { limitEndpoints } from './limit-endpoints.ts';
 import * as schemas from './schemas.ts';
 
@@ -439,5 +440,6 @@ export const adminEndpoints: readonly AdminEndpoint[] = [
   ...limitEndpoints,
   ...people,
   ...activity,
+  ...exportEndpoints,
   ...gateway,
 ];

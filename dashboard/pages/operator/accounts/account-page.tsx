@@ -16,6 +16,7 @@ import { EmptyState } from '../../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../../kit/table.tsx';
 import { MoneyFigures } from '../../billing/money-figures.tsx';
 import { digitsOf, entryColumns } from '../../billing/statement.tsx';
+import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { LimitsCard } from '../../limits/limits-card.tsx';
 import { MovementDialog } from '../movements/movement-dialog.tsx';
 import type { Subject } from '../movements/queries.ts';
@@ -42,12 +43,15 @@ export function OperatorAccountPage() {
       back={{ to: '/operator/accounts', label: 'Accounts' }}
       actions={
         account && (
-          <Button
-            icon={PencilLine}
-            onClick={() => setSubject({ kind: 'correction', accountId: id, entryNumber: null })}
-          >
-            Correct balance
-          </Button>
+          <>
+            <OperatorExportButton name="entries" account={account} />
+            <Button
+              icon={PencilLine}
+              onClick={() => setSubject({ kind: 'correction', accountId: id, entryNumber: null })}
+            >
+              Correct balance
+            </Button>
+          </>
         )
       }
     >

@@ -16,6 +16,7 @@ import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import { actionsColumn, type Column, moneyColumn } from '../../../kit/table.tsx';
+import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { CreateUserDialog, LinkDialog } from '../users/user-dialogs.tsx';
 import { CreateAccountDialog, CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
 import { PriceGroupDialog } from './price-group-dialog.tsx';
@@ -34,9 +35,12 @@ export function OperatorAccountsPage() {
       title="Accounts"
       description="All customers of this gateway, newest first."
       actions={
-        <Button variant="primary" icon={Plus} onClick={create}>
-          New account
-        </Button>
+        <>
+          <OperatorExportButton name="generations" />
+          <Button variant="primary" icon={Plus} onClick={create}>
+            New account
+          </Button>
+        </>
       }
     >
       <AccountList onCreate={create} onAction={(kind, account) => setDialog({ kind, account })} />

@@ -12,6 +12,7 @@ import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import type { Column } from '../../../kit/table.tsx';
 import { actionColumn, detailsColumn, nameOf, timeColumn } from '../../audit-log/change-view.tsx';
+import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 
 const pageSize = 50;
@@ -80,7 +81,11 @@ export function OperatorAuditLogPage() {
     placeholderData: keepPreviousData,
   });
   return (
-    <Page title="Audit log" description="Who changed what, through which door. It cannot be edited.">
+    <Page
+      title="Audit log"
+      description="Who changed what, through which door. It cannot be edited."
+      actions={<OperatorExportButton name="audit_log" />}
+    >
       <Card title="Changes" description="Newest first." isFlush>
         <QueryTable
           query={changes}

@@ -18,3 +18,8 @@ export function lineOf(cells: readonly string[]): string {
 export function quoted(text: string): string {
   return `"${text.replaceAll('"', '""')}"`;
 }
+
+/** A text that someone chose; empty where nothing is known. */
+export function textCell(text: string | null): string {
+  return text === null ? '' : quoted(asText(text));
+}

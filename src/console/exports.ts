@@ -1,0 +1,54 @@
+/** Exports from the dashboard: owners of their own account, operators of one account or of all of them. */
+import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
+import { type Exports, exportParameters } from '../exports/exports.ts';
+import { type ExportName, exportNames } from '../exports/source.ts';
+import { readQuery } from '../http/query.ts';
+import { isUuid } from '../lib/ids.ts';
+import { findRole, operatorOnly, ownedAccount, requireOwner } from './access.ts';
+import type { AccountHandler, ConsoleHandler, Routes } from './guard.ts';
+
+type ExportServices = Readonly<{ sql: SQL; exports: Exports }>;
+
+export function accountExports(services: ExportServices): Routes<AccountHandler> {
+  return ofEach<AccountHandler>((name) => async (request, { caller, base, inSlot }) => {
+    const query = readQuery(request.url, exportParameters);
+    // The queries check it, too. This says why it is refused.
+    await inSlot(async () => requireOwner(await findRole(services.sql, caller)));
+    const { accountId } = caller;
+    return await services.exports.respond({
+      name,
+      origin: `account ${accountId}`,
+      access: { allowed: (sql) => ownedAccount(sql, caller), isOperator: false, accountId },
+      query,
+      request,
+      context: base,
+    });
+  });
+}
+
+export function operatorExports(services: ExportServices): Routes<ConsoleHandler> {
+  return ofEach<ConsoleHandler>((name) => async (request, { signedIn, base, inSlot }) => {
+    const query = readQuery(request.url, ['account', ...exportParameters]);
+    const accountId = query.get('account')?.toLowerCase() ?? null;
+    if (accountId !== null) await inSlot(() => requireAccount(services.sql, accountId));
+    return await services.exports.respond({
+      name,
+      origin: `operator ${signedIn.userId}`,
+      access: { allowed: (sql) => operatorOnly(sql, signedIn), isOperator: true, accountId },
+      query,
+      request,
+      context: base,
+    });
+  });
+}
+
+/** A file without a line would look as if nothing had happened. */
+async function requireAccount(sql: SQL, id: string): Promise<void> {
+  const found = isUuid(id) ? await sql`select 1 from accounts where id = ${id}` : [];
+  if (found.length === 0) throw new ApiError('account_not_found', { message: 'There is no such account.' });
+}
+
+function ofEach<PageHandler>(handlerOf: (name: ExportName) => PageHandler): Routes<PageHandler> {
+  return Object.fromEntries(exportNames.map((name) => [`/exports/${name}`, { GET: handlerOf(name) }]));
+}

@@ -1,0 +1,161 @@
+/** Exports over HTTP, for the admin API and the dashboard: how many run at once, and when they end. */
+import type { SQL } from 'bun';
+import { ApiError, type ErrorCode } from '../errors.ts';
+import type { RequestContext } from '../http/context.ts';
+import { CutShort, csvType, sendDownload } from '../http/download.ts';
+import { invalidQuery, type Query } from '../http/query.ts';
+import { parseTime } from '../lib/calendar.ts';
+import type { Log } from '../lib/log.ts';
+import { Tally } from '../lib/tally.ts';
+import { auditLogExport } from './audit-log.ts';
+import { type Format, formats } from './columns.ts';
+import { entriesExport, usageExport } from './entries.ts';
+import { generationsExport } from './generations.ts';
+import { exportPieces } from './pieces.ts';
+import type { ExportName, ExportOrder, ExportSource } from './source.ts';
+
+/** Rows of any kind: who calls does not look into them. */
+// biome-ignore lint/suspicious/noExplicitAny: the type of the rows stays between a source and its columns.
+export const exportSources: Readonly<Record<ExportName, ExportSource<any>>> = {
+  generations: generationsExport,
+  usage: usageExport,
+  entries: entriesExport,
+  audit_log: auditLogExport,
+};
+
+const failures: Readonly<Record<ExportName, ErrorCode>> = {
+  generations: 'generation_lookup_failed',
+  usage: 'usage_lookup_failed',
+  entries: 'balance_lookup_failed',
+  audit_log: 'internal_error',
+};
+
+const contentTypes: Readonly<Record<Format, string>> = { csv: csvType, ndjson: 'application/x-ndjson' };
+
+/**
+ * Each reads a page at a time, with one of the connections that everyone shares. Those of customers and those of the
+ * operator are counted apart, so that customers cannot take the operator's slots.
+ */
+const maxPerNode = 4;
+const maxPerOrigin = 2;
+
+type ExportServices = Readonly<{
+  reads: () => SQL;
+  log: Log;
+  isDraining: () => boolean;
+}>;
+
+export type ExportRequest = Readonly<{
+  name: ExportName;
+  /** Whose exports are counted together: a token, an operator, or an account. */
+  origin: string;
+  access: Pick<ExportOrder, 'allowed' | 'isOperator' | 'accountId'>;
+  query: Query;
+  request: Request;
+  context: RequestContext;
+}>;
+
+/** Besides the account. */
+export const exportParameters = ['from', 'to', 'format', 'after'] as const;
+
+export class Exports {
+  readonly #services: ExportServices;
+  /** By origin, and by whether it is the operator's. */
+  readonly #running = new Tally();
+
+  constructor(services: ExportServices) {
+    this.#services = services;
+  }
+
+  async respond({ name, origin, access, query, request, context }: ExportRequest): Promise<Response> {
+    const source = exportSources[name];
+    const range = parseExportRange(query, new Date());
+    const format = parseFormat(query.get('format'));
+    const order: ExportOrder = { ...access, ...range };
+    const after = query.get('after');
+    if (after !== null && !source.isCursor(after, order))
+      throw new ApiError('invalid_cursor', {
+        param: 'after',
+        message: 'after must be the first column of a line of this export, of the same account and range.',
+      });
+    this.#refuseWhileEnding();
+    const counted = [origin, access.isOperator ? 'the operator' : 'customers'] as const;
+    this.#requireSlot(...counted);
+    const { log } = this.#services;
+    const to = range.to.toISOString();
+    const day = (time: Date) => time.toISOString().slice(0, 10);
+    const fileName = `${name.replace('_', '-')}-${day(range.from)}-to-${day(range.to)}.${format}`;
+    const reading = { source, order, format, after, check: () => this.#endIfDraining() };
+    const pieces = this.#inSlot(counted, exportPieces(this.#services.reads, reading));
+    const contentType = contentTypes[format];
+    const download = {
+      fileName,
+      contentType,
+      pieces,
+      failure: failures[name],
+      headers: { 'x-export-to': to },
+    };
+    return await sendDownload(download, request, context, log);
+  }
+
+  #refuseWhileEnding(): void {
+    if (!this.#services.isDraining()) return;
+    throw new ApiError('server_overloaded', {
+      message: 'This gateway is shutting down. Try again in a moment.',
+      retryAfterSeconds: 1,
+    });
+  }
+
+  /** The client goes on from its last line, at another gateway. */
+  #endIfDraining(): void {
+    if (this.#services.isDraining()) throw new CutShort('The gateway is shutting down.');
+  }
+
+  #requireSlot(origin: string, side: string): void {
+    if (this.#running.of(side) < maxPerNode && this.#running.of(origin) < maxPerOrigin) return;
+    throw new ApiError('rate_limit_exceeded', {
+      message: `Too many exports are running: at most ${maxPerOrigin} at a time for each token, operator or account, and ${maxPerNode} on this gateway.`,
+      retryAfterSeconds: 10,
+    });
+  }
+
+  /** Takes its slot when it is first read, in the same turn as it was checked. */
+  async *#inSlot(
+    counted: readonly string[],
+    pieces: ReturnType<typeof exportPieces>,
+  ): AsyncGenerator<string, undefined> {
+    for (const name of counted) this.#running.add(name, 1);
+    try {
+      for await (const { text } of pieces) yield text;
+    } finally {
+      for (const name of counted) this.#running.add(name, -1);
+    }
+  }
+}
+
+const firstTime = new Date('2000-01-01T00:00:00Z');
+
+/** A `to` that is still to come means now: what begins later is no part of this export. */
+export function parseExportRange(query: Query, now: Date): Readonly<{ from: Date; to: Date }> {
+  const from = parseInstant('from', query.get('from'));
+  if (from === null) throw invalidQuery('from', 'a day or a time');
+  const given = parseInstant('to', query.get('to'));
+  const to = given === null || given > now ? now : given;
+  if (from >= to) throw invalidQuery('from', 'a time before `to`, and in the past');
+  return { from, to };
+}
+
+function parseInstant(name: string, text: string | null): Date | null {
+  if (text === null) return null;
+  const time = parseTime(text);
+  if (time === null || time < firstTime)
+    throw invalidQuery(name, 'a day such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z');
+  return time;
+}
+
+function parseFormat(text: string | null): Format {
+  if (text === null) return 'csv';
+  const format = formats.find((candidate) => candidate === text);
+  if (format === undefined) throw invalidQuery('format', formats.join(' or '));
+  return format;
+}

@@ -1,0 +1,33 @@
+/** Exports whose rows are in the order of their IDs, which are times. */
+import { ApiError } from '../errors.ts';
+import { firstIdAt } from '../lib/ids.ts';
+import type { ExportOrder, ExportPage } from './source.ts';
+
+/** From the first ID of the range up to the first one after it. */
+export function idsOf({ from, to }: Pick<ExportOrder, 'from' | 'to'>): Readonly<{
+  first: string;
+  end: string;
+}> {
+  return { first: firstIdAt(from.getTime()), end: firstIdAt(to.getTime()) };
+}
+
+export function isIdWithin(id: string | null, range: Pick<ExportOrder, 'from' | 'to'>): boolean {
+  const { first, end } = idsOf(range);
+  return id !== null && id >= first && id < end;
+}
+
+/** Whoever may read has at least one row, with null in place of an ID if there is nothing to read. */
+export function pageOfIds<Row extends Readonly<{ id: string }>>(
+  found: readonly (Row | Readonly<{ id: null }>)[],
+  rowCount: number,
+  cursorOf: (row: Row) => string,
+): ExportPage<Row> {
+  requireAllowed(found);
+  const rows = found.filter((row): row is Row => row.id !== null);
+  const last = rows.at(-1);
+  return { rows, next: last === undefined || rows.length < rowCount ? null : cursorOf(last) };
+}
+
+export function requireAllowed(found: readonly unknown[]): void {
+  if (found.length === 0) throw new ApiError('permission_denied');
+}
