@@ -7,7 +7,7 @@
 -- First, and in the order in which batches lock them.
 alter table accounts add column limit_version integer not null default 0;
 comment on column accounts.limit_version is
-  'Changes when the account gets a limit or loses one. 0 if it never had any. Gateways remember limits by it.';
+  'Grows when the account gets a limit or loses one, at least to the current second, so that it never repeats, not even after a failover that lost a change. 0 if it never had any. Gateways remember limits by it.';
 alter table open_generations add column limits jsonb;
 comment on column open_generations.limits is 'Which limits it counts towards, as the gateway that admitted it wrote them. Null if none.';
 
@@ -31,6 +31,7 @@ create table limits (
 );
 create unique index limits_once on limits (account_id, scope, kind, is_operators, coalesce(key_id::text, end_user, ''));
 create index limits_by_key on limits (key_id) where key_id is not null;
+create index limits_by_end_user on limits (account_id, end_user) where end_user is not null;
 comment on table limits is 'What an account, a key or an end user may use. Several apply at once, and the strictest decides.';
 comment on column limits.end_user is 'The one end user that it is for. It replaces what applies to each.';
 comment on column limits.amount is 'In USD, requests or tokens.';
@@ -39,7 +40,7 @@ comment on column limits.is_operators is 'The operator has set it, so the owners
 
 create table limit_meters (
   id uuid primary key,
-  limit_id uuid not null references limits on delete cascade,
+  limit_id uuid not null,
   end_user text,
   window_start timestamp not null default '-infinity',
   used numeric not null default 0,
@@ -47,6 +48,7 @@ create table limit_meters (
 ) with (fillfactor = 70);
 create index limit_meters_by_limit on limit_meters (limit_id, end_user);
 comment on table limit_meters is 'What counts towards a limit: one row, with its ID, or one for each end user.';
+comment on column limit_meters.limit_id is 'The limit may be gone: there can be very many meters, which are then removed in parts.';
 comment on column limit_meters.id is 'The ID of the limit, or limit_meter_id.';
 comment on column limit_meters.window_start is 'The day, week, month or minute, in UTC, in which this was used.';
 
@@ -72,6 +74,7 @@ comment on function limit_meter_id is 'The ID of the meter of an end user, so th
 create type ledger_limit_delta as (
   id uuid,
   limit_id uuid,
+  end_user text,
   used numeric,
   held numeric,
   returned numeric,
@@ -79,7 +82,7 @@ create type ledger_limit_delta as (
   needed numeric
 );
 comment on type ledger_limit_delta is
-  'What a batch adds to a row of limit_meters. What is returned was used at returned_ms, and counts only if that is in the same window. It is written only if needed is not more than what is left.';
+  'What a batch adds to a row of limit_meters. What is returned was used at returned_ms, and counts only if that is in the same window. It is written only if needed is not more than what is left. end_user is null for the only meter of a limit.';
 
 create type ledger_limit_version as (account_id uuid, version integer);
 comment on type ledger_limit_version is 'An account whose limits a batch knows, as of this version.';
@@ -94,8 +97,7 @@ drop function ledger_write_batch(double precision, ledger_account_delta[], ledge
   ledger_opened_row[], ledger_settled_row[], integer, ledger_attempt_row[], ledger_write_off_row[], ledger_answer_row[],
   ledger_metered_row[], ledger_uncharged_row[], ledger_attribution_row[], boolean, boolean);
 
--- As before, and with limits. Gateways that do not know them leave these arguments out, and cannot admit anything to an
--- account that has some.
+-- As before, and with limits. Gateways that do not know them leave these arguments out.
 create function ledger_write_batch(at_ms double precision, account_rows ledger_account_delta[],
   key_rows ledger_key_delta[], claim_rows ledger_claim_row[], opened_rows ledger_opened_row[],
   settled_rows ledger_settled_row[], open_count integer, attempt_rows ledger_attempt_row[],
@@ -196,22 +198,31 @@ begin
   end if;
 
   if limit_rows is not null then
+    if is_locked then
+      insert into limit_meters (id, limit_id, end_user)
+      select row.id, row.limit_id, row.end_user from unnest(limit_rows) as row join limits on limits.id = row.limit_id
+      where row.end_user is not null
+      on conflict (id) do nothing;
+    end if;
+    -- A clock that is behind does not begin a window anew.
     with written as (
       update limit_meters as meter
-      set window_start = this_window,
-          used = greatest(0, case when meter.window_start = this_window then meter.used else 0 end + row.used
+      set window_start = greatest(meter.window_start, this_window),
+          used = greatest(0, case when meter.window_start >= this_window then meter.used else 0 end + row.used
             - case when to_timestamp(row.returned_ms / 1000) at time zone 'UTC' >= this_window then row.returned else 0 end),
           held = greatest(0, meter.held + row.held)
       from unnest(limit_rows) as row
         join limits on limits.id = row.limit_id
         cross join lateral (select limit_window(kind, at) as this_window) as current
       where meter.id = row.id and (row.needed is null or limit_amount(limits, at) - meter.held
-        - case when meter.window_start = this_window then meter.used else 0 end >= row.needed)
+        - case when meter.window_start >= this_window then meter.used else 0 end >= row.needed)
       returning row.needed, concat_ws(' ', meter.id, limit_amount(limits, at), meter.used) as shown
     )
     select count(needed), string_agg(shown, ',') into affected, limited from written;
     if affected < (select count(needed) from unnest(limit_rows)) then
-      select string_agg(row.id::text, ',') into unmet from unnest(limit_rows) as row
+      -- Their accounts, because clients choose how many end users there are.
+      select string_agg(distinct limits.account_id::text, ',') into unmet
+      from unnest(limit_rows) as row join limits on limits.id = row.limit_id
       where needed is not null
         and not exists (select 1 from limit_meters where id = row.id and xmin = pg_current_xact_id()::xid);
       raise exception 'a limit is not as the batch needs it' using errcode = 'TG001', table = 'limit_meters', detail = unmet;
@@ -310,7 +321,7 @@ begin
   return case when has_arrivals then json_build_object('admitted', admitted, 'limited', limited, 'nowMs', now_ms) end;
 end $$;
 comment on function ledger_write_batch is
-  'Writes a batch. If requests were admitted (has_arrivals), it returns what is left for their keys, a comma between them: the key, its account, what is free of the balance, the theoretical arrival, the rate, how many Generations are open and how many may be, and what is left of the month, if that is limited. If a row is not as the batch needs it, this fails with TG001 and the IDs of such rows, and changes nothing. A batch whose rows are locked has no needs, and says when it was decided (at_ms). Limits that the batch counts towards are returned the same way: the meter, its amount, what is used. Accounts that have limits are admitted only to a batch that knows them, by their version. An array without rows is null; open_count is how many of the settled Generations are open. The sessions of the ledger do not wait for the disk; with is_durable this commit does.';
+  'Writes a batch. If requests were admitted (has_arrivals), it returns what is left for their keys, a comma between them: the key, its account, what is free of the balance, the theoretical arrival, the rate, how many Generations are open and how many may be, and what is left of the month, if that is limited. If a row is not as the batch needs it, this fails with TG001 and the IDs of such rows, and changes nothing. A batch whose rows are locked has no needs, and says when it was decided (at_ms). Limits that the batch counts towards are returned the same way: the meter, its amount, what is used. A batch without locks admits requests of accounts that have limits only if it knows them, by their version. An array without rows is null; open_count is how many of the settled Generations are open. The sessions of the ledger do not wait for the disk; with is_durable this commit does.';
 
 create or replace function ledger_lock_rows(awaited uuid, account_ids uuid[], key_ids uuid[], generation_ids uuid[])
 returns json language plpgsql as $$
@@ -373,30 +384,32 @@ returns table (id uuid, amount numeric, used numeric, held numeric) language plp
 declare
   at constant timestamptz := to_timestamp(at_ms / 1000);
 begin
-  insert into limit_meters (id, limit_id, end_user)
-  select row.id, row.limit_id, row.end_user from unnest(meter_rows) as row join limits on limits.id = row.limit_id
-  where row.end_user is not null
-  on conflict (id) do nothing;
+  -- Only those who remove old meters do not lock their account first.
+  perform 1 from limit_meters where id = any (array(select row.id from unnest(meter_rows) as row)) for no key update;
   return query
-  select meter.id, limit_amount(limits, at), case when window_start = limit_window(kind, at) then meter.used else 0 end,
-         meter.held
-  from unnest(meter_rows) as row join limit_meters as meter on meter.id = row.id join limits on limits.id = meter.limit_id;
+  select row.id, limit_amount(limits, at),
+         case when window_start >= limit_window(kind, at) then meter.used else 0 end, coalesce(meter.held, 0)
+  from unnest(meter_rows) as row join limits on limits.id = row.limit_id left join limit_meters as meter on meter.id = row.id;
 end $$;
 comment on function ledger_read_limits is
-  'What is used and held of limits, of those that still exist. The caller has locked their accounts. End users get their meters here.';
+  'What is used and held of limits, of those that still exist. The caller has locked their accounts. An end user may have no meter yet.';
 
 create function return_to_limits() returns trigger language plpgsql as $$
 declare
   returned constant numeric := case when old.refunded_at is null and new.refunded_at is not null
     then old.cost - old.refunded else new.refunded - old.refunded end;
+  name constant text := (select label from generation_attributions where generation_id = new.id and kind = 'end_user' limit 1);
 begin
   update limit_meters as meter set used = greatest(used - returned, 0)
-  from limits left join generation_attributions as attribution
-    on attribution.generation_id = new.id and attribution.kind = 'end_user'
-  where limits.account_id = new.account_id and limits.id = meter.limit_id and limits.kind like 'spend%'
-    and meter.window_start = limit_window(limits.kind, new.billed_at)
-    and (scope = 'account' or limits.key_id = new.key_id or limits.end_user = attribution.label
-      or meter.end_user = attribution.label);
+  from (
+    select kind, case scope when 'each_end_user' then limit_meter_id(id, name) else id end as meter_id
+    from limits
+    where account_id = new.account_id and kind like 'spend%'
+      and (scope = 'account' or key_id = new.key_id or end_user = name or scope = 'each_end_user' and name is not null)
+      -- What was neither spent before it was set nor begun afterwards did not count towards it.
+      and (scope in ('account', 'key') and new.billed_at <= created_at or new.id >= first_id_at(created_at))
+  ) as counted
+  where meter.id = counted.meter_id and meter.window_start = limit_window(counted.kind, new.billed_at);
   return null;
 end $$;
 comment on function return_to_limits is 'What is refunded no longer counts towards the limits of its window.';

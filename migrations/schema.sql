@@ -31,7 +31,8 @@ CREATE TABLE accounts (
   -- The group of the catalogue whose prices the account pays; null for list prices. If the catalogue has no such group,
   -- its requests are refused.
   price_group text,
-  -- Changes when the account gets a limit or loses one. 0 if it never had any. Gateways remember limits by it.
+  -- Grows when the account gets a limit or loses one, at least to the current second, so that it never repeats, not
+  -- even after a failover that lost a change. 0 if it never had any. Gateways remember limits by it.
   limit_version integer NOT NULL DEFAULT 0,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held)
@@ -618,14 +619,14 @@ CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries_de
 CREATE TABLE limit_meters (
   -- The ID of the limit, or limit_meter_id.
   id uuid NOT NULL,
+  -- The limit may be gone: there can be very many meters, which are then removed in parts.
   limit_id uuid NOT NULL,
   end_user text,
   -- The day, week, month or minute, in UTC, in which this was used.
   window_start timestamp without time zone NOT NULL DEFAULT '-infinity'::timestamp without time zone,
   used numeric NOT NULL DEFAULT 0,
   held numeric NOT NULL DEFAULT 0,
-  CONSTRAINT limit_meters_pkey PRIMARY KEY (id),
-  CONSTRAINT limit_meters_limit_id_fkey FOREIGN KEY (limit_id) REFERENCES limits(id) ON DELETE CASCADE
+  CONSTRAINT limit_meters_pkey PRIMARY KEY (id)
 ) WITH (fillfactor=70);
 CREATE INDEX limit_meters_by_limit ON limit_meters USING btree (limit_id, end_user);
 
@@ -660,6 +661,7 @@ CREATE TABLE limits (
   CONSTRAINT limits_scope_check CHECK (scope = ANY (ARRAY['account'::text, 'key'::text, 'end_user'::text,
     'each_end_user'::text]))
 );
+CREATE INDEX limits_by_end_user ON limits USING btree (account_id, end_user) WHERE end_user IS NOT NULL;
 CREATE INDEX limits_by_key ON limits USING btree (key_id) WHERE key_id IS NOT NULL;
 CREATE UNIQUE INDEX limits_once ON limits USING btree (account_id, scope, kind, is_operators, COALESCE(key_id::text,
     end_user, ''::text));
@@ -1363,10 +1365,12 @@ CREATE TYPE ledger_key_delta AS (
 );
 
 -- What a batch adds to a row of limit_meters. What is returned was used at returned_ms, and counts only if that is in
--- the same window. It is written only if needed is not more than what is left.
+-- the same window. It is written only if needed is not more than what is left. end_user is null for the only meter of a
+-- limit.
 CREATE TYPE ledger_limit_delta AS (
   id uuid,
   limit_id uuid,
+  end_user text,
   used numeric,
   held numeric,
   returned numeric,
@@ -2333,8 +2337,8 @@ begin
     'nowMs', extract(epoch from clock_timestamp())::float8 * 1000);
 end $$;
 
--- What is used and held of limits, of those that still exist. The caller has locked their accounts. End users get their
--- meters here.
+-- What is used and held of limits, of those that still exist. The caller has locked their accounts. An end user may
+-- have no meter yet.
 CREATE FUNCTION ledger_read_limits(meter_rows ledger_limit_meter[], at_ms double precision)
  RETURNS TABLE(id uuid, amount numeric, used numeric, held numeric)
  LANGUAGE plpgsql
@@ -2343,14 +2347,12 @@ AS $$
 declare
   at constant timestamptz := to_timestamp(at_ms / 1000);
 begin
-  insert into limit_meters (id, limit_id, end_user)
-  select row.id, row.limit_id, row.end_user from unnest(meter_rows) as row join limits on limits.id = row.limit_id
-  where row.end_user is not null
-  on conflict (id) do nothing;
+  -- Only those who remove old meters do not lock their account first.
+  perform 1 from limit_meters where id = any (array(select row.id from unnest(meter_rows) as row)) for no key update;
   return query
-  select meter.id, limit_amount(limits, at), case when window_start = limit_window(kind, at) then meter.used else 0 end,
-         meter.held
-  from unnest(meter_rows) as row join limit_meters as meter on meter.id = row.id join limits on limits.id = meter.limit_id;
+  select row.id, limit_amount(limits, at),
+         case when window_start >= limit_window(kind, at) then meter.used else 0 end, coalesce(meter.held, 0)
+  from unnest(meter_rows) as row join limits on limits.id = row.limit_id left join limit_meters as meter on meter.id = row.id;
 end $$;
 
 -- Refunds a charge, once: its response was withheld, because nobody could know in time that the charge was committed.
@@ -2487,9 +2489,9 @@ end $$;
 -- open and how many may be, and what is left of the month, if that is limited. If a row is not as the batch needs it,
 -- this fails with TG001 and the IDs of such rows, and changes nothing. A batch whose rows are locked has no needs, and
 -- says when it was decided (at_ms). Limits that the batch counts towards are returned the same way: the meter, its
--- amount, what is used. Accounts that have limits are admitted only to a batch that knows them, by their version. An
--- array without rows is null; open_count is how many of the settled Generations are open. The sessions of the ledger do
--- not wait for the disk; with is_durable this commit does.
+-- amount, what is used. A batch without locks admits requests of accounts that have limits only if it knows them, by
+-- their version. An array without rows is null; open_count is how many of the settled Generations are open. The
+-- sessions of the ledger do not wait for the disk; with is_durable this commit does.
 CREATE FUNCTION ledger_write_batch(at_ms double precision, account_rows ledger_account_delta[],
     key_rows ledger_key_delta[], claim_rows ledger_claim_row[], opened_rows ledger_opened_row[],
     settled_rows ledger_settled_row[], open_count integer, attempt_rows ledger_attempt_row[],
@@ -2593,22 +2595,31 @@ begin
   end if;
 
   if limit_rows is not null then
+    if is_locked then
+      insert into limit_meters (id, limit_id, end_user)
+      select row.id, row.limit_id, row.end_user from unnest(limit_rows) as row join limits on limits.id = row.limit_id
+      where row.end_user is not null
+      on conflict (id) do nothing;
+    end if;
+    -- A clock that is behind does not begin a window anew.
     with written as (
       update limit_meters as meter
-      set window_start = this_window,
-          used = greatest(0, case when meter.window_start = this_window then meter.used else 0 end + row.used
+      set window_start = greatest(meter.window_start, this_window),
+          used = greatest(0, case when meter.window_start >= this_window then meter.used else 0 end + row.used
             - case when to_timestamp(row.returned_ms / 1000) at time zone 'UTC' >= this_window then row.returned else 0 end),
           held = greatest(0, meter.held + row.held)
       from unnest(limit_rows) as row
         join limits on limits.id = row.limit_id
         cross join lateral (select limit_window(kind, at) as this_window) as current
       where meter.id = row.id and (row.needed is null or limit_amount(limits, at) - meter.held
-        - case when meter.window_start = this_window then meter.used else 0 end >= row.needed)
+        - case when meter.window_start >= this_window then meter.used else 0 end >= row.needed)
       returning row.needed, concat_ws(' ', meter.id, limit_amount(limits, at), meter.used) as shown
     )
     select count(needed), string_agg(shown, ',') into affected, limited from written;
     if affected < (select count(needed) from unnest(limit_rows)) then
-      select string_agg(row.id::text, ',') into unmet from unnest(limit_rows) as row
+      -- Their accounts, because clients choose how many end users there are.
+      select string_agg(distinct limits.account_id::text, ',') into unmet
+      from unnest(limit_rows) as row join limits on limits.id = row.limit_id
       where needed is not null
         and not exists (select 1 from limit_meters where id = row.id and xmin = pg_current_xact_id()::xid);
       raise exception 'a limit is not as the batch needs it' using errcode = 'TG001', table = 'limit_meters', detail = unmet;
@@ -2838,14 +2849,18 @@ AS $$
 declare
   returned constant numeric := case when old.refunded_at is null and new.refunded_at is not null
     then old.cost - old.refunded else new.refunded - old.refunded end;
+  name constant text := (select label from generation_attributions where generation_id = new.id and kind = 'end_user' limit 1);
 begin
   update limit_meters as meter set used = greatest(used - returned, 0)
-  from limits left join generation_attributions as attribution
-    on attribution.generation_id = new.id and attribution.kind = 'end_user'
-  where limits.account_id = new.account_id and limits.id = meter.limit_id and limits.kind like 'spend%'
-    and meter.window_start = limit_window(limits.kind, new.billed_at)
-    and (scope = 'account' or limits.key_id = new.key_id or limits.end_user = attribution.label
-      or meter.end_user = attribution.label);
+  from (
+    select kind, case scope when 'each_end_user' then limit_meter_id(id, name) else id end as meter_id
+    from limits
+    where account_id = new.account_id and kind like 'spend%'
+      and (scope = 'account' or key_id = new.key_id or end_user = name or scope = 'each_end_user' and name is not null)
+      -- What was neither spent before it was set nor begun afterwards did not count towards it.
+      and (scope in ('account', 'key') and new.billed_at <= created_at or new.id >= first_id_at(created_at))
+  ) as counted
+  where meter.id = counted.meter_id and meter.window_start = limit_window(counted.kind, new.billed_at);
   return null;
 end $$;
 

@@ -24,13 +24,13 @@ export class Admission {
    */
   readonly #waiting = new WeakMap<ApiKey, Readonly<{ untilMs: number; concurrencyLimit: number | null }>>();
   readonly #rates: KnownRates;
-  readonly #limits: Pick<LimitsInForce, 'renew'>;
+  readonly #limits: Pick<LimitsInForce, 'renew' | 'versionOf'>;
 
   constructor(
     ledger: Ledger,
     nodeId: string,
     rates: KnownRates,
-    limits: Pick<LimitsInForce, 'renew'>,
+    limits: Pick<LimitsInForce, 'renew' | 'versionOf'>,
     clock: { isOff: () => boolean },
   ) {
     this.#rates = rates;
@@ -60,6 +60,7 @@ export class Admission {
     early: Pick<EarlyCall<unknown, unknown>, 'start' | 'cancel'> | null = null,
   ): Promise<HoldResult> {
     const { provider, attempts } = generation;
+    const startedAt = performance.now();
     let outcome: HoldResult['outcome'] | null = null;
     try {
       this.checkWait(key);
@@ -77,10 +78,12 @@ export class Admission {
       const expected = early === null ? null : this.#ledger.outlook.expected(hold);
       const isPatient = expected !== null && early?.start(expected) === true;
       const first = await this.#ledger.hold({ ...hold, isPatient }, waitedMs);
-      const result = isOutdated(first) ? await this.#holdAgain(generation, key, hold, waitedMs) : first;
+      const result = isOutdated(first)
+        ? await this.#holdAgain(generation, key, hold, startedAt - waitedMs)
+        : first;
       this.#noteRate(key, result.rate);
       outcome = result.outcome;
-      if (result.outcome === 'held') generation.noteHold(hold, result);
+      if (result.outcome === 'held') generation.noteHold({ ...hold, generation: generation.facts }, result);
       return result;
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
@@ -94,19 +97,18 @@ export class Admission {
     }
   }
 
-  /** With the limits that the account has now. */
+  /** With the limits that the account has now. The client has waited since `sinceMs`. */
   async #holdAgain(
     generation: OpenGeneration,
     key: ApiKey,
     hold: Hold,
-    waitedMs: number,
+    sinceMs: number,
   ): Promise<HoldResult> {
-    const startedAt = performance.now();
     const endUser = generation.facts.attribution?.endUser ?? null;
     for (let tries = 1; ; tries += 1) {
       generation.applyLimits(await this.#limits.renew(key, endUser));
       const renewed = { ...hold, generation: generation.facts };
-      const result = await this.#ledger.hold(renewed, waitedMs + performance.now() - startedAt);
+      const result = await this.#ledger.hold(renewed, performance.now() - sinceMs);
       if (!isOutdated(result) || tries >= maxRenewals) return result;
     }
   }
@@ -126,7 +128,8 @@ export class Admission {
   /** A replay of a stored response counts towards its key's rate like any other request. */
   async countReplay(key: ApiKey, id: string): Promise<void> {
     this.checkWait(key);
-    const generation = { id, accountId: key.accountId, keyId: key.id };
+    const limits = this.#limits.versionOf(key);
+    const generation = { id, accountId: key.accountId, keyId: key.id, limits };
     const result = await this.#ledger.count({ kind: 'count', generation }).catch((cause: unknown) => {
       throw lookupFailed('balance_lookup_failed', cause);
     });

@@ -12,7 +12,7 @@ import {
   deny,
   type KeyState,
 } from './decide.ts';
-import { afterSettlement, type LimitState } from './decide-limits.ts';
+import { afterSettlement, type LimitState, tokenRate } from './decide-limits.ts';
 import { Effects } from './effects.ts';
 import type {
   Count,
@@ -60,7 +60,11 @@ function applyHold(hold: Hold, rows: BatchRows, effects: Effects): HoldResult {
   // Already held: it is submitted again because its outcome was unknown.
   if (amount !== undefined) {
     const rate = rateAt(key.state.requestsPerMinute, key.state.theoreticalArrivalMs, rows.nowMs);
-    return { outcome: 'held', amount, rate };
+    const ofTokens = tokenRate(limitsOf(hold, rows), rows.nowMs);
+    if (ofTokens === null) return { outcome: 'held', amount, rate };
+    // How many tokens it was granted is not known, but surely as many as it needs.
+    const tokens = { count: hold.tokens?.min ?? 0, countedAtMs: rows.nowMs, rate: ofTokens };
+    return { outcome: 'held', amount, rate, tokens };
   }
   const { limits } = hold.generation;
   const { limitVersion } = account.state;

@@ -38,7 +38,7 @@ export function exceededRate(
   for (const limit of limits) {
     if (isSpend(limit.meter.kind)) continue;
     const needed = countUnit * BigInt(limit.meter.kind === 'tokens_per_minute' ? (tokens?.min ?? 0) : 1);
-    if (leftOf(limit) < needed) return exceeded(limit, needed, nowMs);
+    if (needed > 0n && leftOf(limit) < needed) return exceeded(limit, needed, nowMs);
   }
   return null;
 }

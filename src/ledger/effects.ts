@@ -322,6 +322,7 @@ export class Effects {
       return {
         id,
         limitId: state.meter.limitId,
+        endUser: state.meter.endUser,
         used: state.used - before.used,
         held: state.held - before.held,
         returned: countUnit * BigInt(returned?.count ?? 0),

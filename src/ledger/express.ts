@@ -101,12 +101,12 @@ function needsOf(batch: readonly Operation[], holds: ReadonlyMap<string, Money>)
   };
 }
 
-/** Of accounts that have had limits. If two holds do not agree on a version, the older one has to be looked at again. */
+/** Of accounts that have had limits. If two do not agree on a version, the older one has to be looked at again. */
 function limitVersionsOf(batch: readonly Operation[]): Map<string, number> {
   const versions = new Map<string, number>();
-  const holds = batch.filter((operation) => operation.kind === 'hold');
-  if (holds.every(({ generation }) => !generation.limits)) return versions;
-  for (const { generation } of holds) {
+  const admitting = batch.filter(({ kind }) => kind === 'hold' || kind === 'count');
+  if (admitting.every(({ generation }) => !generation.limits)) return versions;
+  for (const { generation } of admitting) {
     const version = generation.limits?.version ?? 0;
     const other = versions.get(generation.accountId) ?? version;
     versions.set(generation.accountId, version < other ? version : other);
@@ -140,6 +140,7 @@ function admit(demand: Demand, { min, max }: Hold): void {
 /** The same for a limit, of money or of tokens. */
 function admitTo(demand: Demand, kind: LimitKind, hold: Hold): void {
   const { min, max } = isSpend(kind) ? hold : countsOf(kind, hold);
+  if (max === 0n) return;
   need(demand, min === max ? max : max * holdDivisor);
   demand.freed -= max;
 }

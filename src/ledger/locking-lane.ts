@@ -12,7 +12,14 @@ import type { Admitted } from './batch-rows.ts';
 import { commitInParts } from './commit-in-parts.ts';
 import { isLocked, isRejection, RowLockedError } from './database-error.ts';
 import { commitLocked } from './locked-commit.ts';
-import { type Committed, type LimitMeter, metersOf, type Operation, type Outcome } from './operations.ts';
+import {
+  type Committed,
+  type LimitMeter,
+  metersOf,
+  type Operation,
+  type OperationResult,
+  type Outcome,
+} from './operations.ts';
 import { givenUp, type PendingOperations } from './pending-operations.ts';
 import type { Writer } from './writer.ts';
 
@@ -54,12 +61,10 @@ export class LockingLane {
 
   /** Whether an operation belongs here. */
   takes(operation: Operation): boolean {
-    const meters = metersOf(operation);
-    if (operation.kind === 'hold' && meters.some((meter) => this.#isNew(meter))) return true;
+    if (operation.kind === 'hold' && metersOf(operation).some((meter) => this.#isNew(meter))) return true;
     if (this.#divertedUntilMs.size === 0) return false;
     const { id, accountId, keyId } = operation.generation;
-    const isDiverted = (rowId: string) => this.#isDiverted(rowId);
-    return [accountId, keyId, id].some(isDiverted) || meters.some((meter) => this.#isDiverted(meter.id));
+    return this.#isDiverted(accountId) || this.#isDiverted(keyId) || this.#isDiverted(id);
   }
 
   /** The meter of an end user is made in this lane. */
@@ -111,9 +116,8 @@ export class LockingLane {
       );
       if (admitted !== null) onAdmitted(admitted);
       onCommit(wanted.length);
-      for (const { id, endUser } of wanted.flatMap(metersOf))
-        if (endUser !== null) this.#meters.set(id, true);
       const resultOf = new Map(wanted.map((operation, place) => [operation, results[place]]));
+      this.#noteMeters(resultOf);
       return batch.map((operation) => {
         const rowId = rowIdsOf(operation).find((id) => lockedIds.has(id));
         if (rowId !== undefined) return this.#noteLocked(rowId);
@@ -126,6 +130,13 @@ export class LockingLane {
       if (awaited === null && isLocked(error)) this.#noteAccountLocked(batch);
       throw error;
     }
+  }
+
+  /** Only a hold that was granted makes some: clients choose the names of end users. */
+  #noteMeters(results: ReadonlyMap<Operation, OperationResult | undefined>): void {
+    for (const [operation, result] of results)
+      if (typeof result === 'object' && result.outcome === 'held')
+        for (const { id, endUser } of metersOf(operation)) if (endUser !== null) this.#meters.set(id, true);
   }
 
   #noteLocked(rowId: string): RowLockedError {

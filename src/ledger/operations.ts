@@ -98,7 +98,8 @@ export type TokenRange = Readonly<{ min: number; max: number }>;
 /** Counts a request towards the rate of its key, without a hold. */
 export type Count = Readonly<{
   kind: 'count';
-  generation: Pick<GenerationFacts, 'id' | 'accountId' | 'keyId'>;
+  /** Of the limits, only the version matters. */
+  generation: Pick<GenerationFacts, 'id' | 'accountId' | 'keyId' | 'limits'>;
 }>;
 
 export type BilledUsage = Readonly<{

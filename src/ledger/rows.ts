@@ -99,6 +99,7 @@ export const keyDeltas = new RowType('ledger_key_delta', {
 export const limitDeltas = new RowType('ledger_limit_delta', {
   id: word,
   limitId: word,
+  endUser: optional(text),
   used: money,
   held: money,
   returned: money,

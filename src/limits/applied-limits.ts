@@ -46,6 +46,12 @@ export class LimitsInForce {
     return applied(ofEndUser, endUser);
   }
 
+  /** The version alone, as far as it is known: for what counts towards no limit. */
+  versionOf({ id, limitVersion }: Caller): AppliedLimits | null {
+    const version = this.#ofKeys.get(id)?.version ?? limitVersion;
+    return version === 0 ? null : { version, meters: [] };
+  }
+
   /** As they are now. */
   async renew(key: Caller, endUser: string | null): Promise<AppliedLimits> {
     const name = nameOf(key, endUser);
@@ -80,12 +86,18 @@ async function findLimits(
   endUser: string | null,
 ): Promise<Found> {
   const rows = await sql<(LimitRow & { version: number; has_own: boolean; id: string | null })[]>`
-    select limit_version as version, limits.id, kind, scope, is_operators,
-           exists (select 1 from limits where account_id = accounts.id and scope = 'end_user') as has_own
-    from accounts left join limits on account_id = accounts.id
-      and (scope in ('account', 'each_end_user') or key_id = ${keyId} or end_user = ${endUser})
+    select limit_version as version, applied.id, kind, scope, is_operators,
+           exists (select 1 from limits where account_id = accounts.id and end_user is not null) as has_own
+    from accounts left join lateral (
+      select id, kind, scope, is_operators from limits
+      where account_id = accounts.id and scope in ('account', 'each_end_user')
+      union all
+      select id, kind, scope, is_operators from limits where account_id = accounts.id and key_id = ${keyId}
+      union all
+      select id, kind, scope, is_operators from limits where account_id = accounts.id and end_user = ${endUser}
+    ) as applied on true
     where accounts.id = ${accountId}
-    order by limits.id`;
+    order by applied.id`;
   const [first] = rows;
   return {
     version: first?.version ?? 0,

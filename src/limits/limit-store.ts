@@ -280,6 +280,8 @@ export async function removeLimitAs(
   check(limit);
   if (limit.endUser !== null) await leaveToEach(transaction, limit);
   await transaction`delete from limits where id = ${id}`;
+  // Those of end users are left to upkeep: there may be very many.
+  await transaction`delete from limit_meters where id = ${id}`;
   await recordChange(transaction, actor, {
     action: 'remove_limit',
     accountId,
@@ -309,7 +311,7 @@ async function lockAccount(transaction: TransactionSQL, accountId: string): Prom
 }
 
 async function changeVersion(transaction: TransactionSQL, accountId: string): Promise<void> {
-  await transaction`update accounts set limit_version = limit_version + 1 where id = ${accountId}`;
+  await transaction`update accounts set limit_version = greatest(limit_version + 1, extract(epoch from now())::int) where id = ${accountId}`;
 }
 
 async function existing(sql: SQL, id: string, isLocked = false): Promise<Limit> {
@@ -336,12 +338,15 @@ function amountsOf({ kind, amount, increase }: Pick<Limit, 'kind' | 'amount' | '
   };
 }
 
-/** Meters of end users whose windows are over, or who have no request in progress, a part at a time. A meter that is needed again is made again. */
+/**
+ * Meters of limits that are gone, and of end users whose windows are over or who have no request in progress, a part at a time.
+ * A meter that is needed again is made again.
+ */
 export async function removeOldMeters(sql: SQL): Promise<number> {
   const removed = await sql`
     delete from limit_meters where id in (
-      select meter.id from limit_meters as meter join limits on limits.id = limit_id
-      where meter.end_user is not null and held = 0 and (kind = 'concurrent_requests'
+      select meter.id from limit_meters as meter left join limits on limits.id = limit_id
+      where limits.id is null or meter.end_user is not null and held = 0 and (kind = 'concurrent_requests'
         or window_start < least(limit_window(kind, now()), now() at time zone 'UTC' - interval '1 hour'))
       limit 1000
       for update of meter skip locked)`;

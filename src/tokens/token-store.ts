@@ -165,17 +165,19 @@ export async function countUse(
   { id, requestsPerMinute }: StoredToken,
 ): Promise<Readonly<{ isWithin: boolean; aheadMs: number }>> {
   const [row] = await sql<[{ is_within: boolean; ahead_ms: number }]>`
-    with used as (
+    with before as materialized (
+      -- Locked, so that one that is refused sees those that came before it.
+      select theoretical_arrival_at as arrival from admin_token_uses where token_id = ${id} for update
+    ), used as (
       update admin_token_uses
       set last_used_at = now(),
-          theoretical_arrival_at = greatest(theoretical_arrival_at, now())
-            + interval '1 minute' / ${requestsPerMinute}::int
-      where token_id = ${id}
-        and theoretical_arrival_at <= now() + interval '1 minute' - interval '1 minute' / ${requestsPerMinute}::int
+          theoretical_arrival_at = greatest(arrival, now()) + interval '1 minute' / ${requestsPerMinute}::int
+      from before
+      where token_id = ${id} and arrival <= now() + interval '1 minute' - interval '1 minute' / ${requestsPerMinute}::int
       returning theoretical_arrival_at
     )
     select exists (select 1 from used) as is_within,
-           greatest(0, extract(epoch from coalesce((select theoretical_arrival_at from used),
-             (select theoretical_arrival_at from admin_token_uses where token_id = ${id})) - now()))::float8 * 1000 as ahead_ms`;
+           greatest(0, extract(epoch from coalesce((select theoretical_arrival_at from used), (select arrival from before))
+             - now()))::float8 * 1000 as ahead_ms`;
   return { isWithin: row.is_within, aheadMs: row.ahead_ms };
 }

@@ -8,6 +8,7 @@ import { fillGenerations } from '../../bench/fill.ts';
 import { monthsOf } from '../../src/exports/entries.ts';
 import { exportSources } from '../../src/exports/exports.ts';
 import { preparePage } from '../../src/exports/pieces.ts';
+import { newId } from '../../src/lib/ids.ts';
 import { createTokenAs } from '../../src/tokens/token-store.ts';
 import { senderFor } from '../support/admin-fixture.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
@@ -284,7 +285,8 @@ describe('an export', () => {
     const [open] = await sql<[{ id: string }]>`
       insert into open_generations (id, account_id, key_id, node_id, workload, model, provider, streaming, hold,
         price_list_id, attempts, created_at)
-      select uuidv7(), ${some.accountId}, ${some.keyId}, uuidv7(), 'chat', 'open', 'main', true, 0, 1, '[]', now()
+      select ${newId()}::uuid, ${some.accountId}, ${some.keyId}, nodes.id, 'chat', 'open', 'main', true, 0, 1, '[]', now()
+      from nodes where stopped_at is null limit 1
       returning id`;
     try {
       const lines = await exported('generations', { account: some.accountId });

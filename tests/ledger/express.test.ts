@@ -222,4 +222,40 @@ describe('a batch that was decided without its rows', () => {
     expect(await tryExpress([settlement(held, 5n)], new Map([[id, 11n]]), owner)).toBeNull();
     expect(await tryExpress([settlement(held, 5n)], new Map([[id, 10n]]), owner)).not.toBeNull();
   });
+
+  test('counts a replay of an account that has limits, if it knows their version', async () => {
+    const owner: LimitedCustomer = await customer(100n);
+    await setLimits([{ kind: 'spend_per_day', scope: 'account', count: 1n }], [owner]);
+    const { accountId, keyId, limits } = owner;
+    const count = (version: number): Operation => ({
+      kind: 'count',
+      generation: { id: newId(), accountId, keyId, limits: { version, meters: [] } },
+    });
+    expect(await tryExpress([count(limits?.version ?? 0)], new Map(), owner)).not.toBeNull();
+    expect(await tryExpress([count(1)], new Map(), owner)).toBeNull();
+  });
+
+  test('that exceeds limits names their account, not one meter after the other', async () => {
+    const owner: LimitedCustomer = await customer(100n);
+    await setLimits([{ kind: 'spend_per_day', scope: 'each_end_user', count: 3n }], [owner]);
+    const within = withLimits(hold(owner, 1n), owner, 1n, 1n);
+    await commitLocked(connection, [within], null, new PendingOperations());
+    const { effects, rows, needs } = decideWithPlenty(
+      [withLimits(hold(owner, 9n), owner, 1n, 1n)],
+      new Map(),
+    );
+    const how = { atMs: null, needs, isDurable: false };
+    const error = await effects.write(connection, rows, how).catch((thrown: unknown) => thrown);
+    expect(unmetNeeds(error)).toEqual([owner.accountId]);
+  });
+
+  test('of an account that has limits is not written if one of its holds does not know them', async () => {
+    const owner: LimitedCustomer = await customer(100n);
+    const unaware = hold(owner, 1n);
+    await setLimits([{ kind: 'spend_per_day', scope: 'account', count: 30n }], [owner]);
+    const aware = withLimits(hold(owner, 1n), owner, 1n, 1n);
+    expect(await tryExpress([aware], new Map(), owner)).not.toBeNull();
+    expect(await tryExpress([unaware], new Map(), owner)).toBeNull();
+    expect(await tryExpress([unaware, aware], new Map(), owner)).toBeNull();
+  });
 });

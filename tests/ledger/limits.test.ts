@@ -373,3 +373,60 @@ test('two limits of the same kind and scope cannot be set by the same party', as
   expect(await findLimit(sql, id, newId())).toBeNull();
   expect(await findLimit(sql, id, owner.accountId)).toMatchObject({ id });
 });
+
+describe('beside others', () => {
+  test('end users who are refused leave no meters', async () => {
+    const owner = await customer(100n * one);
+    const { id } = await limit(owner, { scope: 'each_end_user', kind: 'spend_per_day', amount: 0n });
+    for (const name of ['new 1', 'new 2'])
+      expect(await ledger.hold(await limited(owner, name))).toMatchObject({ outcome: 'denied' });
+    expect(await sql`select 1 from limit_meters where limit_id = ${id}`).toHaveLength(0);
+  });
+
+  test('upkeep does not remove a meter that a hold is about to use', async () => {
+    const owner = await customer(100n * one);
+    await limit(owner, { scope: 'each_end_user', kind: 'concurrent_requests', amount: one });
+    const first = await limited(owner, 'Ann');
+    await ledger.hold(first);
+    await ledger.settle(settlement(first, 1n));
+    const meters = first.generation.limits?.meters ?? [];
+    const { id = '' } = meters[0] ?? {};
+    await sql.begin(async (transaction) => {
+      const literal = `{"(${id},${meters[0]?.limitId},Ann)"}`;
+      await transaction`select ledger_read_limits(${literal}::text::ledger_limit_meter[], ${Date.now()}::float8)`;
+      await removeOldMeters(sql);
+    });
+    expect(await sql`select 1 from limit_meters where id = ${id}`).toHaveLength(1);
+  });
+
+  test('a clock that steps back begins no window anew', async () => {
+    const owner = await customer(100n * one);
+    await limit(owner, { kind: 'requests_per_minute', amount: 2n * one });
+    await shiftClockTo('2028-05-05T12:00:01Z');
+    for (let count = 0; count < 2; count += 1) await ledger.hold(await limited(owner));
+    await shiftClockTo('2028-05-05T11:59:59Z');
+    expect(await ledger.hold(await limited(owner))).toMatchObject({ outcome: 'denied' });
+  });
+
+  test('what did not count towards a limit is not given back to it', async () => {
+    const owner = await customer(100n * one);
+    const open = hold(owner, 10n * one);
+    await ledger.hold(open);
+    const { id } = await limit(owner, { kind: 'spend_per_day', amount: 50n * one });
+    const counted = await limited(owner, null);
+    await ledger.hold(counted);
+    await ledger.settle(settlement(counted, one));
+    await ledger.settle(settlement(open, 5n * one));
+    expect((await meterOf(id)).used).toBe('1');
+    await ledger.settle({ ...settlement(open, null), onAlreadyCharged: 'refund' });
+    expect((await meterOf(id)).used).toBe('1');
+  });
+
+  test('a limit of tokens that is used up does not refuse what has none', async () => {
+    const owner = await customer(100n * one);
+    const { id } = await limit(owner, { kind: 'tokens_per_minute', amount: 10n * one });
+    await ledger.hold(await limited(owner, null, { tokens: { min: 10, max: 10 } }));
+    await sql.begin((transaction) => updateLimitAs(transaction, actor, id, { amount: one }));
+    expect(await ledger.hold(await limited(owner))).toMatchObject({ outcome: 'held' });
+  });
+});

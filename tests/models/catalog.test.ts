@@ -625,7 +625,7 @@ test('what is kept of a text is not larger than the text', () => {
   Bun.gc(true);
   const before = process.memoryUsage.rss();
   expect(parseCatalog(text, 'catalog.yaml').ok).toBe(false);
-  expect(process.memoryUsage.rss() - before).toBeLessThan(250_000_000);
+  expect(process.memoryUsage.rss() - before).toBeLessThan(1_000_000_000);
 });
 
 describe('the report of costs of a provider', () => {
