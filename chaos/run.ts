@@ -2,8 +2,10 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { type Evidence, joinCalls } from './judge/evidence.ts';
+import { readExportable } from './judge/export-log.ts';
 import { judge } from './judge/judge.ts';
 import { readLedger } from './judge/ledger-log.ts';
+import { readLimits } from './judge/limit-log.ts';
 import type { ChaosResult } from './judge/report.ts';
 import { judgeBystanders, judgeFreezes, judgeJumps } from './judge/trial-truths.ts';
 import type { Truth } from './judge/truth.ts';
@@ -11,10 +13,14 @@ import { startWatcher, type Watched } from './judge/watcher.ts';
 import { Random } from './random.ts';
 import { type Accounts, createAccounts, keepSpending } from './trials/accounts.ts';
 import type { Seen } from './trials/client-call.ts';
+import { type Exported, startExports } from './trials/exports.ts';
 import { type Bystanders, measureBystanders } from './trials/honest-clients.ts';
 import { type KillLog, killAgainAndAgain } from './trials/kills.ts';
 import { startLimitChanges } from './trials/limit-changes.ts';
+import { type AskedLimit, startLimits } from './trials/limits.ts';
 import { startLoad } from './trials/load.ts';
+import { type AskedMovement, openMovementLog } from './trials/movement-log.ts';
+import { startMovements } from './trials/movements.ts';
 import type { ChaosOptions } from './trials/options.ts';
 import { startRowLocks } from './trials/row-locks.ts';
 import { readHolds } from './world/hold-log.ts';
@@ -48,13 +54,19 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
     ];
 
     const sql = world.database.open(1);
+    const holds = await readHolds(sql);
     const evidence: Evidence = {
       seen,
       asked: new Map(seen.map((line) => [line.token, line])),
       calls: joinCalls(world.upstream.calls()),
       ledger: await readLedger(sql),
-      holds: await readHolds(sql),
+      holds,
       watched,
+      movements: broken.movements,
+      askedLimits: broken.askedLimits,
+      limits: await readLimits(sql, accounts.steadyLimits),
+      exports: broken.exports,
+      exportable: await readExportable(sql, holds),
       network: world.network.log(),
       kills: kills.gateways,
       outages: kills.outages,
@@ -93,6 +105,9 @@ export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
 
 type Broken = Readonly<{
   seen: readonly Seen[];
+  movements: readonly AskedMovement[];
+  askedLimits: readonly AskedLimit[];
+  exports: readonly Exported[];
   kills: KillLog;
   bystanders: Bystanders;
   orphansMs: number;
@@ -106,10 +121,17 @@ async function breakUnderLoad(
   random: Random,
 ): Promise<Broken> {
   let isOver = false;
-  const watcher = startWatcher(world.database);
+  const watcher = startWatcher(
+    world.database,
+    accounts.steadyLimits.map(({ id }) => id),
+  );
   const load = startLoad(world, accounts, options.connections, random.fork(1));
   const network = world.network.play(random.fork(3));
-  const spending = keepSpending(accounts, world.environment, () => isOver);
+  const movementLog = openMovementLog(world.folder);
+  const spending = keepSpending(accounts, world.environment, movementLog, () => isOver);
+  const moving = startMovements(world, accounts, movementLog, load.log, random.fork(6));
+  const limiting = startLimits(world, accounts, random.fork(7));
+  const exporting = startExports(world, accounts.token, random.fork(8));
   const { richAccount, poorAccount, changingKeyId } = accounts;
   const locks = startRowLocks(world.database, [richAccount, richAccount, poorAccount], random.fork(4));
   const limits = startLimitChanges(world.database, changingKeyId, random.fork(5));
@@ -119,18 +141,29 @@ async function breakUnderLoad(
     await locks.stop();
     await limits.stop();
     await Bun.sleep(afterLastKillMs);
+    await moving.stop();
+    const askedLimits = await limiting.stop();
+    const exports = await exporting.stop();
     const seen = await load.stop();
     const orphansMs = await whenAtRest(world, kills.lastKillAtMs);
     const bystanders = await bystandersOf(world, options);
     await whenAtRest(world, Date.now());
-    return { seen, kills, bystanders, orphansMs, watched: await watcher.stop() };
+    isOver = true;
+    await spending;
+    const { asked: movements } = movementLog;
+    const watched = await watcher.stop();
+    return { seen, movements, askedLimits, exports, kills, bystanders, orphansMs, watched };
   } finally {
     isOver = true;
     await network.stop();
     await locks.stop();
     await limits.stop();
+    await moving.stop();
+    await limiting.stop();
+    await exporting.stop();
     await load.stop();
     await spending;
+    movementLog.close();
     await watcher.stop();
   }
 }

@@ -25,9 +25,14 @@ export function reasonOf({ status, errorCode }: RecordedGeneration): string {
   return errorCode === null ? status : `${status} ${errorCode}`;
 }
 
-/** What was charged and not refunded. */
+/** What was charged, less what the gateway refunded by itself. What people refund says nothing about the charge. */
 export function standingCharge({ charges, refunds }: RecordedGeneration): bigint {
   return sum(charges) - sum(refunds);
+}
+
+/** What is left of the charge after all refunds. */
+export function keptCharge(generation: RecordedGeneration): bigint {
+  return standingCharge(generation) - sum(generation.refundsByHand);
 }
 
 export function isPaid({ charges, refunds }: RecordedGeneration): boolean {

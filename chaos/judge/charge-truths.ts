@@ -10,6 +10,7 @@ import {
   isPaid,
   isReadOn,
   isSameUsage,
+  keptCharge,
   reasonOf,
   standingCharge,
   usedCalls,
@@ -59,7 +60,7 @@ export function judgeCharges(evidence: Evidence): Truth[] {
         'a refund gives back the whole of a charge whose answer was withheld',
         all.filter(({ refunds }) => refunds.length > 0),
         (generation) => {
-          const isWhole = generation.refunds.length === 1 && standingCharge(generation) === 0n;
+          const isWhole = generation.refunds.length === 1 && keptCharge(generation) === 0n;
           const isWithheld =
             reasonOf(generation) === 'failed billing_consistency_error' && !generation.streaming;
           return isWhole && isWithheld ? null : describe(generation);
@@ -67,6 +68,11 @@ export function judgeCharges(evidence: Evidence): Truth[] {
       ),
       mayBeUntested: true,
     },
+    checkEach(
+      'all refunds of a Generation together are at most its charge',
+      all.filter(({ refunds, refundsByHand }) => refunds.length + refundsByHand.length > 0),
+      (generation) => (keptCharge(generation) >= 0n ? null : describe(generation)),
+    ),
     checkEach('usage goes uncharged only for an allowed reason', usedCalls(evidence), (used) =>
       isCharged(used) || excuseOf(evidence, used) !== null
         ? null

@@ -1,11 +1,16 @@
 /** The logs of a run, side by side under the request ID. */
 
 import type { Seen } from '../trials/client-call.ts';
+import type { Exported } from '../trials/exports.ts';
 import type { Freeze } from '../trials/freezes.ts';
 import type { GatewayKill, Outage } from '../trials/kills.ts';
+import type { AskedLimit } from '../trials/limits.ts';
+import type { AskedMovement } from '../trials/movement-log.ts';
 import type { NetworkLog } from '../world/bad-network.ts';
 import type { ProviderCall } from '../world/upstream.ts';
+import type { ExportableLines } from './export-log.ts';
 import type { LedgerLog } from './ledger-log.ts';
+import type { LimitLog } from './limit-log.ts';
 import type { Watched } from './watcher.ts';
 
 export type Evidence = Readonly<{
@@ -18,6 +23,13 @@ export type Evidence = Readonly<{
   /** When PostgreSQL committed each hold, by request ID. What it lost in a crash is not here. */
   holds: ReadonlyMap<string, number>;
   watched: Watched;
+  /** What people moved by hand, and how they changed limits. */
+  movements: readonly AskedMovement[];
+  askedLimits: readonly AskedLimit[];
+  limits: LimitLog;
+  /** What was exported meanwhile, and what there was to export. */
+  exports: readonly Exported[];
+  exportable: ExportableLines;
   network: NetworkLog;
   /** Which gateway was killed, and when. */
   kills: readonly GatewayKill[];
@@ -45,6 +57,8 @@ export function askedFor({ calls, asked }: Evidence, requestId: string): Asked |
 const notAdmitted = new Set([
   'rate_limit_exceeded',
   'monthly_spend_limit_exceeded',
+  'spend_limit_exceeded',
+  'limits_changed',
   'insufficient_balance',
   // A gateway that has just started has no keys in its cache, and the database may be away at that moment.
   'api_keys_lookup_failed',

@@ -8,10 +8,13 @@ import type { ProviderCall } from '../world/upstream.ts';
 import { dueFor, isPaid, isSameUsage } from './billing.ts';
 import { judgeCharges } from './charge-truths.ts';
 import { type Evidence, isRefused } from './evidence.ts';
+import { judgeExports } from './export-truths.ts';
 import { judgeHolds } from './hold-truths.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
+import { judgeLimits } from './limit-truths.ts';
 import { mayBeLost } from './lost-holds.ts';
 import { judgeMeters } from './meter-truths.ts';
+import { judgeMovements } from './movement-truths.ts';
 import { checkEach, describe, summary, type Truth } from './truth.ts';
 import { whyUnheld } from './unheld-calls.ts';
 
@@ -24,6 +27,9 @@ export function judge(evidence: Evidence): Truth[] {
     ...judgeClients(evidence),
     ...judgeHolds(evidence),
     ...judgeGenerations(evidence),
+    ...judgeMovements(evidence),
+    ...judgeLimits(evidence),
+    ...judgeExports(evidence),
   ];
 }
 

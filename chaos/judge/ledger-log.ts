@@ -51,12 +51,27 @@ export type RecordedGeneration = Readonly<{
   hold: bigint | null;
   /** Its charges; more than one is a fault. */
   charges: readonly bigint[];
-  /** Its refunds. */
+  /** What the gateway refunded by itself, and what people refunded. */
   refunds: readonly bigint[];
+  refundsByHand: readonly bigint[];
   /** Whether the charge is the gateway's own estimate. */
   isEstimated: boolean;
   /** What was written off and why; the amount is null if it is unknown. */
   writeOff: Readonly<{ reason: string; amount: bigint | null }> | null;
+}>;
+
+/** An entry that someone made by hand. */
+export type RecordedMovement = Readonly<{
+  accountId: string;
+  number: number;
+  kind: string;
+  amount: bigint;
+  /** The request that was refunded. */
+  requestId: string | null;
+  /** The entry that was undone. */
+  entryNumber: number | null;
+  words: string;
+  reference: string | null;
 }>;
 
 export type LedgerLog = Readonly<{
@@ -65,11 +80,12 @@ export type LedgerLog = Readonly<{
   cancelledCalls: ReadonlyMap<string, CancelledCall>;
   /** Charges whose Generation does not exist. */
   strayCharges: readonly string[];
+  movements: readonly RecordedMovement[];
   accounts: number;
   /** Accounts whose entries do not sum to their balance. */
   unequalAccounts: number;
   openGenerations: number;
-  /** Accounts and keys that still hold something. */
+  /** Accounts, keys and limits that still hold something. */
   holders: number;
   limitedKeys: number;
   /** Keys that spent more than their limit, not counting what was settled after its hold had been released. */
@@ -129,7 +145,13 @@ type UsedRow = {
   cost: string | null;
 };
 type AttemptRow = { generation_id: string; provider: string; status: string; error_code: string | null };
-type EntryRow = { generation_id: string; kind: 'charge' | 'refund'; amount: string; is_estimated: boolean };
+type EntryRow = {
+  generation_id: string;
+  kind: 'charge' | 'refund';
+  amount: string;
+  is_estimated: boolean;
+  is_by_hand: boolean;
+};
 type WriteOffRow = { generation_id: string; reason: string; amount: string | null };
 type SummaryRow = Record<
   'accounts' | 'unequal' | 'open' | 'holders' | 'limited_keys' | 'exceeded_limits' | 'dead_letters',
@@ -142,16 +164,18 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
       (select count(*) from accounts where balance <> coalesce(
         (select sum(amount) from ledger_entries where account_id = accounts.id), 0)) as unequal,
       (select count(*) from open_generations) as open,
-      (select count(*) from accounts where held <> 0) + (select count(*) from api_key_meters where held <> 0) as holders,
+      (select count(*) from accounts where held <> 0) + (select count(*) from api_key_meters where held <> 0)
+        + (select count(*) from limit_meters where held <> 0) as holders,
       (select count(*) from api_keys where monthly_limit is not null) as limited_keys,
       (select count(*) from api_keys where monthly_limit < coalesce(
-        (select sum(cost) from usage_records join generations using (id)
+        (select sum(cost - refunded) from usage_records join generations using (id)
          where usage_records.key_id = api_keys.id and refunded_at is null and hold is not null), 0)) as exceeded_limits,
       (select count(*) from dead_letters) as dead_letters`;
   if (!summary) throw new Error('The database does not answer.');
   return {
     ...(await readGenerations(sql)),
     cancelledCalls: await readCancelled(sql),
+    movements: await readMovements(sql),
     accounts: Number(summary.accounts),
     unequalAccounts: Number(summary.unequal),
     openGenerations: Number(summary.open),
@@ -180,7 +204,8 @@ async function readGenerations(sql: SQL): Promise<Pick<LedgerLog, 'generations' 
   const attempts = await sql<AttemptRow[]>`
     select generation_id, provider, status, error_code from attempts order by generation_id, index`;
   const entries = await sql<EntryRow[]>`
-    select generation_id, kind, amount, is_estimated from ledger_entries where generation_id is not null`;
+    select generation_id, kind, amount, is_estimated, actor is not null as is_by_hand
+    from ledger_entries where generation_id is not null`;
   const writeOffs = await sql<WriteOffRow[]>`select generation_id, reason, amount from write_offs`;
   const recorded = new Map(records.map((row) => [row.id, row]));
   const unpaid = Map.groupBy(uncharged, (row) => row.generation_id);
@@ -212,6 +237,34 @@ async function readGenerations(sql: SQL): Promise<Pick<LedgerLog, 'generations' 
     generations: new Map(generations.map((generation) => [generation.requestId, generation])),
     strayCharges: [...charged.keys()].filter((id) => !known.has(id)),
   };
+}
+
+type MovementRow = {
+  account_id: string;
+  number: bigint;
+  kind: string;
+  amount: string;
+  generation_id: string | null;
+  concerns_entry: bigint | null;
+  memo: string | null;
+  reference: string | null;
+};
+
+async function readMovements(sql: SQL): Promise<RecordedMovement[]> {
+  const rows = await sql<MovementRow[]>`
+    select account_id, number, kind, amount, generation_id, concerns_entry, memo,
+           coalesce(reference_text, reference::text) as reference
+    from ledger_entries where actor is not null order by account_id, number`;
+  return rows.map((row) => ({
+    accountId: row.account_id,
+    number: Number(row.number),
+    kind: row.kind,
+    amount: moneyFromDatabase(row.amount),
+    requestId: row.generation_id === null ? null : requestIdFromUuid(row.generation_id),
+    entryNumber: countOf(row.concerns_entry),
+    words: row.memo ?? '',
+    reference: row.reference,
+  }));
 }
 
 async function readCancelled(sql: SQL): Promise<LedgerLog['cancelledCalls']> {
@@ -292,12 +345,13 @@ function unchargedOf(row: UsedRow): UnchargedCall {
 
 function entriesOf(
   entries: readonly EntryRow[],
-): Pick<RecordedGeneration, 'charges' | 'refunds' | 'isEstimated'> {
+): Pick<RecordedGeneration, 'charges' | 'refunds' | 'refundsByHand' | 'isEstimated'> {
   const charges = entries.filter(({ kind }) => kind === 'charge');
   const refunds = entries.filter(({ kind }) => kind === 'refund');
   return {
     charges: charges.map(({ amount }) => -moneyFromDatabase(amount)),
-    refunds: refunds.map(({ amount }) => moneyFromDatabase(amount)),
+    refunds: refunds.filter((entry) => !entry.is_by_hand).map(({ amount }) => moneyFromDatabase(amount)),
+    refundsByHand: refunds.filter((entry) => entry.is_by_hand).map(({ amount }) => moneyFromDatabase(amount)),
     isEstimated: charges.some(({ is_estimated: isEstimated }) => isEstimated),
   };
 }

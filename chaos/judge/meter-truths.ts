@@ -3,7 +3,7 @@ import { formatMoney } from '../../src/lib/money.ts';
 import { readingsOf } from '../world/bounds.ts';
 import { costOf, costsOf, fullInputPrice } from '../world/catalog.ts';
 import type { ProviderCall, Usage } from '../world/upstream.ts';
-import { dueFor, isPaid, standingCharge } from './billing.ts';
+import { dueFor, isPaid, keptCharge } from './billing.ts';
 import type { Evidence } from './evidence.ts';
 import type { DaySums, RecordedGeneration, UnchargedCall } from './ledger-log.ts';
 import { checkEach, describe, type Truth } from './truth.ts';
@@ -115,7 +115,10 @@ function isSame(one: Usage, other: Usage): boolean {
   );
 }
 
-/** A refund takes back all of a charge, so only what is paid counts. */
+/**
+ * A refund of the gateway takes back all of a charge, so only what is paid counts. One by hand takes back money, and the
+ * usage stays.
+ */
 function sumsOf(paid: readonly RecordedGeneration[]): DaySums {
   const count = (of: (generation: RecordedGeneration) => number) =>
     paid.reduce((sum, generation) => sum + of(generation), 0);
@@ -127,7 +130,7 @@ function sumsOf(paid: readonly RecordedGeneration[]): DaySums {
     writtenTokens: count(({ record }) => record?.writtenTokens ?? 0),
     saved: amount(({ record }) => record?.saved ?? 0n),
     marginRequests: paid.length,
-    revenue: amount(standingCharge),
+    revenue: amount(keptCharge),
     cost: amount(({ record }) => record?.providerCost ?? 0n),
     unpricedRequests: count(({ record }) => (record?.providerCost == null ? 1 : 0)),
   };

@@ -80,6 +80,8 @@ export function formatReport(result: ChaosResult): string {
     '',
     ...formatFreezes(result),
     '',
+    ...formatByHand(evidence),
+    '',
     ...formatBystanders(result),
     '',
     'Truths',
@@ -176,6 +178,24 @@ function formatFreezes({ kills, evidence }: ChaosResult): string[] {
       ({ shiftMs, said, during }) =>
         `  ${`${Math.round(shiftMs / 1000)} s`.padStart(7)}  ${said ?? 'ready'}; requests then: ${during.map(({ outcome, code }) => code ?? outcome)[0] ?? ''}`,
     ),
+  ];
+}
+
+function formatByHand({ movements, askedLimits, exports }: Evidence): string[] {
+  const lines = exports.reduce((sum, { cursors }) => sum + cursors.length, 0);
+  const goneOn = exports.filter((one) => one.goneOn > 0).length;
+  const resent = [...movements, ...askedLimits].filter(({ sent }) => sent > 1).length;
+  return [
+    `Movements by hand: ${movements.length}`,
+    ...counted(
+      movements.map(({ kind, answer, code }) => `${kind} ${answer}${code === null ? '' : ` ${code}`}`),
+    ),
+    `Changes of limits: ${askedLimits.length}`,
+    ...counted(
+      askedLimits.map(({ action, answer, code }) => `${action} ${answer}${code === null ? '' : ` ${code}`}`),
+    ),
+    `Sent again because the answer was lost, or the database was away: ${resent}.`,
+    `Exports: ${exports.length} with ${lines} lines, ${goneOn} of them broke off and went on.`,
   ];
 }
 

@@ -26,5 +26,6 @@ export function summary(says: string, checked: number, violations: number): Trut
 }
 
 export function describe(generation: RecordedGeneration): string {
-  return `${generation.requestId} ${reasonOf(generation)}, charged ${generation.charges.map(formatMoney).join(' and ') || 'nothing'}${generation.refunds.length > 0 ? ' and refunded' : ''}`;
+  const refunded = generation.refunds.length + generation.refundsByHand.length;
+  return `${generation.requestId} ${reasonOf(generation)}, charged ${generation.charges.map(formatMoney).join(' and ') || 'nothing'}${refunded > 0 ? ' and refunded' : ''}`;
 }

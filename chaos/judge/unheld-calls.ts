@@ -17,7 +17,9 @@ const pendingWithinMs = holdPatienceMs + 1_000;
 const refusals: ReadonlyMap<string, string> = new Map([
   ['insufficient_balance', 'denied'],
   ['monthly_spend_limit_exceeded', 'denied'],
+  ['spend_limit_exceeded', 'denied'],
   ['rate_limit_exceeded', 'denied'],
+  ['limits_changed', 'denied'],
   ['balance_lookup_failed', 'failed'],
   ['monthly_spend_lookup_failed', 'failed'],
 ]);

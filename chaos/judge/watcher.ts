@@ -9,11 +9,27 @@ export type Watched = Readonly<{
   unmatchedHolds: number;
   unmatchedBalances: number;
   exceededLimits: number;
+  /** The same of limits. Only steady ones can be judged by what was used of them. */
+  unmatchedLimits: number;
+  exceededSpendLimits: number;
+  exceededConcurrency: number;
 }>;
 
-type Sample = { uncovered: bigint; unmatched_holds: bigint; unmatched_balances: bigint; exceeded: bigint };
+type Sample = Record<
+  | 'uncovered'
+  | 'unmatched_holds'
+  | 'unmatched_balances'
+  | 'exceeded'
+  | 'unmatched_limits'
+  | 'exceeded_spend'
+  | 'exceeded_concurrency',
+  bigint
+>;
 
-export function startWatcher(database: ChaosDatabase): { stop: () => Promise<Watched> } {
+export function startWatcher(
+  database: ChaosDatabase,
+  steadyLimits: readonly string[],
+): { stop: () => Promise<Watched> } {
   const sql = database.open(1);
   const watched = {
     samples: 0,
@@ -21,6 +37,9 @@ export function startWatcher(database: ChaosDatabase): { stop: () => Promise<Wat
     unmatchedHolds: 0,
     unmatchedBalances: 0,
     exceededLimits: 0,
+    unmatchedLimits: 0,
+    exceededSpendLimits: 0,
+    exceededConcurrency: 0,
   };
   let isOver = false;
 
@@ -35,13 +54,28 @@ export function startWatcher(database: ChaosDatabase): { stop: () => Promise<Wat
           (select balance_after from ledger_entries where account_id = accounts.id order by number desc limit 1), 0)) as unmatched_balances,
         (select count(*) from api_key_meters join api_keys on api_keys.id = key_id
           where month_spent + held > monthly_limit and month_spent + held > monthly_limit + coalesce(
-            (select sum(cost_total) from generations where generations.key_id = api_keys.id and hold is null), 0)) as exceeded`;
+            (select sum(cost_total) from generations where generations.key_id = api_keys.id and hold is null), 0)) as exceeded,
+        (select count(*) from limit_meters as meter where held <> coalesce((
+          select sum(case one ->> 'kind' when 'concurrent_requests' then 1 else hold end)
+          from open_generations cross join jsonb_array_elements(limits -> 'meters') as one
+          where (one ->> 'id')::uuid = meter.id
+            and (one ->> 'kind' = 'concurrent_requests' or one ->> 'kind' like 'spend%')), 0)) as unmatched_limits,
+        (select count(*) from limit_meters as meter join limits on limits.id = limit_id
+          where limit_id in ${sql(steadyLimits)} and kind like 'spend%' and window_start = limit_window(kind, now())
+            and used + held > amount and used + held > amount + coalesce((
+              select sum(greatest(cost_total - coalesce(hold, 0), 0)) from generations
+              where generations.account_id = limits.account_id), 0)) as exceeded_spend,
+        (select count(*) from limits where id in ${sql(steadyLimits)} and kind = 'concurrent_requests' and amount <
+          (select count(*) from open_generations where open_generations.account_id = limits.account_id)) as exceeded_concurrency`;
     if (!sample) return;
     watched.samples += 1;
     watched.uncoveredHolds += Number(sample.uncovered);
     watched.unmatchedHolds += Number(sample.unmatched_holds);
     watched.unmatchedBalances += Number(sample.unmatched_balances);
     watched.exceededLimits += Number(sample.exceeded);
+    watched.unmatchedLimits += Number(sample.unmatched_limits);
+    watched.exceededSpendLimits += Number(sample.exceeded_spend);
+    watched.exceededConcurrency += Number(sample.exceeded_concurrency);
   }
 
   async function watch(): Promise<void> {

@@ -1,20 +1,26 @@
 /**
  * Whose money is spent: a rich account, a poor one whose balance runs out, and one on the brink, whose balance covers the
  * hold for a request but nothing beyond it. The rich one also has keys with a monthly limit. A fourth account, as rich, has
- * a key whose limit changes: after a hold that was denied, none of an account begins early for a while.
+ * a key whose limit changes: after a hold that was denied, none of an account begins early for a while. Two more have limits
+ * (steady-limits.ts): one of what it spends, one of its pace.
  */
 import type { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
+import type { ShellActor } from '../../src/audit-log/audit-log.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { formatMoneyShort, parseMoney } from '../../src/lib/money.ts';
+import { createTokenAs, maxTokenRate, scopes } from '../../src/tokens/token-store.ts';
 import { holdOf } from '../world/catalog.ts';
 import { type Environment, tollgate } from '../world/program.ts';
+import type { Movement, MovementLog } from './movement-log.ts';
 import { type KeyName, overrunBounds } from './request-plan.ts';
+import { createSteadyLimits, type SteadyLimit } from './steady-limits.ts';
 
 const limit = '0.02';
 const poorCredit = '0.1';
 const brinkCredit = formatMoneyShort(holdOf(overrunBounds));
 const pauseMs = 3_000;
+const operator: ShellActor = { door: 'cli', shellUser: 'chaos' };
 
 export type Accounts = {
   readonly keys: Record<KeyName, string>;
@@ -22,6 +28,13 @@ export type Accounts = {
   readonly brinkAccount: string;
   readonly richAccount: string;
   readonly changingKeyId: string;
+  readonly cappedAccount: string;
+  readonly pacedAccount: string;
+  readonly pacedKeyId: string;
+  /** The limits of these two that nobody lowers or removes. */
+  readonly steadyLimits: readonly SteadyLimit[];
+  /** For the admin API. */
+  readonly token: string;
   /** How often the command line was used while things broke, and how often the database was away at that moment. */
   commands: number;
   failedCommands: number;
@@ -33,6 +46,10 @@ export async function createAccounts(sql: SQL): Promise<Accounts> {
   const brink = await createAccount(sql, 'Brink', dollars(brinkCredit));
   const another = await createAccount(sql, 'Changing', dollars('1000000'));
   const changing = await keyOf(sql, another.id, null);
+  const capped = await createAccount(sql, 'Capped', dollars('1000000'));
+  const cappedKey = await keyOf(sql, capped.id, null);
+  const paced = await createAccount(sql, 'Paced', dollars('1000000'));
+  const pacedKey = await keyOf(sql, paced.id, null);
   return {
     keys: {
       rich: (await keyOf(sql, rich.id, null)).key,
@@ -40,11 +57,23 @@ export async function createAccounts(sql: SQL): Promise<Accounts> {
       brink: (await keyOf(sql, brink.id, null)).key,
       limited: (await keyOf(sql, rich.id, limit)).key,
       changing: changing.key,
+      capped: cappedKey.key,
+      paced: pacedKey.key,
     },
     poorAccount: poor.id,
     brinkAccount: brink.id,
     richAccount: rich.id,
     changingKeyId: changing.id,
+    cappedAccount: capped.id,
+    pacedAccount: paced.id,
+    pacedKeyId: pacedKey.id,
+    steadyLimits: await createSteadyLimits(sql, {
+      cappedAccount: capped.id,
+      cappedKeyId: cappedKey.id,
+      pacedAccount: paced.id,
+      pacedKeyId: pacedKey.id,
+    }),
+    token: await createToken(sql),
     commands: 0,
     failedCommands: 0,
   };
@@ -69,17 +98,48 @@ async function keyOf(
   return created;
 }
 
+const dayMs = 24 * 60 * 60 * 1_000;
+
+async function createToken(sql: SQL): Promise<string> {
+  const { secret } = await sql.begin((transaction) =>
+    createTokenAs(transaction, operator, {
+      name: 'chaos',
+      scopes: [...scopes],
+      networks: null,
+      requestsPerMinute: maxTokenRate,
+      expiresAt: new Date(Date.now() + dayMs),
+    }),
+  );
+  return secret;
+}
+
 /** Replenishes balances and limits, so that they can run out again. */
 export async function keepSpending(
   accounts: Accounts,
   environment: Environment,
+  log: MovementLog,
   isOver: () => boolean,
 ): Promise<void> {
-  while (!isOver()) {
+  const credit = async (accountId: string, amount: string, reference: string) => {
+    const words = ['account', 'credit', accountId, amount, '--reference', reference];
+    const isBooked = (await command(accounts, words, environment)) !== null;
+    const movement: Movement = {
+      kind: 'credit',
+      accountId,
+      requestId: null,
+      entryNumber: null,
+      amount: dollars(amount),
+      words: reference,
+      reference,
+    };
+    const answer = isBooked ? 'booked' : 'unknown';
+    log.note({ ...movement, door: 'cli', sent: 1, answer, code: null, entry: null });
+  };
+  for (let round = 0; !isOver(); round += 1) {
     await Bun.sleep(pauseMs);
     if (isOver()) return;
-    await command(accounts, ['account', 'credit', accounts.poorAccount, poorCredit], environment);
-    await command(accounts, ['account', 'credit', accounts.brinkAccount, brinkCredit], environment);
+    await credit(accounts.poorAccount, poorCredit, `poor ${round}`);
+    await credit(accounts.brinkAccount, brinkCredit, `brink ${round}`);
     const words = ['key', 'create', '--account', accounts.richAccount, '--rpm', '1000000'];
     const made = await command(accounts, [...words, '--monthly-limit', limit, '--json'], environment);
     if (made !== null) accounts.keys.limited = (JSON.parse(made) as { key: string }).key;

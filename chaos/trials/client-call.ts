@@ -56,7 +56,11 @@ export async function call(
   try {
     response = await fetch(`${origin}/v1/chat/completions`, {
       method: 'POST',
-      headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+      headers: {
+        authorization: `Bearer ${key}`,
+        'content-type': 'application/json',
+        ...(plan.endUser == null ? {} : { 'x-end-user': plan.endUser }),
+      },
       body: JSON.stringify(plan.body),
       signal: controller.signal,
     });

@@ -11,6 +11,8 @@ import { planRequest } from './request-plan.ts';
 const pauseWhenAwayMs = 100;
 
 export type Load = Readonly<{
+  /** What was seen so far, and grows. */
+  log: readonly Seen[];
   /** Ends when every request in progress has ended. May be called again. */
   stop: () => Promise<readonly Seen[]>;
 }>;
@@ -38,6 +40,7 @@ export function startLoad(world: World, accounts: Accounts, connections: number,
     () => closeSync(file),
   );
   return {
+    log,
     stop: async () => {
       isOver = true;
       await clients;

@@ -12,8 +12,8 @@ import {
 } from '../world/catalog.ts';
 import type { Usage } from '../world/upstream.ts';
 
-/** The keys of four accounts, and one of the rich account with a monthly limit. */
-export type KeyName = 'rich' | 'poor' | 'limited' | 'brink' | 'changing';
+/** The keys of six accounts, and one of the rich account with a monthly limit. */
+export type KeyName = 'rich' | 'poor' | 'limited' | 'brink' | 'changing' | 'capped' | 'paced';
 
 export type RequestPlan = Readonly<{
   token: string;
@@ -21,6 +21,8 @@ export type RequestPlan = Readonly<{
   kind: string;
   /** Which key it is sent with, for the log. */
   keyName: string;
+  /** Whom it is for, if it says so. */
+  endUser?: string | null;
   streaming: boolean;
   /** Null if it stays to the end. */
   abortAfterMs: number | null;
@@ -71,6 +73,7 @@ export function planRequest(token: string, random: Random): RequestPlan & { keyN
     token,
     kind,
     keyName,
+    endUser: keyName === 'capped' || keyName === 'paced' ? chooseEndUser(random) : null,
     streaming,
     abortAfterMs: random.happens(0.12) ? random.between(1, random.pick([20, 100, 600])) : null,
     answer,
@@ -87,7 +90,15 @@ export function planRequest(token: string, random: Random): RequestPlan & { keyN
 
 function chooseKey(random: Random): KeyName {
   if (random.happens(0.03)) return 'brink';
-  return random.pick<KeyName>(['rich', 'rich', 'rich', 'rich', 'rich', 'changing', 'poor', 'limited']);
+  const others = ['changing', 'poor', 'limited', 'capped', 'paced'] as const;
+  return random.pick<KeyName>(['rich', 'rich', 'rich', 'rich', 'rich', ...others]);
+}
+
+/** Who has limits, in limits.ts and steady-limits.ts. */
+export const endUsers = ['user 0', 'user 1', 'user 2', 'user 3'] as const;
+
+function chooseEndUser(random: Random): string | null {
+  return random.happens(0.7) ? random.pick([...endUsers]) : null;
 }
 
 const overrunLength = 150;

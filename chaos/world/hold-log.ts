@@ -1,6 +1,7 @@
 /**
  * PostgreSQL's own word on holds: a trigger notes each one in its own transaction, so a crash loses both or neither, and the
- * server knows when that transaction was committed. No gateway has a say in it.
+ * server knows when that transaction was committed. No gateway has a say in it. It was decided between `begun_at` and
+ * `noted_at`, which tells in which minute it counted.
  */
 import type { SQL } from 'bun';
 import { requestIdFromUuid } from '../../src/lib/ids.ts';
@@ -8,10 +9,13 @@ import { requestIdFromUuid } from '../../src/lib/ids.ts';
 export async function logHolds(sql: SQL): Promise<void> {
   await sql.unsafe(`
     create schema chaos;
-    create table chaos.holds (generation_id uuid not null);
+    create table chaos.holds (
+      generation_id uuid not null,
+      begun_at timestamptz not null default now(),
+      noted_at timestamptz not null default clock_timestamp());
     create function chaos.log_holds() returns trigger language plpgsql as $$
     begin
-      insert into chaos.holds select id from opened;
+      insert into chaos.holds (generation_id) select id from opened;
       return null;
     end $$;
     create trigger log_holds after insert on open_generations

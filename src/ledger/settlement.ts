@@ -211,7 +211,8 @@ const appliedLimitsSchema: z.ZodType<AppliedLimits> = z.object({
   version: z.int(),
   meters: z.array(
     z.object({
-      id: z.uuid(),
+      // That of an end user is a hash, and no UUID of any version.
+      id: z.guid(),
       limitId: z.uuid(),
       kind: z.enum([
         'spend_per_day',

@@ -21,8 +21,13 @@ import {
 import type { FaultKind } from '../../chaos/world/fault.ts';
 import type { ProviderCall } from '../../chaos/world/upstream.ts';
 import { preparedTemplate } from '../support/embedded.ts';
+import { nothingByHand, quietMoments } from './evidence.ts';
 
 const deadlineMs = 240_000;
+
+const bookedTruth =
+  'each movement that was answered as booked is in the ledger, as it was asked for and answered';
+const unaskedTruth = 'no movement is in the ledger that was not asked for, or was refused';
 
 const meters = 'each meter of a charge costs its tokens times its price';
 const records = 'each usage record has the meters of its Generation, and what its provider asks';
@@ -89,6 +94,7 @@ describe('a request whose first answer was lost on the network, and whose second
     hold: holdOf(bounds),
     charges: [priceOf(usage)],
     refunds: [],
+    refundsByHand: [],
     isEstimated: false,
     writeOff: null,
   };
@@ -152,8 +158,8 @@ describe('a request whose first answer was lost on the network, and whose second
     days: added = noDays,
   }: Story): Evidence {
     const books = { accounts: 1, unequalAccounts: 0, openGenerations: 0, holders: 0, strayCharges: [] };
-    const moments = { uncoveredHolds: 0, unmatchedHolds: 0, unmatchedBalances: 0, exceededLimits: 0 };
     return {
+      ...nothingByHand,
       seen: seen === null ? [] : [{ ...line, ...seen }],
       asked: new Map([['c1-1', { ...line, kind, ...(seen ?? { firstByteAtMs: null }) }]]),
       calls: joinCalls(calls),
@@ -161,13 +167,14 @@ describe('a request whose first answer was lost on the network, and whose second
         ...books,
         generations: new Map(isLost ? [] : [['req_1', { ...good, ...generation }]]),
         cancelledCalls: new Map(cancelled === null ? [] : [['req_1', cancelled]]),
+        movements: [],
         limitedKeys: 0,
         exceededLimits: 0,
         deadLetters,
         days: added,
       },
       holds: new Map(heldAtMs === null ? [] : [['req_1', heldAtMs]]),
-      watched: { ...moments, samples: 1 },
+      watched: quietMoments,
       network: {
         played: new Map(),
         struck: 0,
@@ -500,6 +507,21 @@ describe('a request whose first answer was lost on the network, and whose second
     expect(broken({ kind, generation: free, calls: [first, { ...second, usage: null }] })).toEqual([]);
   });
 
+  test('is refunded by hand to the last unit, and no further', () => {
+    const tooMuch = 'all refunds of a Generation together are at most its charge';
+    const price = priceOf(usage);
+    const refundsOf = (...refundsByHand: bigint[]) => broken({ generation: { refundsByHand } });
+    expect(refundsOf(price)).toEqual([]);
+    expect(refundsOf(price - 1n, 1n)).toEqual([]);
+    expect(refundsOf(price - 1n, 2n)).toEqual([tooMuch]);
+    const seen = { outcome: 'success', usage } as const;
+    expect(broken({ generation: { refundsByHand: [price] }, seen })).toEqual([]);
+    const withheld = { streaming: false, status: 'failed', errorCode: 'billing_consistency_error' };
+    const rest = { ...withheld, refunds: [price - 5n] };
+    expect(broken({ generation: { ...rest, refundsByHand: [5n] } })).toEqual([]);
+    expect(broken({ generation: { ...rest, refundsByHand: [6n] } })).toContain(tooMuch);
+  });
+
   test('is refunded in full when it was withheld, and only then', () => {
     const refund = 'a refund gives back the whole of a charge whose answer was withheld';
     const withheld = {
@@ -573,6 +595,9 @@ describe('a request whose first answer was lost on the network, and whose second
       expect(cachedStory({ record: { ...record, provider: 'network' } })).toEqual([records]);
       expect(cachedStory({ record: { ...record, providerCost: null } })).toEqual([records, days]);
       expect(cachedStory({ record: null })).toEqual([records, days]);
+      const refunded = { refundsByHand: [5n] };
+      expect(cachedStory(refunded)).toEqual([days]);
+      expect(cachedStory(refunded, { days: { ...added, revenue: added.revenue - 5n } })).toEqual([]);
       for (const name of Object.keys(added) as (keyof DaySums)[]) {
         const wrong = { ...added, [name]: name in added && typeof added[name] === 'bigint' ? -1n : -1 };
         expect(cachedStory({}, { days: wrong })).toEqual([days]);
@@ -738,12 +763,15 @@ describe('gateways and database killed again and again under load, one provider 
     expect(result.orphansMs).toBeLessThan(60_000);
   });
 
-  /** The same evidence, except for one Generation that was completed and whose client saw it. */
+  /** The same evidence, except for one Generation that was completed, whose client saw it, and that nobody refunded. */
   function forge(change: (generation: RecordedGeneration) => RecordedGeneration | null): string[] {
     const { evidence } = result;
-    const success = evidence.seen.find(({ outcome }) => outcome === 'success');
-    const id = success?.requestId ?? '';
     const generations = new Map(evidence.ledger.generations);
+    const success = evidence.seen.find(
+      ({ outcome, requestId }) =>
+        outcome === 'success' && generations.get(requestId ?? '')?.refundsByHand.length === 0,
+    );
+    const id = success?.requestId ?? '';
     const found = generations.get(id);
     const changed = found ? change(found) : null;
     if (changed === null) generations.delete(id);
@@ -793,6 +821,40 @@ describe('gateways and database killed again and again under load, one provider 
     const missing = new Map(evidence.holds);
     missing.delete(id);
     expect(brokenTruths({ ...evidence, holds: missing })).toContain(unheldByte);
+  });
+
+  test('money was moved by hand, limits were changed and refused requests, and exports went on', () => {
+    const { movements, askedLimits, exports, seen } = result.evidence;
+    const done = new Set(movements.map(({ kind, answer }) => `${kind} ${answer}`));
+    expect([...done]).toEqual(
+      expect.arrayContaining(['credit booked', 'correction booked', 'refund booked', 'correction refused']),
+    );
+    expect(movements.some(({ answer }) => answer === 'repeated')).toBe(true);
+    expect([...movements, ...askedLimits].some(({ sent }) => sent > 1)).toBe(true);
+    const changed = new Set(askedLimits.map(({ action, answer }) => `${action} ${answer}`));
+    expect([...changed]).toEqual(expect.arrayContaining(['create done', 'update done']));
+    expect(exports.some(({ goneOn }) => goneOn > 0)).toBe(true);
+    const refusedOf = (name: string) => seen.filter(({ keyName, code }) => keyName === name && code !== null);
+    expect(refusedOf('capped').some(({ code }) => code === 'spend_limit_exceeded')).toBe(true);
+    expect(refusedOf('paced').some(({ code }) => code === 'rate_limit_exceeded')).toBe(true);
+  });
+
+  test('the judge notices a movement that is missing, one that is there twice, and one that nobody asked for', () => {
+    const { evidence } = result;
+    const name = (reference: string | null) =>
+      evidence.movements.find((asked) => asked.reference === reference && asked.answer === 'booked');
+    const movement = evidence.ledger.movements.find(
+      ({ reference }) => reference !== null && name(reference) !== undefined,
+    );
+    if (movement === undefined) throw new Error('Nothing was booked.');
+    const forged = (movements: Evidence['ledger']['movements']) =>
+      brokenTruths({ ...evidence, ledger: { ...evidence.ledger, movements } });
+    const others = evidence.ledger.movements.filter((other) => other !== movement);
+    expect(forged(others)).toEqual([bookedTruth]);
+    expect(forged([...evidence.ledger.movements, { ...movement, number: 0 }])).toContain(bookedTruth);
+    expect(forged([...evidence.ledger.movements, { ...movement, reference: 'nobody’s' }])).toEqual([
+      unaskedTruth,
+    ]);
   });
 
   test('the judge notices a Generation that is missing', () => {

@@ -1,17 +1,19 @@
 /** How settlements are made, and their lines in the spool: what is written can be read, by this version and the next. */
 import { describe, expect, setSystemTime, test } from 'bun:test';
 import fc from 'fast-check';
-import type { Settlement } from '../../src/ledger/operations.ts';
+import type { AppliedLimits, Settlement } from '../../src/ledger/operations.ts';
 import {
   closedUnbilled,
   completed,
   failure,
   lossOf,
+  parseLimits,
   parseSettlement,
   serializeSettlement,
   settlementOf,
   withheld,
 } from '../../src/ledger/settlement.ts';
+import { meterIdOf } from '../../src/limits/meter-id.ts';
 import { newAttempt } from '../support/ledger-operations.ts';
 
 const id = '0199a1b2-0000-7000-8000-000000000001';
@@ -113,6 +115,21 @@ test('the version before wrote neither meters nor costs', () => {
     ...plain,
     attempts: [{ ...attempt, status: 'failed', uncharged: null }],
   });
+});
+
+test('the limits of every end user are read as they were written, in the spool and from an open Generation', () => {
+  fc.assert(
+    fc.property(fc.string(), (endUser) => {
+      const meter = { id: meterIdOf(id, endUser), limitId: id, endUser };
+      const limits: AppliedLimits = {
+        version: 3,
+        meters: [{ ...meter, kind: 'spend_per_day', scope: 'each_end_user' }],
+      };
+      const one: Settlement = { ...settlement, generation: { ...settlement.generation, limits } };
+      expect(parseSettlement(serializeSettlement(one))).toEqual(one);
+      expect(parseLimits(limits)).toEqual(limits);
+    }),
+  );
 });
 
 test('attempts that nobody was charged for are read as they were written', () => {
