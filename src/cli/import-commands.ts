@@ -8,7 +8,7 @@ import { litellmFile } from '../imports/litellm-file.ts';
 import { newApiFile, planNewApi } from '../imports/new-api.ts';
 import { readTables } from '../imports/open-file.ts';
 import type { Choices, Here, Plan } from '../imports/plan.ts';
-import { describeMade, describePlan, presentImport } from '../imports/report.ts';
+import { describeMade, describePlan, planAsMade, presentImport } from '../imports/report.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { readCatalogFile } from '../models/catalog-store.ts';
 import { type Arguments, readAccountId, readDollars, UsageError } from './arguments.ts';
@@ -117,10 +117,11 @@ async function carryOut(sql: SQL, words: Arguments, config: Config, plan: Plan):
   const made: Made = isDryRun
     ? await previewPlan(sql, actor, plan)
     : await applyPlan(sql, actor, plan, limitsOfGateway());
-  const refused = plan.dropped.filter(({ what }) => what === 'key').length;
+  const actual = planAsMade(plan, made);
+  const refused = actual.dropped.filter(({ what }) => what === 'key').length;
   return {
-    json: presentImport(plan, made, isDryRun),
-    text: `${describePlan(plan)}\n\n${describeMade(made, isDryRun)}`,
+    json: presentImport(actual, made, isDryRun),
+    text: `${describePlan(actual)}\n\n${describeMade(made, isDryRun)}`,
     warnings: [
       ...made.warnings,
       ...(refused === 0 ? [] : [`Some keys are not imported: see "Not imported" (${refused}).`]),

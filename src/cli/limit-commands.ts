@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts';
 import type { LimitKind, LimitScope } from '../ledger/operations.ts';
 import { formatMoneyShort, type Money } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import {
   amountWords,
   endUserWords,
@@ -54,21 +55,19 @@ const set: DatabaseCommand = {
     const amount = readAmount(words.positionals[1] ?? '', 'AMOUNT', kind, leastAmount(kind));
     const increase = readIncrease(words, kind);
     if (!(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
-    const limit = await sql
-      .begin(async (transaction) => {
-        const actor = shellActor(config);
-        const existing = await findOwn(transaction, accountId, target, kind);
-        if (existing !== null)
-          return await updateLimitAs(transaction, actor, existing.id, { amount, increase });
-        const wire = { scope: target.scope, key_id: target.keyId, end_user: target.endUser, kind };
-        const now = new Date();
-        const draft = limitDraftOf(
-          { ...wire, amount: formatMoneyShort(amount), increase: null },
-          { accountId, setBy: 'operator', now },
-        );
-        return await createLimitAs(transaction, actor, { ...draft, increase: increase ?? null });
-      })
-      .catch(inWords);
+    const limit = await shortTransaction(sql, async (transaction) => {
+      const actor = shellActor(config);
+      const existing = await findOwn(transaction, accountId, target, kind);
+      if (existing !== null)
+        return await updateLimitAs(transaction, actor, existing.id, { amount, increase });
+      const wire = { scope: target.scope, key_id: target.keyId, end_user: target.endUser, kind };
+      const now = new Date();
+      const draft = limitDraftOf(
+        { ...wire, amount: formatMoneyShort(amount), increase: null },
+        { accountId, setBy: 'operator', now },
+      );
+      return await createLimitAs(transaction, actor, { ...draft, increase: increase ?? null });
+    }).catch(inWords);
     return {
       json: presentLimit(limit, new Date()),
       text: `Limit ${limit.id} is set.\n${formatLimits([limit])}`,
@@ -132,7 +131,9 @@ const remove: DatabaseCommand = {
   positionals: ['ID'],
   run: async (sql, words, config) => {
     const id = readLimitId(words.positionals[0] ?? '', 'ID');
-    await sql.begin((transaction) => removeLimitAs(transaction, shellActor(config), id)).catch(inWords);
+    await shortTransaction(sql, (transaction) => removeLimitAs(transaction, shellActor(config), id)).catch(
+      inWords,
+    );
     return { json: { id, removed: true }, text: `Limit ${id} is removed.` };
   },
 };

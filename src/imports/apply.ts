@@ -3,19 +3,21 @@
  * found again by its external ID or its hash: a run that was interrupted can be repeated, and a second run makes nothing.
  */
 import type { SQL, TransactionSQL } from 'bun';
-import { accountExists } from '../accounts/account-store.ts';
 import { createAccountAs, suspendAccountAs } from '../accounts/changes.ts';
 import { type Actor, recordChange } from '../audit-log/audit-log.ts';
+import { ApiError } from '../errors.ts';
 import { importKeyAs } from '../keys/key-changes.ts';
 import { findKeysByHash } from '../keys/key-store.ts';
 import { type Booked, book, isBooked, type Movement, preview, type Refused } from '../ledger/movements.ts';
 import { refusalOf } from '../ledger/refusals.ts';
 import { formatMoneyShort } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { addMemberAs } from '../people/members.ts';
 import { describeNewUser, findUserByEmail, insertUser, nameFrom, type Role } from '../people/user-store.ts';
+import { asMade, type ExistingAccount, type ExistingLimit, findAccount, fitAccount } from './existing.ts';
 import { type CreateLimit, createLimits } from './limits.ts';
-import type { Plan, PlannedAccount, PlannedKey } from './plan.ts';
+import type { Dropped, Plan, PlannedAccount, PlannedKey } from './plan.ts';
 
 /** How many were made, and how many were there before. */
 export type Made = {
@@ -23,12 +25,19 @@ export type Made = {
   accountsFound: number;
   keys: number;
   keysFound: number;
+  /** Of accounts, end users and keys. */
+  limits: number;
+  /** Of accounts and end users. */
+  limitsFound: number;
   credits: number;
   creditsFound: number;
   /** New users. */
   people: number;
   /** The accounts that were there before, to be checked: another one might have the same external ID. */
   existing: string[];
+  /** The plan without what accounts that were there before do not get, and what that is. */
+  planned: PlannedAccount[];
+  dropped: Dropped[];
   warnings: string[];
 };
 
@@ -45,10 +54,15 @@ export async function applyPlan(
     throw new OperatorError('This gateway cannot store the limits of the plan. Nothing was imported.');
   const made = nothingMade();
   for (const account of plan.accounts) {
-    const accountId = await sql.begin((transaction) =>
+    const { accountId, existing } = await shortTransaction(sql, (transaction) =>
       makeAccount(transaction, actor, account, createLimit, made),
-    );
-    await makeKeys(sql, actor, plan, accountId, account.keys, createLimit, made);
+    ).catch(inWords);
+    const fitted = fit(account, existing, made);
+    // Before the keys, so that none is ever valid without them.
+    if (existing !== null && createLimit !== null)
+      await addLimits(sql, actor, accountId, fitted.account, createLimit, made);
+    const keys = await keysToMake(sql, accountId, fitted, made);
+    await makeKeys(sql, actor, plan, accountId, keys, createLimit, made);
   }
   return made;
 }
@@ -56,55 +70,67 @@ export async function applyPlan(
 /** What `applyPlan` would make. Nothing is written. */
 export async function previewPlan(sql: SQL, actor: Actor, plan: Plan): Promise<Made> {
   const made = nothingMade();
+  /** By account: `--account` may name one that a team becomes, too. */
+  const madeBefore = new Map<string, ExistingLimit[]>();
   for (const account of plan.accounts) {
-    const accountId = await findAccount(sql, account);
-    countAccount(accountId, account, made);
+    const found = await findAccount(sql, account);
+    const before = madeBefore.get(found?.id ?? '') ?? [];
+    const existing = found && { ...found, limits: [...found.limits, ...before] };
+    const accountId = existing?.id ?? null;
     const movement = creditOf(accountId, account);
     if (movement !== null) countCredit(await preview(sql, actor, movement), account, made);
     else if (account.credit !== null) made.credits += 1;
-    if (accountId === null)
-      for (const { email } of account.members)
-        made.people += (await findUserByEmail(sql, email)) === null ? 1 : 0;
-    made.keys += (await newKeys(sql, accountId, account.keys, made)).length;
+    const fitted = fit(account, existing, made);
+    if (accountId !== null) madeBefore.set(accountId, [...before, ...fitted.account.limits.map(asMade)]);
+    for (const { email } of fitted.account.members)
+      made.people += (await findUserByEmail(sql, email)) === null ? 1 : 0;
+    for (const { limits } of await keysToMake(sql, accountId, fitted, made)) countKey(limits.length, made);
   }
   return made;
 }
 
 function nothingMade(): Made {
   return {
-    ...{ accounts: 0, accountsFound: 0, keys: 0, keysFound: 0, credits: 0, creditsFound: 0, people: 0 },
-    existing: [],
-    warnings: [],
+    ...{ accounts: 0, accountsFound: 0, keys: 0, keysFound: 0, limits: 0, limitsFound: 0 },
+    ...{ credits: 0, creditsFound: 0, people: 0 },
+    ...{ existing: [], planned: [], dropped: [], warnings: [] },
   };
 }
 
-async function findAccount(sql: SQL, { target }: PlannedAccount): Promise<string | null> {
-  if ('accountId' in target) {
-    if (await accountExists(sql, target.accountId)) return target.accountId;
-    throw new OperatorError(`There is no account ${target.accountId}. List them with: tollgate account list`);
+type ToMake = Readonly<{ account: PlannedAccount; refusal: string | null }>;
+
+/** Counts the account and its limits. */
+function fit(account: PlannedAccount, existing: ExistingAccount | null, made: Made): ToMake {
+  if (existing === null) {
+    made.accounts += 1;
+    made.limits += account.limits.length;
+    return { account, refusal: null };
   }
-  const [row] = await sql<{ account_id: string }[]>`
-    select account_id from account_details where external_id = ${target.externalId}`;
-  return row?.account_id ?? null;
+  const { dropped, limitsFound, ...fitted } = fitAccount(account, existing, new Date());
+  made.accountsFound += 1;
+  made.existing.push(`${account.name} (${existing.id})`);
+  made.limits += fitted.account.limits.length;
+  made.limitsFound += limitsFound;
+  made.dropped.push(...dropped.all);
+  return fitted;
 }
 
-/** An account that exists stays as it is, except for the credit if that was not given before. */
+/** An account that exists gets the credit if that was not given before. */
 async function makeAccount(
   transaction: TransactionSQL,
   actor: Actor,
   account: PlannedAccount,
   createLimit: CreateLimit | null,
   made: Made,
-): Promise<string> {
+): Promise<Readonly<{ accountId: string; existing: ExistingAccount | null }>> {
   // One after the other: of two imports at the same time, the second finds the account.
   await transaction`select pg_advisory_xact_lock(hashtextextended(${`import ${JSON.stringify(account.target)}`}, 0))`;
-  const found = await findAccount(transaction, account);
-  const accountId = found ?? (await createAccount(transaction, actor, account, createLimit, made));
-  countAccount(found, account, made);
+  const existing = await findAccount(transaction, account);
+  const accountId = existing?.id ?? (await createAccount(transaction, actor, account, createLimit, made));
   const movement = creditOf(accountId, account);
   // Last, because requests of the account wait while its row is locked.
   if (movement !== null) countCredit(await book(transaction, actor, movement), account, made);
-  return accountId;
+  return { accountId, existing };
 }
 
 async function createAccount(
@@ -149,9 +175,29 @@ async function addPerson(
   if (user !== null) await addMemberAs(transaction, actor, accountId, user.id, role);
 }
 
-function countAccount(found: string | null, { name }: PlannedAccount, made: Made): void {
-  made[found === null ? 'accounts' : 'accountsFound'] += 1;
-  if (found !== null) made.existing.push(`${name} (${found})`);
+/** One by one, because requests of the account wait meanwhile. */
+async function addLimits(
+  sql: SQL,
+  actor: Actor,
+  accountId: string,
+  { limits }: PlannedAccount,
+  createLimit: CreateLimit,
+  made: Made,
+): Promise<void> {
+  for (const limit of limits)
+    await shortTransaction(sql, (transaction) =>
+      createLimits(transaction, actor, createLimit, [limit], { accountId, keyId: null }),
+    ).catch((error: unknown) => {
+      if (!(error instanceof ApiError && error.code === 'limit_exists')) return inWords(error);
+      // Someone else has just set it.
+      made.limits -= 1;
+      made.limitsFound += 1;
+    });
+}
+
+/** What the functions that all doors share refuse, without the form of an HTTP error. */
+function inWords(error: unknown): never {
+  throw error instanceof ApiError ? new OperatorError(error.message) : error;
 }
 
 function creditOf(accountId: string | null, { credit }: PlannedAccount): Movement | null {
@@ -177,16 +223,41 @@ async function makeKeys(
   createLimit: CreateLimit | null,
   made: Made,
 ): Promise<void> {
-  for (const { hash, hint, revokedAt, settings, limits } of await newKeys(sql, accountId, keys, made)) {
+  for (const { hash, hint, revokedAt, settings, limits } of keys) {
     const imported = { hash, hint, source, revokedAt };
-    const keyId = await sql.begin(async (transaction) => {
+    const keyId = await shortTransaction(sql, async (transaction) => {
       const id = await importKeyAs(transaction, actor, accountId, settings, imported);
       if (id !== null && createLimit !== null)
         await createLimits(transaction, actor, createLimit, limits, { accountId, keyId: id });
       return id;
-    });
-    made[keyId === null ? 'keysFound' : 'keys'] += 1;
+    }).catch(inWords);
+    if (keyId === null) made.keysFound += 1;
+    else countKey(limits.length, made);
   }
+}
+
+function countKey(limits: number, made: Made): void {
+  made.keys += 1;
+  made.limits += limits;
+}
+
+/** Those that are not known yet, unless the account gets none. */
+async function keysToMake(
+  sql: SQL,
+  accountId: string | null,
+  { account, refusal }: ToMake,
+  made: Made,
+): Promise<PlannedKey[]> {
+  const unknown = await newKeys(sql, accountId, account.keys, made);
+  if (refusal === null) {
+    made.planned.push(account);
+    return unknown;
+  }
+  const refused = new Set(unknown);
+  for (const { settings, hint } of unknown)
+    made.dropped.push({ what: 'key', subject: `key ${settings.name} ${hint}`, reason: refusal });
+  made.planned.push({ ...account, keys: account.keys.filter((key) => !refused.has(key)) });
+  return [];
 }
 
 const lookupSize = 1_000;

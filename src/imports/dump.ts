@@ -5,6 +5,7 @@
 import { OperatorError } from '../lib/operator-error.ts';
 import { DumpLexer, type Reading, type Token } from './dump-lexer.ts';
 import type { Row, Tables, Wanted } from './rows.ts';
+import { lineOf } from './values.ts';
 
 /** Feed it pieces of the text, in order, and then finish it. */
 export type DumpReader = Readonly<{ feed: (text: string) => void; finish: () => void }>;
@@ -161,7 +162,8 @@ class DumpParser {
     this.#found(table);
     for (;;) {
       const line = yield* this.#lexer.line(!isWanted);
-      if (line === null) throw new OperatorError(`The dump ends in the middle of ${table}.`);
+      if (line === null)
+        throw new OperatorError(`The dump ends in the middle of ${lineOf(table) ?? 'a table'}.`);
       if (line === '\\.') return;
       if (isWanted) this.#add(table, columns ?? [], line.split('\t').map(copiedValue));
     }

@@ -32,6 +32,13 @@ export type LitellmOwner = Readonly<{
 
 type Problem = Readonly<{ problem: string }>;
 
+/** The external IDs of accounts that no team becomes: a team with such an ID might share the account of another owner. */
+const reservedPrefixes: readonly string[] = ['user:', 'organization:', 'litellm:', 'new-api:'];
+
+export function isReserved(teamId: string): boolean {
+  return reservedPrefixes.some((prefix) => teamId.startsWith(prefix));
+}
+
 export function ownerOf(
   key: Row,
   rows: LitellmRows,

@@ -5,7 +5,7 @@ import { formatMoneyShort, type Money } from '../lib/money.ts';
 import { endUserLimits } from './litellm-customers.ts';
 import { LitellmRows, membershipId } from './litellm-file.ts';
 import { carriedCounts, type FoundLimits, limitsIn, plannedLimits, restricts } from './litellm-limits.ts';
-import { type LitellmOwner, litellmAccount, ownerOf } from './litellm-owners.ts';
+import { isReserved, type LitellmOwner, litellmAccount, ownerOf } from './litellm-owners.ts';
 import type { Carried, Choices, Here, LitellmChoices, Plan, PlannedAccount, PlannedKey } from './plan.ts';
 import type { Row, Tables } from './rows.ts';
 import {
@@ -17,7 +17,7 @@ import {
   named,
   unknownModels,
 } from './settings.ts';
-import { isSet, isTrue, lineIn, listIn, textIn, timeIn } from './values.ts';
+import { isSet, isTrue, lineIn, lineOf, listIn, textIn, timeIn } from './values.ts';
 
 /** Keys of the web interface's sessions. */
 const dashboardTeam = 'litellm-dashboard';
@@ -34,7 +34,12 @@ export function planLitellm(tables: Tables, choices: LitellmChoices, here: Here)
   };
   for (const id of rows.teams.keys()) {
     const owner = ownerOf(new Map([['team_id', id]]), rows, choices);
-    if (id !== dashboardTeam && 'externalId' in owner) own(owner);
+    if (id === dashboardTeam || 'problem' in owner) continue;
+    own(owner);
+    if (owner.kind === 'team' && isReserved(id))
+      obstacles.push(
+        `team ${lineOf(id) ?? ''}: its account could be that of another owner, whose external IDs begin like this. Give the team another ID.`,
+      );
   }
   const byToken = new Map<string, { key: PlannedKey; keys: PlannedKey[] }>();
   let sessions = 0;
@@ -69,7 +74,7 @@ function subjectOf(row: Row): string {
 
 /** LiteLLM stores how the key ends. Anything else in that column is not shown: it might be the key. */
 function hintOf(row: Row): string {
-  const [, last = ''] = /^sk-\.{3}(\S{4})$/.exec(textIn(row, 'key_name') ?? '') ?? [];
+  const [, last = ''] = /^sk-\.{3}([\x21-\x7e]{4})$/.exec(textIn(row, 'key_name') ?? '') ?? [];
   return `sk-…${last}`;
 }
 

@@ -60,27 +60,49 @@ function arrow({ before, after }: Carried): string {
   return `${before} → ${after}`;
 }
 
+/** The plan as it was carried out, or would be: accounts that were there before do not get all of it. */
+export function planAsMade(plan: Plan, { planned, dropped }: Made): Plan {
+  const keys = planned.reduce((sum, account) => sum + account.keys.length, 0);
+  return {
+    ...plan,
+    accounts: planned,
+    dropped: [...plan.dropped, ...dropped],
+    totals: plan.totals.map((total) => (total.what === 'keys' ? { ...total, after: `${keys}` } : total)),
+  };
+}
+
 export function describeMade(made: Made, isDryRun: boolean): string {
   const part = (count: number, what: string, found: number) =>
     `${count} ${what}${found === 0 ? '' : ` (${found} were there before)`}`;
   const parts = [
     part(made.accounts, 'accounts', made.accountsFound),
     part(made.keys, 'keys', made.keysFound),
+    part(made.limits, 'limits', made.limitsFound),
     part(made.credits, 'credits', made.creditsFound),
     part(made.people, 'users', 0),
   ].join(', ');
   const existing =
     made.existing.length === 0
       ? ''
-      : `These accounts were there before, and stay as they are but for new keys and credit: ${named(made.existing)}.\n`;
+      : `These accounts were there before, and stay as they are but for new keys, limits and credit: ${named(made.existing)}.\n`;
   return `${existing}${isDryRun ? `This would make ${parts}. Nothing was written.` : `Made ${parts}.`}`;
 }
 
 export function presentImport({ accounts, dropped, totals, obstacles }: Plan, made: Made, isDryRun: boolean) {
-  const { accountsFound, keysFound, creditsFound, existing, warnings, ...counts } = made;
+  const { existing, warnings } = made;
   return {
     dry_run: isDryRun,
-    made: { ...counts, accounts_found: accountsFound, keys_found: keysFound, credits_found: creditsFound },
+    made: {
+      accounts: made.accounts,
+      accounts_found: made.accountsFound,
+      keys: made.keys,
+      keys_found: made.keysFound,
+      limits: made.limits,
+      limits_found: made.limitsFound,
+      credits: made.credits,
+      credits_found: made.creditsFound,
+      people: made.people,
+    },
     accounts: accounts.map(presentAccount),
     existing,
     dropped,

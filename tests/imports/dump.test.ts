@@ -175,6 +175,7 @@ describe('a dump', () => {
     ['of an unknown database', "INSERT INTO tokens (id) VALUES ('a\\b');", 'unclear which database'],
     ['cut in a value', "SET x = 0;\nINSERT INTO tokens (id) VALUES ('sk-secret", 'ends in the middle'],
     ['cut in a table', 'COPY tokens (id) FROM stdin;\nsk-secret\n', 'ends in the middle'],
+    ['cut in a table of any name', 'COPY "a\u001b[2Jb" (id) FROM stdin;\nx\n', 'in the middle of a [2Jb.'],
     [
       'with a row that is too short',
       'COPY tokens (id, key) FROM stdin;\nsk-secret\n\\.\n',

@@ -4,11 +4,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import OpenAI from 'openai';
+import { suspendAccountAs } from '../../src/accounts/changes.ts';
+import { ApiError } from '../../src/errors.ts';
 import { applyPlan } from '../../src/imports/apply.ts';
-import type { NewLimit } from '../../src/imports/limits.ts';
+import type { CreateLimit, NewLimit } from '../../src/imports/limits.ts';
 import type { Plan } from '../../src/imports/plan.ts';
 import { importKeyAs } from '../../src/keys/key-changes.ts';
 import { hashKey } from '../../src/keys/key-format.ts';
+import { findKeysByHash } from '../../src/keys/key-store.ts';
+import { createLimitAs } from '../../src/limits/limit-store.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
 import { outcomeOf, runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
@@ -121,7 +125,7 @@ describe('from LiteLLM', () => {
       'budget 2.5 per 30d → 2.5 USD a month',
       'requests per minute: 60 → 60 requests per minute',
       'key Limited sk-…ited: these have no counterpart: its model_rpm_limit',
-      'This would make 1 accounts, 2 keys, 1 credits, 1 users. Nothing was written.',
+      'This would make 1 accounts, 2 keys, 0 limits, 1 credits, 1 users. Nothing was written.',
     ])
       expect(text).toContain(expected);
     for (const secret of [hex(teamKey), teamKey, 'provider-canary']) expect(text).not.toContain(secret);
@@ -212,6 +216,117 @@ test('limits of keys, accounts and end users are stored, and apply to the next r
   expect(await chat(key).then(() => 'served', String)).toContain('per day for this API key');
 });
 
+describe('an account that exists', () => {
+  const limitsOf = async (accountId: string) => {
+    const rows = await fixture.database.sql<{ text: string }[]>`
+      select concat_ws(' ', scope, end_user, kind, amount::float8) as text from limits
+      where account_id = ${accountId} order by text`;
+    return rows.map(({ text }) => text);
+  };
+  const withoutLastLine = (text: string) => text.split('\n').slice(0, -1);
+
+  /** The dry run has to say what the real one then says. */
+  async function importTwice(words: readonly string[]) {
+    const dry = await outcomeOf([...words, '--dry-run'], fixture.environment);
+    const real = await outcomeOf([...words], fixture.environment);
+    expect(withoutLastLine(dry.text)).toEqual(withoutLastLine(real.text));
+    expect(dry.warnings).toEqual(real.warnings ?? []);
+    const lastLine = real.text.split('\n').at(-1) ?? '';
+    expect(dry.text).toContain(lastLine.replace('Made ', 'This would make '));
+    return { text: real.text, lastLine };
+  }
+
+  test('gets the limits that it does not have, and none becomes looser', async () => {
+    const { id } = await runCommand<{ id: string }>(
+      ['account', 'create', '--name', 'Here'],
+      fixture.environment,
+    );
+    const set = (...words: string[]) =>
+      runCommand<unknown>(['limit', 'set', ...words, '--account', id], fixture.environment);
+    await set('spend-per-day', '20', '--end-user', 'joe');
+    await set('spend-per-day', '2', '--end-user', 'kim');
+    await set('spend-per-week', '3', '--each-end-user');
+    const budget = (max: number, duration: string) => ({
+      litellm_budget_table: { max_budget: max, budget_duration: duration },
+    });
+    const lists = {
+      keys: [{ token: hex('sk-unowned-0123456789'), key_alias: 'Unowned', models: [] }],
+      teams: [],
+      customers: [
+        { user_id: 'eve', blocked: true },
+        { user_id: 'joe', ...budget(5, '1d') },
+        { user_id: 'kim', ...budget(5, '1d') },
+        { user_id: 'ann', ...budget(10, '7d') },
+        { user_id: 'bob', ...budget(1, '7d') },
+      ],
+    };
+    const path = file('existing.json', JSON.stringify(lists));
+    const words = ['import', 'litellm', path, '--balance', 'none', '--account', id];
+    const { text, lastLine } = await importTwice(words);
+    expect(lastLine).toBe(
+      'Made 0 accounts (1 were there before), 1 keys, 2 limits (2 were there before), 0 credits, 0 users.',
+    );
+    expect(text).toContain('  end user eve: 0 USD a day\n');
+    expect(text).toContain(
+      'end user joe: 20 USD a day is the limit here, which stays and is looser than 5 USD a day',
+    );
+    expect(text).toContain(
+      'end user ann: 10 USD a week is not set: the limit of each end user here, 3 USD a week',
+    );
+    expect(text).not.toContain('end user kim');
+    expect(await limitsOf(id)).toEqual([
+      'each_end_user spend_per_week 3',
+      'end_user bob spend_per_week 1',
+      'end_user eve spend_per_day 0',
+      'end_user joe spend_per_day 20',
+      'end_user kim spend_per_day 2',
+    ]);
+    expect((await importTwice(words)).lastLine).toContain(' 0 keys (1 were there before), 0 limits (4 were');
+  });
+
+  test('that two owners share gets each limit once', async () => {
+    const [account] = await fixture.database.sql<[{ id: string }]>`
+      select account_id as id from account_details where external_id = 'team-1'`;
+    const lists = {
+      keys: [{ token: hex('sk-shared-0123456789'), key_alias: 'Shared', models: [] }],
+      teams: [{ team_id: 'team-1', team_memberships: [] }],
+      customers: [{ user_id: 'eve', blocked: true }],
+    };
+    const path = file('shared.json', JSON.stringify(lists));
+    const words = ['import', 'litellm', path, '--balance', 'none', '--account', account.id];
+    expect((await importTwice(words)).lastLine).toContain(' 1 keys, 1 limits (1 were there before)');
+    expect(await limitsOf(account.id)).toEqual(['end_user eve spend_per_day 0']);
+  });
+
+  test('gets no new keys if it would be suspended', async () => {
+    const key = (name: string) => ({
+      ...{ token: hex(`sk-blocked-later-${name}`), key_alias: name, models: [], team_id: 'blocked-later' },
+    });
+    const team = { team_id: 'blocked-later', team_alias: 'Later', team_memberships: [] };
+    const lists = { keys: [key('one')], teams: [team], customers: [] };
+    const words = (name: string, content: object) => [
+      ...['import', 'litellm', file(name, JSON.stringify(content)), '--balance', 'none'],
+    ];
+    await runCommand<Report>(words('before.json', lists), fixture.environment);
+    const [account] = await fixture.database.sql<[{ id: string }]>`
+      select account_id as id from account_details where external_id = 'blocked-later'`;
+    const blocked = { ...team, blocked: true, max_budget: 9, budget_duration: '1d' };
+    const after = words('after.json', { ...lists, keys: [key('one'), key('two')], teams: [blocked] });
+    const { text, lastLine } = await importTwice(after);
+    expect(text).toContain('Account Later (external ID blocked-later)\n');
+    expect(text).toContain(
+      'key two sk-…: its account Later would be suspended, but exists already and is not',
+    );
+    expect(text).toContain('replaced → 1\n');
+    expect(lastLine).toContain(' 0 keys (1 were there before), 1 limits, ');
+    expect(await limitsOf(account.id)).toEqual(['account spend_per_day 9']);
+    await suspendAccountAs(fixture.database.sql, actor, account.id, true);
+    const suspended = await importTwice(after);
+    expect(suspended.text).toContain('Account Later (external ID blocked-later), suspended\n');
+    expect(suspended.lastLine).toContain(' 1 keys (1 were there before), 0 limits (1 were there before)');
+  });
+});
+
 describe('from new-api', () => {
   const bare = 'q7'.repeat(24);
   const path = join(folder, 'one-api.db');
@@ -235,7 +350,7 @@ describe('from new-api', () => {
     const { exitCode, stdout, stderr } = await tollgate(words, fixture.environment);
     expect([exitCode, stderr]).toEqual([0, '']);
     expect(stdout).toContain('credit (USD): quota 1000000, 500000 per dollar: 2 → 2');
-    expect(stdout).toContain('Made 1 accounts, 1 keys, 1 credits, 0 users.');
+    expect(stdout).toContain('Made 1 accounts, 1 keys, 0 limits, 1 credits, 0 users.');
     expect(stdout).not.toContain(bare);
     await accepted(`sk-${bare}`);
     expect((await chat(`sk-${bare}`)).choices[0]?.message.content).toBe('You said: Hello');
@@ -304,9 +419,10 @@ test('a run that was interrupted can be repeated: a key never exists without its
   const { sql } = fixture.database;
   const plan = planOf('interrupted');
   const made: NewLimit[] = [];
-  const failing = async (_: unknown, __: unknown, one: NewLimit) => {
+  const failing: CreateLimit = async (transaction, by, one) => {
     made.push(one);
     if (made.length === 4) throw new Error('The machine is gone.');
+    await createLimitAs(transaction, by, one);
   };
   const failureOf = (run: Promise<unknown>) => run.then(String, String);
   expect(await failureOf(applyPlan(sql, actor, plan, null))).toContain('cannot store the limits');
@@ -319,18 +435,52 @@ test('a run that was interrupted can be repeated: a key never exists without its
   expect(await keys()).toHaveLength(1);
   expect(await applyPlan(sql, actor, plan, failing)).toMatchObject({
     ...{ accounts: 0, accountsFound: 1, keys: 1, keysFound: 1, credits: 0, creditsFound: 1 },
+    ...{ limits: 1, limitsFound: 2 },
   });
   expect(await keys()).toHaveLength(2);
   expect(made).toHaveLength(5);
 });
 
+test('an existing account gets limits before keys, and one that someone else sets at the same moment stays', async () => {
+  const { sql } = fixture.database;
+  const withoutLimits = planOf('overtaken').accounts.map((account) => ({ ...account, limits: [], keys: [] }));
+  await applyPlan(sql, actor, { ...planOf('overtaken'), accounts: withoutLimits }, createLimitAs);
+  const refusing: CreateLimit = async () => {
+    throw new ApiError('too_many_limits');
+  };
+  const refused = applyPlan(sql, actor, planOf('overtaken'), refusing);
+  expect(await refused.then(String, String)).toStartWith('OperatorError: ');
+  // The limits come first.
+  expect(await findKeysByHash(sql, [hashKey('sk-overtaken-one')])).toEqual([null]);
+  let isFirst = true;
+  const late: CreateLimit = async (transaction, by, limit) => {
+    if (isFirst) await sql.begin((other) => createLimitAs(other, by, limit));
+    isFirst = false;
+    return await createLimitAs(transaction, by, limit);
+  };
+  expect(await applyPlan(sql, actor, planOf('overtaken'), late)).toMatchObject({ limits: 3, limitsFound: 1 });
+});
+
+test('should the command stand still, the database ends its transaction', async () => {
+  const { sql } = fixture.database;
+  const seen = new Set<string>();
+  const looking: CreateLimit = async (transaction) => {
+    const [row] = await transaction<[{ idle: string }]>`
+      select current_setting('idle_in_transaction_session_timeout') as idle`;
+    seen.add(row.idle);
+  };
+  await applyPlan(sql, actor, planOf('bounded'), looking);
+  expect([...seen]).toEqual(['10s']);
+});
+
 test('two runs at the same time make everything once', async () => {
   const { sql } = fixture.database;
-  const run = () => applyPlan(sql, actor, planOf('simultaneous'), async () => undefined);
+  const run = () => applyPlan(sql, actor, planOf('simultaneous'), createLimitAs);
   const runs = await Promise.all([run(), run(), run()]);
-  const sum = (name: 'accounts' | 'keys' | 'keysFound' | 'credits') =>
+  const sum = (name: 'accounts' | 'keys' | 'keysFound' | 'limits' | 'limitsFound' | 'credits') =>
     runs.reduce((total, made) => total + made[name], 0);
   expect([sum('accounts'), sum('keys'), sum('keysFound'), sum('credits')]).toEqual([1, 2, 4, 1]);
+  expect([sum('limits'), sum('limitsFound')]).toEqual([4, 4]);
   const [account] = await sql<{ id: string }[]>`
     select account_id as id from account_details where external_id = 'simultaneous'`;
   const [key] = planOf('simultaneous').accounts[0]?.keys ?? [];

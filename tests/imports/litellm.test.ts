@@ -331,6 +331,27 @@ test('end users keep their limits in every account, and a file without them is a
   expect(planLitellm(tables, strict, here).obstacles[0]).toContain('LiteLLM_EndUserTable');
 });
 
+test('a team whose ID might be that of another owner is an obstacle', () => {
+  const users = [{ user_id: 'alice' }];
+  const ofAlice = { ...ordinary, token: token('b'), team_id: null, user_id: 'alice' };
+  const obstaclesOf = (id: string, choices: Partial<LitellmChoices> = {}, more = {}) =>
+    plan(
+      {
+        ...{ keys: [{ ...ordinary, team_id: id }, ofAlice], users },
+        teams: [{ ...team, team_id: id, ...more }],
+        organizations: [{ organization_id: 'x' }],
+      },
+      choices,
+    ).obstacles;
+  for (const id of ['user:alice', 'organization:x', 'litellm:nobody', 'new-api:1'])
+    expect(obstaclesOf(id)).toEqual([
+      expect.stringContaining(`team ${id}: its account could be that of another`),
+    ]);
+  expect(obstaclesOf('users')).toEqual([]);
+  // Then the team becomes no account.
+  expect(obstaclesOf('user:alice', { byOrganization: true }, { organization_id: 'x' })).toEqual([]);
+});
+
 test('nothing that others named can control the terminal', () => {
   const evil = 'x\u001b[2J\u202e\ny';
   const lists = {
@@ -338,10 +359,13 @@ test('nothing that others named can control the terminal', () => {
       { ...ordinary, key_alias: evil, models: [evil], max_budget: 1, budget_duration: evil },
       { ...ordinary, token: token('b'), key_alias: evil, key_name: evil, user_id: evil },
       { ...ordinary, token: token('c'), team_id: 'x\u202e', models: ['x\u202e'] },
+      { ...ordinary, token: token('d'), key_alias: null, key_name: 'sk-...\u001b[2J' },
+      { ...ordinary, token: token('e'), key_alias: null, key_name: 'sk-...\u009b2JK', tpd_limit: 1 },
     ],
     teams: [
       { ...team, team_alias: evil, members_with_roles: [{ role: 'admin', user_id: evil }] },
       { ...team, team_id: 'x\u202e', max_budget: 1, budget_duration: evil },
+      { ...team, team_id: 'user:\u202e', team_alias: null },
     ],
     customers: [{ user_id: evil, blocked: true }],
   };
@@ -349,6 +373,7 @@ test('nothing that others named can control the terminal', () => {
   for (const choices of [{}, loose]) {
     const made = plan(lists, choices);
     // biome-ignore lint/suspicious/noControlCharactersInRegex: they are what must not be there.
-    expect(describePlan(made)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u202e]/);
+    expect(describePlan(made)).not.toMatch(/[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/);
+    expect(JSON.stringify(made.accounts.map(({ keys }) => keys.map(({ hint }) => hint)))).not.toContain('2J');
   }
 });
