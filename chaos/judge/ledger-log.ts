@@ -165,7 +165,7 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
         (select sum(amount) from ledger_entries where account_id = accounts.id), 0)) as unequal,
       (select count(*) from open_generations) as open,
       (select count(*) from accounts where held <> 0) + (select count(*) from api_key_meters where held <> 0)
-        + (select count(*) from limit_meters where held <> 0) as holders,
+        + (select count(*) from limit_meters join limits on limits.id = limit_id where held <> 0) as holders,
       (select count(*) from api_keys where monthly_limit is not null) as limited_keys,
       (select count(*) from api_keys where monthly_limit < coalesce(
         (select sum(cost - refunded) from usage_records join generations using (id)

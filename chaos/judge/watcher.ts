@@ -55,7 +55,7 @@ export function startWatcher(
         (select count(*) from api_key_meters join api_keys on api_keys.id = key_id
           where month_spent + held > monthly_limit and month_spent + held > monthly_limit + coalesce(
             (select sum(cost_total) from generations where generations.key_id = api_keys.id and hold is null), 0)) as exceeded,
-        (select count(*) from limit_meters as meter where held <> coalesce((
+        (select count(*) from limit_meters as meter join limits on limits.id = limit_id where held <> coalesce((
           select sum(case one ->> 'kind' when 'concurrent_requests' then 1 else hold end)
           from open_generations cross join jsonb_array_elements(limits -> 'meters') as one
           where (one ->> 'id')::uuid = meter.id
