@@ -57,7 +57,7 @@ export function startWatcher(
             (select sum(cost_total) from generations where generations.key_id = api_keys.id and hold is null), 0)) as exceeded,
         (select count(*) from limit_meters as meter join limits on limits.id = limit_id where held <> coalesce((
           select sum(case one ->> 'kind' when 'concurrent_requests' then 1 else hold end)
-          from open_generations cross join jsonb_array_elements(limits -> 'meters') as one
+          from open_generations cross join jsonb_array_elements(open_generations.limits -> 'meters') as one
           where (one ->> 'id')::uuid = meter.id
             and (one ->> 'kind' = 'concurrent_requests' or one ->> 'kind' like 'spend%')), 0)) as unmatched_limits,
         (select count(*) from limit_meters as meter join limits on limits.id = limit_id

@@ -59,7 +59,7 @@ export const limitHeld: Counter = {
       select (one ->> 'id')::uuid as meter_id,
              sum(case when one ->> 'kind' = 'concurrent_requests' then 1 when one ->> 'kind' like 'spend%' then hold else 0 end)
                as counted
-      from open_generations cross join jsonb_array_elements(limits -> 'meters') as one group by 1) as open
+      from open_generations cross join jsonb_array_elements(open_generations.limits -> 'meters') as one group by 1) as open
     on open.meter_id = meter.id`,
 };
 
