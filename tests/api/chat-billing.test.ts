@@ -9,6 +9,7 @@ import {
   finishedGeneration,
   openChatFixture,
 } from '../support/chat-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 import { startHeldProvider } from '../support/held-provider.ts';
 import { startQuickGateway } from '../support/quick-lease.ts';
@@ -74,6 +75,11 @@ describe('while nothing can be held or settled', () => {
     stream = await chat('[[usage 10 20]] a b c d e', { model: 'held', stream: true });
     const whole = chat('[[usage 10 20]]', { model: 'held' });
     await held.holds(2);
+    // A provider may be called before its hold is committed.
+    await eventually('both are held', async () => {
+      const [{ count }] = await fixture.database.sql`select count(*)::int as count from open_generations`;
+      return count === 2;
+    });
     await away('usage_records');
     await away('accounts');
     held.release();

@@ -53,7 +53,8 @@ async function rowsOf({ accountId }: Customer, sql: SQL) {
     where account_id = ${accountId} order by id`;
   const meters = await sql`
     select limit_meters.id, used::numeric(38,12)::text, limit_meters.held::numeric(38,12)::text
-    from limit_meters join limits on limits.id = limit_id where account_id = ${accountId} order by limit_meters.id`;
+    from limit_meters join limits on limits.id = limit_id
+    where account_id = ${accountId} and (used > 0 or limit_meters.held > 0) order by limit_meters.id`;
   return JSON.parse(JSON.stringify({ account, keys, entries, open, closed, meters })) as unknown;
 }
 
