@@ -89,7 +89,10 @@ function oneLimit({ sql }: AdminServices): Endpoints {
         parse: nothing,
         change: async (transaction, call) => {
           const id = limitIn(call);
-          await removeLimitAs(transaction, call.actor, id);
+          const precondition = call.headers.has('if-match') ? readPrecondition(call.headers) : null;
+          await removeLimitAs(transaction, call.actor, id, (current) => {
+            if (precondition !== null) requireMatch(precondition, limitTag(current));
+          });
           return { body: { object: 'limit', id, deleted: true } };
         },
       }),

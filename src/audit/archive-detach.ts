@@ -1,6 +1,8 @@
 /** Takes an archived month out of the database: first stores a checkpoint in its place, then removes the partitions. */
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import type { ReservedSQL } from 'bun';
-import type { FileFacts } from '../lib/gzip-lines.ts';
+import { describeFile, type FileFacts } from '../lib/gzip-lines.ts';
 import { newId } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -176,19 +178,30 @@ type Leftover = {
   begins_on: string | null;
   ends_on: string;
   entry_count: number;
+  file_name: string;
+  sha256: string;
 };
 
-/** Left by a run that ended between detaching and dropping: its checkpoint is stored, and its file is complete. */
-export async function dropLeftovers(connection: ReservedSQL): Promise<void> {
+/**
+ * Left by a run that ended between detaching and dropping. Its checkpoint is stored; if its file is not in the folder, the month
+ * goes back.
+ */
+export async function dropLeftovers(connection: ReservedSQL, folder: string): Promise<void> {
   const leftovers = await connection<Leftover[]>`
-    select id, substr(relname, length('ledger_entries') + 1) as suffix, begins_on::text, ends_on::text, entry_count::int
+    select id, substr(relname, length('ledger_entries') + 1) as suffix, begins_on::text, ends_on::text,
+           entry_count::int, file_name, encode(digest, 'hex') as sha256
     from pg_class join ledger_archives on ends_on = to_date(right(relname, 7), 'YYYY_MM') + interval '1 month'
     where relnamespace = 'public'::regnamespace and relkind = 'r' and not relispartition
       and relname ~ '^ledger_entries(_to)?_[0-9]{4}_[0-9]{2}$'`;
-  for (const { id, suffix, begins_on: beginsOn, ends_on: endsOn, entry_count: entryCount } of leftovers)
-    await dropDetached(connection, {
-      id,
-      month: { suffix, beginsOn, endsOn },
-      entryCount,
-    });
+  for (const leftover of leftovers) {
+    const { id, suffix, begins_on: beginsOn, ends_on: endsOn, entry_count: entryCount } = leftover;
+    const detached = { id, month: { suffix, beginsOn, endsOn }, entryCount };
+    if (await isComplete(folder, leftover)) await dropDetached(connection, detached);
+    else await attachAgain(connection, detached);
+  }
+}
+
+async function isComplete(folder: string, { file_name: name, sha256 }: Leftover): Promise<boolean> {
+  const file = join(folder, name);
+  return existsSync(file) && (await describeFile(file)).sha256 === sha256;
 }

@@ -1,7 +1,7 @@
 /**
  * Moves a closed month of the ledger to a file. The file is written from one snapshot, made durable and read back; then
  * the partitions are detached in one short transaction with the checkpoint that takes their place; and they are dropped
- * if they match the file. Any failure leaves the month in the database.
+ * if they match the file. After a failure the month is in the database, in its file, or in both.
  */
 import { existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -40,7 +40,7 @@ export async function archiveMonths(
 ): Promise<ArchivedMonths[]> {
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   return await withoutAudits(openDedicated, async (connection) => {
-    await dropLeftovers(connection);
+    await dropLeftovers(connection, folder);
     const months = await findClosedMonths(connection, before);
     const archived: ArchivedMonths[] = [];
     for (const month of months) {
@@ -92,10 +92,20 @@ async function archiveMonth(
     const { entryCount, recordCount } = content;
     return { file, beginsOn, endsOn, entryCount, recordCount, sizeBytes: facts.sizeBytes };
   } catch (error) {
-    rmSync(file, { force: true });
-    rmSync(manifestOf(file), { force: true });
+    if (await isWithoutArchive(connection, endsOn)) {
+      rmSync(file, { force: true });
+      rmSync(manifestOf(file), { force: true });
+    }
     throw error;
   }
+}
+
+/** Whether the month surely has no archive in the database. From then on, the file may be all that is left of it. */
+async function isWithoutArchive(connection: ReservedSQL, endsOn: string): Promise<boolean> {
+  return await connection`select 1 from ledger_archives where ends_on = ${endsOn}::text::date`.then(
+    (rows: readonly unknown[]) => rows.length === 0,
+    () => false,
+  );
 }
 
 /**

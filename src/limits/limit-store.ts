@@ -20,6 +20,7 @@ export const limitKinds: readonly LimitKind[] = [
   'concurrent_requests',
 ];
 
+/** Of either party, so that neither can use up what the other needs. */
 export const maxLimitsOfAccount = 10_000;
 
 /** Added to the amount until then. */
@@ -180,7 +181,7 @@ export async function createLimitAs(
     if (key === undefined) throw new ApiError('key_not_found');
   }
   const [{ count }] = await transaction<[{ count: number }]>`
-    select count(*)::int as count from limits where account_id = ${accountId}`;
+    select count(*)::int as count from limits where account_id = ${accountId} and is_operators = ${isOperators}`;
   if (count >= maxLimitsOfAccount) throw new ApiError('too_many_limits');
   await transaction`
     insert into limits (id, account_id, scope, key_id, end_user, kind, amount, increase, increase_until, is_operators)

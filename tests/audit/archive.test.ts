@@ -1,6 +1,6 @@
 /** Months of the ledger that are archived to a file: what it contains, what stays, and that the audit sees no difference. */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'bun:test';
-import { existsSync, readdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
 import { credit } from '../../src/ledger/credit.ts';
@@ -364,6 +364,24 @@ test('what was detached and not dropped is dropped by the next run, or goes back
   expect([...(await sql`select refunded from usage_records`)]).toEqual([{ refunded: '0.110000000000' }]);
   expect(readdirSync(join(folder, 'archive')).some((one) => one.endsWith('.partial'))).toBe(false);
   expect(existsSync(join(folder, 'archive', `ledger-${monthName(5)}.jsonl.gz`))).toBe(true);
+});
+
+test('a month that was detached keeps its file if it cannot be dropped, and goes back if that file is gone', async () => {
+  const { sql } = database;
+  await settleAt(sql, owner, { monthsAgo: 5, bookedMonthsAgo: 5 });
+  const file = join(folder, 'archive', `ledger-${monthName(5)}.jsonl.gz`);
+  const month = ['--before', monthName(4)];
+  await sql.unsafe(`
+    create function refuse_drop() returns event_trigger language plpgsql as $$ begin raise 'not now'; end $$;
+    create event trigger refuse_drop on ddl_command_start when tag in ('DROP TABLE') execute function refuse_drop()`);
+  expect(await failureOf(archive(...month))).toContain('not now');
+  expect(existsSync(file)).toBe(true);
+  expect(await audit('--full')).toEqual(sound);
+  rmSync(file);
+  await sql`alter event trigger refuse_drop disable`;
+  expect((await archive(...month)).archives).toMatchObject([{ file, ledger_entries: 1 + 1 }]);
+  expect(existsSync(file)).toBe(true);
+  expect(await audit('--full')).toEqual(sound);
 });
 
 test('requests go on while a month is being archived', async () => {
