@@ -91,6 +91,8 @@ test('a limit applies to the next request, shows what it used, and is changed wi
     'precondition_required',
     'If-Match',
   ]);
+  const stale = program.send('DELETE', `/limits/${id}`, undefined, ifMatch);
+  expect(await refusalOf(stale)).toEqual([412, 'precondition_failed', 'If-Match']);
   expect(await bodyOf(program.send('DELETE', `/limits/${id}`))).toEqual({
     object: 'limit',
     id,
@@ -162,12 +164,14 @@ test('a key that replaces another has the same limits, of which nothing is used'
   expect(data).toMatchObject([{ amount: '10', increase: { amount: '1', until: later }, used: '0' }]);
 });
 
-test('an account has at most 10,000', async () => {
-  const { account, refuse, path } = await newAccount();
+test('an account has at most 10,000, whatever its owners have set', async () => {
+  const { account, refuse, path, set } = await newAccount();
   await fixture.database.sql`
     insert into limits (id, account_id, scope, end_user, kind, amount, is_operators)
-    select gen_random_uuid(), ${account}, 'end_user', number, 'spend_per_day', 1, true
+    select gen_random_uuid(), ${account}, 'end_user', number, 'spend_per_day', 1, false
     from generate_series(1, 10000) as number`;
+  await set({ ...perDay, kind: 'spend_per_week' });
+  await fixture.database.sql`update limits set is_operators = true where account_id = ${account}`;
   expect(await refuse(perDay)).toEqual([400, 'too_many_limits', undefined]);
   expect((await bodyOf<List>(program.send('GET', `${path}?end_user=7`))).data).toHaveLength(1);
 });
