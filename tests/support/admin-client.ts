@@ -104,7 +104,7 @@ export type AdminClient = Readonly<{
   getLimit: (input: Readonly<{ id: string }>) => Promise<Answer<AdminLimit>>;
   /** Change a limit. */
   updateLimit: (input: Readonly<{ id: string; ifMatch: string; idempotencyKey?: string; body: AdminLimitChange }>) => Promise<Answer<AdminLimit>>;
-  /** Remove a limit. */
+  /** Remove a limit, with `If-Match` only if it has not been changed. */
   deleteLimit: (input: Readonly<{ id: string; idempotencyKey?: string }>) => Promise<Answer<DeletedAdminLimit>>;
   /** Invite someone. */
   createInvitation: (input: Readonly<{ account: string; idempotencyKey?: string; body: AdminInvitationDraft }>) => Promise<Answer<NewAdminInvitation>>;

@@ -64,8 +64,8 @@ export const limitEndpoints: readonly AdminEndpoint[] = [
     path: '/limits/{id}',
     operationId: 'deleteLimit',
     scope: 'accounts',
-    summary: 'Remove a limit',
+    summary: 'Remove a limit, with `If-Match` only if it has not been changed',
     response: schemas.deletedSchema('limit', 'DeletedAdminLimit'),
-    errors: ['limit_not_found'],
+    errors: ['limit_not_found', 'precondition_failed'],
   }),
 ];
