@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts';
 import { type Format, formats, headerOf } from '../exports/columns.ts';
 import { exportSources } from '../exports/exports.ts';
 import { type ExportPiece, exportPieces } from '../exports/pieces.ts';
+import { endOf, findLatestEnd } from '../exports/range.ts';
 import { type ExportName, type ExportOrder, exportNames } from '../exports/source.ts';
 import { isDatabaseUnavailable } from '../lib/database-unavailable.ts';
 import { OperatorError } from '../lib/operator-error.ts';
@@ -23,7 +24,7 @@ export const exportCommands: readonly DatabaseCommand[] = exportNames.map((name)
   summary: `Export ${subjects[name]}, of one account or of all of them. Without --output it goes to standard output. If the database is away for a while, the export waits for it; one that was interrupted goes on with --resume.`,
   options: [
     { name: 'from', value: 'ISO', required: true },
-    { name: 'to', value: 'ISO (now)' },
+    { name: 'to', value: 'ISO (a minute ago)' },
     { name: 'account', value: 'ID' },
     { name: 'format', value: `${formats.join('|')} (csv)` },
     { name: 'output', value: 'FILE' },
@@ -99,11 +100,9 @@ async function readOrder(sql: SQL, words: Arguments): Promise<ExportOrder> {
   const account = words.text('account');
   const accountId = account === null ? null : readAccountId(account, '--account');
   const from = readTime(words.text('from') ?? '', '--from');
-  const now = new Date();
   const toText = words.text('to');
-  const given = toText === null ? now : readTime(toText, '--to');
-  const to = given > now ? now : given;
-  if (from >= to) throw new UsageError('--from must be before --to, and in the past.');
+  const to = endOf(toText === null ? null : readTime(toText, '--to'), await findLatestEnd(sql));
+  if (from >= to) throw new UsageError('--from must be before --to, and more than a minute ago.');
   if (accountId !== null) {
     const found = await sql`select 1 from accounts where id = ${accountId}`;
     if (found.length === 0) throw new OperatorError(`There is no account ${accountId}.`);

@@ -3,8 +3,8 @@ import type { SQL } from 'bun';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { RequestContext } from '../http/context.ts';
 import { CutShort, csvType, sendDownload } from '../http/download.ts';
+import { lookUp } from '../http/lookup.ts';
 import { invalidQuery, type Query } from '../http/query.ts';
-import { parseTime } from '../lib/calendar.ts';
 import type { Log } from '../lib/log.ts';
 import { Tally } from '../lib/tally.ts';
 import { auditLogExport } from './audit-log.ts';
@@ -12,6 +12,7 @@ import { type Format, formats } from './columns.ts';
 import { entriesExport, usageExport } from './entries.ts';
 import { generationsExport } from './generations.ts';
 import { exportPieces } from './pieces.ts';
+import { findLatestEnd, parseExportRange } from './range.ts';
 import type { ExportName, ExportOrder, ExportSource } from './source.ts';
 
 /** Rows of any kind: who calls does not look into them. */
@@ -40,6 +41,7 @@ const maxPerNode = 4;
 const maxPerOrigin = 2;
 
 type ExportServices = Readonly<{
+  sql: SQL;
   reads: () => SQL;
   log: Log;
   isDraining: () => boolean;
@@ -69,7 +71,8 @@ export class Exports {
 
   async respond({ name, origin, access, query, request, context }: ExportRequest): Promise<Response> {
     const source = exportSources[name];
-    const range = parseExportRange(query, new Date());
+    const latestEnd = await lookUp(failures[name], () => findLatestEnd(this.#services.sql));
+    const range = parseExportRange(query, latestEnd);
     const format = parseFormat(query.get('format'));
     const order: ExportOrder = { ...access, ...range };
     const after = query.get('after');
@@ -131,26 +134,6 @@ export class Exports {
       for (const name of counted) this.#running.add(name, -1);
     }
   }
-}
-
-const firstTime = new Date('2000-01-01T00:00:00Z');
-
-/** A `to` that is still to come means now: what begins later is no part of this export. */
-export function parseExportRange(query: Query, now: Date): Readonly<{ from: Date; to: Date }> {
-  const from = parseInstant('from', query.get('from'));
-  if (from === null) throw invalidQuery('from', 'a day or a time');
-  const given = parseInstant('to', query.get('to'));
-  const to = given === null || given > now ? now : given;
-  if (from >= to) throw invalidQuery('from', 'a time before `to`, and in the past');
-  return { from, to };
-}
-
-function parseInstant(name: string, text: string | null): Date | null {
-  if (text === null) return null;
-  const time = parseTime(text);
-  if (time === null || time < firstTime)
-    throw invalidQuery(name, 'a day such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z');
-  return time;
 }
 
 function parseFormat(text: string | null): Format {

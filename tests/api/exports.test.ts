@@ -8,19 +8,23 @@ import { fillGenerations } from '../../bench/fill.ts';
 import { monthsOf } from '../../src/exports/entries.ts';
 import { exportSources } from '../../src/exports/exports.ts';
 import { preparePage } from '../../src/exports/pieces.ts';
+import { endOf, settling } from '../../src/exports/range.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { createTokenAs } from '../../src/tokens/token-store.ts';
+import '../support/exports-up-to-now.ts';
 import { senderFor } from '../support/admin-fixture.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Gateway, launchGateway, temporaryFolder, tollgate } from '../support/gateway.ts';
+import { type Gateway, launchGateway, programWith, temporaryFolder, tollgate } from '../support/gateway.ts';
 import { quickGateway } from '../support/quick-lease.ts';
 
 const names = ['generations', 'usage', 'entries', 'audit_log'] as const;
 type Name = (typeof names)[number];
 type Line = Readonly<Record<string, unknown>>;
+
+const upToNow = 'exports-up-to-now.ts';
 
 /** More than the buffers between two processes hold. */
 const manyRows = 24_000;
@@ -34,7 +38,10 @@ let some: Owner;
 let from: string;
 
 beforeAll(async () => {
-  fixture = await openConsoleFixture();
+  fixture = await openConsoleFixture(
+    undefined,
+    (environment) => launchGateway(environment, { command: [...programWith(upToNow), 'serve'] }).listening,
+  );
   const { sql } = fixture.database;
   from = new Date(Date.now() - 60_000).toISOString();
   const draft = { name: 'Warehouse', scopes: ['read'] as const, networks: null, requestsPerMinute: 10_000 };
@@ -405,8 +412,9 @@ describe('an export that is read slowly', () => {
 
   beforeAll(async () => {
     const environment = { ...fixture.environment, TOLLGATE_DATA: temporaryFolder() };
-    impatient = await launchGateway(environment, { command: quickGateway('impatient-with-clients.ts') })
-      .listening;
+    impatient = await launchGateway(environment, {
+      command: quickGateway('impatient-with-clients.ts', upToNow),
+    }).listening;
   });
 
   afterAll(() => impatient.stop('SIGKILL'));
@@ -501,10 +509,29 @@ describe('tollgate export', () => {
     },
   );
 
+  test('ends a minute ago by the clock of the database, whatever was asked for', async () => {
+    const { sql } = fixture.database;
+    settling.seconds = 60;
+    try {
+      for (const to of [[], ['--to', new Date().toISOString()], ['--to', '2999-01-01']]) {
+        const file = `${folder}/settled-${to.at(-1)}.csv`;
+        const words = ['export', 'audit-log', '--from', '2026-01-01', ...to, '--output', file];
+        const { to: end } = await runCommand<{ to: string }>(words, fixture.environment);
+        const [{ age }] = await sql<[{ age: number }]>`
+          select extract(epoch from clock_timestamp() - ${end}::text::timestamptz)::float8 as age`;
+        expect(age).toBeWithin(60, 90);
+      }
+    } finally {
+      settling.seconds = 0;
+    }
+    const hourAgo = new Date(Date.now() - 3_600_000);
+    expect(endOf(hourAgo, new Date())).toEqual(hourAgo);
+  });
+
   test('goes to standard output, and nothing else does', async () => {
     const to = new Date().toISOString();
     const words = ['export', 'entries', '--account', some.accountId, '--from', from, '--to', to];
-    const printed = await tollgate(words, fixture.environment);
+    const printed = await tollgate(words, fixture.environment, programWith(upToNow));
     const stdout = await textOf(download('entries', { account: some.accountId, to }));
     expect(printed).toEqual({ exitCode: 0, stdout, stderr: '' });
     const refused = await tollgate(['export', 'usage', '--from', '2999-01-01'], fixture.environment);
