@@ -7,6 +7,7 @@ import { lookUp } from '../http/lookup.ts';
 import { invalidQuery, type Query } from '../http/query.ts';
 import type { Log } from '../lib/log.ts';
 import { Tally } from '../lib/tally.ts';
+import { within } from '../lib/within.ts';
 import { auditLogExport } from './audit-log.ts';
 import { type Format, formats } from './columns.ts';
 import { entriesExport, usageExport } from './entries.ts';
@@ -39,6 +40,7 @@ const contentTypes: Readonly<Record<Format, string>> = { csv: csvType, ndjson: '
  */
 const maxPerNode = 4;
 const maxPerOrigin = 2;
+const patienceMs = 4_000;
 
 type ExportServices = Readonly<{
   sql: SQL;
@@ -47,11 +49,14 @@ type ExportServices = Readonly<{
   isDraining: () => boolean;
 }>;
 
+/** A table for a query: one row for whoever may read this, and none for anyone else. */
+type Allowed = (sql: SQL) => SQL.Query<unknown>;
+
 export type ExportRequest = Readonly<{
   name: ExportName;
   /** Whose exports are counted together: a token, an operator, or an account. */
   origin: string;
-  access: Pick<ExportOrder, 'allowed' | 'isOperator' | 'accountId'>;
+  access: Pick<ExportOrder, 'isOperator' | 'accountId'> & Readonly<{ allowed: Allowed }>;
   query: Query;
   request: Request;
   context: RequestContext;
@@ -74,7 +79,8 @@ export class Exports {
     const latestEnd = await lookUp(failures[name], () => findLatestEnd(this.#services.sql));
     const range = parseExportRange(query, latestEnd);
     const format = parseFormat(query.get('format'));
-    const order: ExportOrder = { ...access, ...range };
+    const { allowed, ...what } = access;
+    const order: ExportOrder = { ...what, ...range };
     const after = query.get('after');
     if (after !== null && !source.isCursor(after, order))
       throw new ApiError('invalid_cursor', {
@@ -88,7 +94,14 @@ export class Exports {
     const to = range.to.toISOString();
     const day = (time: Date) => time.toISOString().slice(0, 10);
     const fileName = `${name.replace('_', '-')}-${day(range.from)}-to-${day(range.to)}.${format}`;
-    const reading = { source, order, format, after, check: () => this.#endIfDraining() };
+    const reading = {
+      source,
+      order,
+      format,
+      after,
+      check: () => this.#endIfDraining(),
+      authorize: () => this.#requireAllowed(allowed),
+    };
     const pieces = this.#inSlot(counted, exportPieces(this.#services.reads, reading));
     const contentType = contentTypes[format];
     const download = {
@@ -99,6 +112,13 @@ export class Exports {
       headers: { 'x-export-to': to },
     };
     return await sendDownload(download, request, context, log);
+  }
+
+  /** By the primary: a replica may not know yet that a token was made, or that one was revoked. */
+  async #requireAllowed(allowed: Allowed): Promise<void> {
+    const { sql } = this.#services;
+    const found = await within(patienceMs, sql`select 1 from ${allowed(sql)} as allowed`);
+    if (found.length === 0) throw new ApiError('permission_denied');
   }
 
   #refuseWhileEnding(): void {

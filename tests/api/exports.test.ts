@@ -1,7 +1,6 @@
 /** Exports: complete and exact in both formats, for whom they may be, resumed from any line, and never seemingly complete. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
-import type { SQL } from 'bun';
 import fc from 'fast-check';
 import { createAccounts, type Owner } from '../../bench/accounts.ts';
 import { fillGenerations } from '../../bench/fill.ts';
@@ -15,7 +14,7 @@ import '../support/exports-up-to-now.ts';
 import { senderFor } from '../support/admin-fixture.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
-import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+import { type ConsoleFixture, openConsoleFixture, signIn, visitor } from '../support/console-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, launchGateway, programWith, temporaryFolder, tollgate } from '../support/gateway.ts';
 import { quickGateway } from '../support/quick-lease.ts';
@@ -235,7 +234,6 @@ describe('an export', () => {
   /** Rows that a page reads of the tables that grow, whichever way they are found. */
   async function costOf(name: Name, accountId: string | null, after: string | null): Promise<number> {
     const order = {
-      allowed: (sql: SQL) => sql`(select 1)`,
       isOperator: true,
       accountId,
       from: new Date(from),
@@ -367,7 +365,11 @@ type SlowClient = Readonly<{
 }>;
 
 /** Has asked for an export of everything, received its beginning, and reads on only when told to. */
-async function slowClient({ origin }: Pick<Gateway, 'origin'>): Promise<SlowClient> {
+async function slowClient(
+  { origin }: Pick<Gateway, 'origin'>,
+  path = '/admin/v1/exports/generations',
+  header = `Authorization: Bearer ${token}`,
+): Promise<SlowClient> {
   const { hostname, port } = new URL(origin);
   const begun = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
@@ -380,8 +382,7 @@ async function slowClient({ origin }: Pick<Gateway, 'origin'>): Promise<SlowClie
   });
   socket.on('error', () => undefined);
   socket.on('close', () => closed.resolve());
-  const path = `/admin/v1/exports/generations?format=ndjson&from=${from}`;
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  socket.write(`GET ${path}?format=ndjson&from=${from} HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`);
   await begun.promise;
   const readToEnd = async () => {
     socket.resume();
@@ -464,6 +465,18 @@ describe('an export that is read slowly', () => {
     } finally {
       await sql`update admin_tokens set revoked_at = null where name = 'Warehouse'`;
     }
+  });
+
+  test('ends with the session', async () => {
+    const { gateway, database } = fixture;
+    const { cookie, send } = visitor(gateway.origin, await signIn(gateway.origin, 'operator'));
+    const me = (await (await send('GET', '/api/auth/get-session')).json()) as { session: { id: string } };
+    const path = '/api/console/operator/exports/generations';
+    const client = await slowClient(gateway, path, `Sec-Fetch-Site: same-origin\r\nCookie: ${cookie}`);
+    await database.sql`delete from sessions where id = ${me.session.id}`;
+    const { lines, isComplete } = bodyIn(await client.readToEnd());
+    expect(lines.length).toBeGreaterThan(0);
+    expect(isComplete).toBe(false);
   });
 });
 
