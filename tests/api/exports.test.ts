@@ -485,6 +485,9 @@ describe('tollgate export', () => {
   const run = <Output>(...words: string[]) =>
     runCommand<Output>(['export', ...words, '--from', from], fixture.environment);
   const read = (file: string) => Bun.file(file).text();
+  /** What is beside half a file. */
+  const contentOf = (fields: Line) =>
+    JSON.stringify({ name: 'entries', account: some.accountId, from, format: 'csv', ...fields });
 
   test('writes what the admin API sends, and a file appears when it is complete', async () => {
     const to = new Date().toISOString();
@@ -516,8 +519,11 @@ describe('tollgate export', () => {
         await Bun.write(`${file}.part`, text.slice(0, cut));
         const again = run('entries', ...words, '--output', file);
         expect(await again.catch((error: Error) => error.message)).toContain('--resume');
-        await run('entries', ...words, '--output', file, '--resume');
+        await Bun.write(`${file}.part.json`, contentOf({ to, format }));
+        const account = ['--account', some.accountId, '--format', format];
+        await run('entries', ...account, '--output', file, '--resume');
         expect(await read(file)).toBe(text);
+        expect(await Bun.file(`${file}.part.json`).exists()).toBe(false);
       }
     },
   );
@@ -555,13 +561,27 @@ describe('tollgate export', () => {
     const file = `${folder}/mixed.csv`;
     const refusalFor = (...words: string[]) =>
       run(...words, '--output', file).catch((error: Error) => error.message);
-    const [generations = '', line = ''] = (
-      await textOf(download('generations', { account: some.accountId }))
-    ).split('\n');
-    await Bun.write(`${file}.part`, `${generations}\n${line}\n`);
-    expect(await refusalFor('entries', '--resume')).toContain('its columns differ');
-    await Bun.write(`${file}.part`, `${generations}\nreq_${'0'.repeat(32)},\n`);
-    expect(await refusalFor('generations', '--resume')).toContain('is not a part of this export');
+    const to = new Date().toISOString();
+    const [header = '', line = ''] = (await textOf(download('entries', { to }))).split('\n');
+    const words = ['entries', '--account', some.accountId, '--resume'];
+    await Bun.write(`${file}.part`, `${header}\n${line}\n`);
+    expect(await refusalFor(...words)).toContain('no ');
+    for (const [field, value] of [
+      ['name', 'usage'],
+      ['account', null],
+      ['from', '2026-01-01T00:00:00.000Z'],
+      ['format', 'ndjson'],
+    ] as const) {
+      await Bun.write(`${file}.part.json`, contentOf({ to, [field]: value }));
+      expect(await refusalFor(...words)).toContain(`its ${field} is ${value}`);
+    }
+    await Bun.write(`${file}.part.json`, contentOf({ to }));
+    expect(await refusalFor(...words, '--to', '2026-01-01')).toContain('--from must be before');
+    expect(await refusalFor(...words, '--to', new Date().toISOString())).toContain(`its to is ${to}`);
+    await Bun.write(`${file}.part`, `id,other\n`);
+    expect(await refusalFor(...words)).toContain('its columns differ');
+    await Bun.write(`${file}.part`, `${header}\n${many.accountId}:1,\n`);
+    expect(await refusalFor(...words)).toContain('is not a part of this export');
     await Bun.write(file, 'taken');
     expect(await refusalFor('generations')).toContain('already exists');
     expect(await read(file)).toBe('taken');
