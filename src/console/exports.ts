@@ -19,7 +19,7 @@ export function accountExports(services: ExportServices): Routes<AccountHandler>
     const { accountId } = caller;
     return await services.exports.respond({
       name,
-      origin: `account ${accountId}`,
+      origins: [`account ${accountId}`, `user ${signedIn.userId}`],
       access: {
         allowed: (sql) => whileSignedIn(sql, signedIn, ownedAccount(sql, caller)),
         isOperator: false,
@@ -39,7 +39,7 @@ export function operatorExports(services: ExportServices): Routes<ConsoleHandler
     if (accountId !== null) await inSlot(() => requireAccount(services.sql, accountId));
     return await services.exports.respond({
       name,
-      origin: `operator ${signedIn.userId}`,
+      origins: [`user ${signedIn.userId}`],
       access: {
         allowed: (sql) => whileSignedIn(sql, signedIn, operatorOnly(sql, signedIn)),
         isOperator: true,

@@ -41,12 +41,16 @@ const contentTypes: Readonly<Record<Format, string>> = { csv: csvType, ndjson: '
 const maxPerNode = 4;
 const maxPerOrigin = 2;
 const patienceMs = 4_000;
+/** A client that reads a little now and then does not keep its slot for ever. It can go on after its last line. */
+const maxMinutes = 60;
 
 type ExportServices = Readonly<{
   sql: SQL;
   reads: () => SQL;
   log: Log;
   isDraining: () => boolean;
+  /** How long an export may take. */
+  maxMs?: number;
 }>;
 
 /** A table for a query: one row for whoever may read this, and none for anyone else. */
@@ -54,8 +58,8 @@ type Allowed = (sql: SQL) => SQL.Query<unknown>;
 
 export type ExportRequest = Readonly<{
   name: ExportName;
-  /** Whose exports are counted together: a token, an operator, or an account. */
-  origin: string;
+  /** Whose exports are counted together: a token, a user, an account. */
+  origins: readonly string[];
   access: Pick<ExportOrder, 'isOperator' | 'accountId'> & Readonly<{ allowed: Allowed }>;
   query: Query;
   request: Request;
@@ -67,14 +71,14 @@ export const exportParameters = ['from', 'to', 'format', 'after'] as const;
 
 export class Exports {
   readonly #services: ExportServices;
-  /** By origin, and by whether it is the operator's. */
+  /** By each origin, and by whether it is the operator's. */
   readonly #running = new Tally();
 
   constructor(services: ExportServices) {
     this.#services = services;
   }
 
-  async respond({ name, origin, access, query, request, context }: ExportRequest): Promise<Response> {
+  async respond({ name, origins, access, query, request, context }: ExportRequest): Promise<Response> {
     const source = exportSources[name];
     const latestEnd = await lookUp(failures[name], () => findLatestEnd(this.#services.sql));
     const range = parseExportRange(query, latestEnd);
@@ -88,8 +92,8 @@ export class Exports {
         message: 'after must be the first column of a line of this export, of the same account and range.',
       });
     this.#refuseWhileEnding();
-    const counted = [origin, access.isOperator ? 'the operator' : 'customers'] as const;
-    this.#requireSlot(...counted);
+    const side = access.isOperator ? 'the operator' : 'customers';
+    this.#requireSlot(origins, side);
     const { log } = this.#services;
     const to = range.to.toISOString();
     const day = (time: Date) => time.toISOString().slice(0, 10);
@@ -99,10 +103,10 @@ export class Exports {
       order,
       format,
       after,
-      check: () => this.#endIfDraining(),
+      check: this.#checkOf(request.signal),
       authorize: () => this.#requireAllowed(allowed),
     };
-    const pieces = this.#inSlot(counted, exportPieces(this.#services.reads, reading));
+    const pieces = this.#inSlot([...origins, side], exportPieces(this.#services.reads, reading));
     const contentType = contentTypes[format];
     const download = {
       fileName,
@@ -129,15 +133,22 @@ export class Exports {
     });
   }
 
-  /** The client goes on from its last line, at another gateway. */
-  #endIfDraining(): void {
-    if (this.#services.isDraining()) throw new CutShort('The gateway is shutting down.');
+  /** Ends an export that nobody reads, or that its client can go on with: after its last line, here or at another gateway. */
+  #checkOf(client: AbortSignal): () => void {
+    const { isDraining, maxMs = maxMinutes * 60_000 } = this.#services;
+    const startedAtMs = performance.now();
+    return () => {
+      if (client.aborted) throw new CutShort('The client has gone.');
+      if (isDraining()) throw new CutShort('The gateway is shutting down.');
+      if (performance.now() - startedAtMs > maxMs) throw new CutShort('It has taken too long.');
+    };
   }
 
-  #requireSlot(origin: string, side: string): void {
-    if (this.#running.of(side) < maxPerNode && this.#running.of(origin) < maxPerOrigin) return;
+  #requireSlot(origins: readonly string[], side: string): void {
+    const isFree = (origin: string) => this.#running.of(origin) < maxPerOrigin;
+    if (this.#running.of(side) < maxPerNode && origins.every(isFree)) return;
     throw new ApiError('rate_limit_exceeded', {
-      message: `Too many exports are running: at most ${maxPerOrigin} at a time for each token, operator or account, and ${maxPerNode} on this gateway.`,
+      message: `Too many exports are running: at most ${maxPerOrigin} at a time for each token, user or account, and ${maxPerNode} on this gateway.`,
       retryAfterSeconds: 10,
     });
   }

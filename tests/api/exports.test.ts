@@ -1,14 +1,19 @@
 /** Exports: complete and exact in both formats, for whom they may be, resumed from any line, and never seemingly complete. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { connect } from 'node:net';
+import type { SQL } from 'bun';
 import fc from 'fast-check';
 import { createAccounts, type Owner } from '../../bench/accounts.ts';
 import { fillGenerations } from '../../bench/fill.ts';
+import { ApiError } from '../../src/errors.ts';
 import { monthsOf } from '../../src/exports/entries.ts';
-import { exportSources } from '../../src/exports/exports.ts';
+import { Exports, exportParameters, exportSources } from '../../src/exports/exports.ts';
 import { preparePage } from '../../src/exports/pieces.ts';
 import { endOf, settling } from '../../src/exports/range.ts';
+import type { RequestContext } from '../../src/http/context.ts';
+import { readQuery } from '../../src/http/query.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { createLog } from '../../src/lib/log.ts';
 import { createTokenAs } from '../../src/tokens/token-store.ts';
 import '../support/exports-up-to-now.ts';
 import { senderFor } from '../support/admin-fixture.ts';
@@ -350,13 +355,26 @@ describe('an export', () => {
         expect((await exported(name, { from: late, account: some.accountId })).length).toBeGreaterThan(0);
       }
       expect((await refusalOf(download('generations', { from: '2020-06-01' }))).param).toBe('from');
+      // Whom they were for is dropped first.
+      const [month = ''] = await monthsOfAttributions(sql);
+      await sql`update schema_migrations set applied_at = ${installed} where version = 1`;
+      await sql`update schema_migrations set applied_at = '2020-01-01' where version = 25`;
+      expect((await refusalOf(download('generations', { from: '2020-06-01' }))).message).toContain(month);
       expect(await exported('generations', { account: some.accountId })).toHaveLength(someRows);
     } finally {
       await sql`delete from ledger_archives`;
-      await sql`update schema_migrations set applied_at = ${installed} where version = 1`;
+      await sql`update schema_migrations set applied_at = ${installed} where version in (1, 25)`;
     }
   });
 });
+
+/** The days on which they begin, the oldest first. */
+async function monthsOfAttributions(sql: SQL): Promise<string[]> {
+  const rows = await sql<{ day: string }[]>`
+    select to_date(right(relname, 7), 'YYYY_MM')::text as day from pg_inherits join pg_class on oid = inhrelid
+    where inhparent = 'generation_attributions'::regclass and relname ~ '_[0-9]{4}_[0-9]{2}$' order by day`;
+  return rows.map(({ day }) => day);
+}
 
 type SlowClient = Readonly<{
   /** Everything it received, once the connection has ended. */
@@ -428,6 +446,20 @@ describe('an export that is read slowly', () => {
     await eventually('a slot is free', async () => (await download('audit_log', {})).ok);
   });
 
+  test('has no slot without a body', async () => {
+    for (let number = 0; number < 5; number += 1) {
+      const response = await senderFor(fixture.gateway.origin, token)(
+        'HEAD',
+        `/exports/generations?from=${from}`,
+      );
+      expect([response.status, response.headers.get('content-type')]).toEqual([
+        200,
+        'text/csv; charset=utf-8',
+      ]);
+      expect(response.headers.get('x-export-to')).toMatch(/Z$/);
+    }
+  });
+
   test('holds nothing open in the database, and is cut when nothing is read at all', async () => {
     const client = await slowClient(impatient);
     const [idle] = await fixture.database.sql`
@@ -465,6 +497,33 @@ describe('an export that is read slowly', () => {
     } finally {
       await sql`update admin_tokens set revoked_at = null where name = 'Warehouse'`;
     }
+  });
+
+  test('ends after a fixed time, and with its client while it waits for the database', async () => {
+    const { sql } = fixture.database;
+    const log = createLog('error', () => undefined);
+    const ask = (services: Partial<ConstructorParameters<typeof Exports>[0]>, signal?: AbortSignal) => {
+      const request = new Request(`http://x/?from=${from}`, { signal: signal ?? null });
+      return new Exports({ sql, reads: () => sql, log, isDraining: () => false, ...services }).respond({
+        name: 'generations',
+        origins: ['test'],
+        access: { allowed: (asked) => asked`(select 1)`, isOperator: true, accountId: null },
+        query: readQuery(request.url, exportParameters),
+        request,
+        context: { waitPatiently: () => undefined } as RequestContext,
+      });
+    };
+    const cut = await ask({ maxMs: 0.001 }).catch((error: Error) => error);
+    expect(cut).toBeInstanceOf(ApiError);
+    const client = new AbortController();
+    let attempts = 0;
+    const reads = () => {
+      attempts += 1;
+      client.abort();
+      throw new Error('The database is away.');
+    };
+    expect(await ask({ reads }, client.signal).catch((error: Error) => error)).toBeInstanceOf(ApiError);
+    expect(attempts).toBe(1);
   });
 
   test('ends with the session', async () => {
