@@ -443,6 +443,30 @@ describe('an export that is read slowly', () => {
     const refusal = await refusalOf(download('audit_log', {}));
     expect([refusal.status, refusal.code]).toEqual([429, 'rate_limit_exceeded']);
     for (const client of clients) client.leave();
+    const { origin } = fixture.gateway;
+    const header = `Sec-Fetch-Site: same-origin\r\nCookie: ${fixture.people.operator.cookie}`;
+    const path = '/api/console/operator/exports/generations';
+    const ofUser = [
+      await slowClient(fixture.gateway, path, header),
+      await slowClient(fixture.gateway, path, header),
+    ];
+    const another = () =>
+      visitor(origin, fixture.people.operator.cookie).send(
+        'GET',
+        `/api/console/accounts/${fixture.account}/exports/audit_log?from=${from}`,
+      );
+    await fixture.database.sql`
+      insert into memberships (user_id, account_id, role)
+      select id, ${fixture.account}, 'owner' from users where email = 'operator@example.com'`;
+    try {
+      expect((await another()).status).toBe(429);
+      for (const client of ofUser) client.leave();
+      await eventually('a slot of the user is free', async () => (await another()).ok);
+    } finally {
+      await fixture.database.sql`
+        delete from memberships where account_id = ${fixture.account}
+          and user_id = (select id from users where email = 'operator@example.com')`;
+    }
     await eventually('a slot is free', async () => (await download('audit_log', {})).ok);
   });
 
