@@ -234,6 +234,12 @@ describe('an export', () => {
       const rest = await exported(name, { ...query, after });
       expect(rest.map(cursorOf)).toEqual(cursors.slice(at + 1));
     }
+    if (name !== 'audit_log') return;
+    // Letters of either case are the same ID, also where the range is compared.
+    const beyond = 'ABCDEFAB-0000-7000-8000-000000000000';
+    expect((await refusalOf(download(name, { ...query, after: beyond }))).code).toBe('invalid_cursor');
+    const capital = (cursors[0] ?? '').toUpperCase();
+    expect((await exported(name, { ...query, after: capital })).map(cursorOf)).toEqual(cursors.slice(1));
   });
 
   /** Rows that a page reads of the tables that grow, whichever way they are found. */
@@ -471,11 +477,8 @@ describe('an export that is read slowly', () => {
   });
 
   test('has no slot without a body', async () => {
-    for (let number = 0; number < 5; number += 1) {
-      const response = await senderFor(fixture.gateway.origin, token)(
-        'HEAD',
-        `/exports/generations?from=${from}`,
-      );
+    const ask = () => senderFor(fixture.gateway.origin, token)('HEAD', `/exports/generations?from=${from}`);
+    for (const response of await Promise.all(Array.from({ length: 5 }, ask))) {
       expect([response.status, response.headers.get('content-type')]).toEqual([
         200,
         'text/csv; charset=utf-8',
