@@ -252,7 +252,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     log,
     sql: database.sql,
     reads: database.reads,
-    exports: new Exports({ reads: database.reads, log, isDraining }),
+    exports: new Exports({ sql: database.sql, reads: database.reads, log, isDraining }),
     keys,
     bodies: new BodyBudget(config.bodyBudgetBytes),
     catalog: catalog.current,

@@ -371,6 +371,7 @@ test('JSON from outside is parsed within bounds: elsewhere only what this projec
     // What the gateway stored itself.
     'src/audit/archive-file.ts',
     'src/chat/signatures.ts',
+    'src/cli/export-output.ts',
     // The operator's own files.
     'src/database/restore.ts',
     'src/demo.ts',

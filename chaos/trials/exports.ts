@@ -36,8 +36,8 @@ const maxLinesBeforeCut = 200;
 const wholeShare = 0.3;
 const minRangeMs = 10_000;
 const maxRangeMs = 60_000;
-/** It ends so long ago that what was booked until then is committed. */
-const settledMs = 5_000;
+/** Nothing is exported that is younger than a minute. */
+const settledMs = 61_000;
 
 export function startExports(
   world: World,
@@ -49,8 +49,9 @@ export function startExports(
   const log: Exported[] = [];
   let isOver = false;
 
-  async function run(name: ExportName, fromMs: number): Promise<void> {
+  async function run(name: ExportName, rangeMs: number): Promise<void> {
     const toMs = Date.now() - settledMs;
+    const fromMs = Math.max(toMs - rangeMs, beganAtMs);
     if (fromMs >= toMs) return;
     const exported = await exportAll(client, { name, fromMs, toMs }, random);
     log.push(exported);
@@ -63,10 +64,9 @@ export function startExports(
     for (let number = 0; !isOver; number += 1) {
       await Bun.sleep(pauseMs);
       const rangeMs = random.happens(wholeShare) ? Infinity : random.between(minRangeMs, maxRangeMs);
-      const fromMs = Math.max(Date.now() - rangeMs, beganAtMs);
-      await run(exportNames[number % exportNames.length] ?? 'entries', fromMs);
+      await run(exportNames[number % exportNames.length] ?? 'entries', rangeMs);
     }
-    for (const name of exportNames) await run(name, beganAtMs);
+    for (const name of exportNames) await run(name, Infinity);
   }
 
   const exporting = exportAgainAndAgain();
@@ -117,7 +117,7 @@ async function readPart(
       headers: { authorization: client.authorization },
       signal: AbortSignal.timeout(unansweredMs),
     });
-    // A gateway whose clock is behind takes `to` for the future, and would leave out what is after its own time.
+    // If the clock of the database is behind, it ends earlier, and would leave out what is after that.
     if (response.status !== 200 || response.headers.get('x-export-to') !== to) {
       await response.body?.cancel();
       return false;

@@ -24,7 +24,7 @@ export function exportEndpoints(services: AdminServices): Endpoints {
               account === null ? null : await accountOf(services.sql, { params: { account } });
             return await services.exports.respond({
               name,
-              origin: `token ${actor.tokenId}`,
+              origins: [`token ${actor.tokenId}`],
               access: { allowed: (sql) => operatorOnly(sql, actor), isOperator: true, accountId },
               query,
               request,

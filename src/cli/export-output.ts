@@ -1,4 +1,7 @@
-/** Where an export is written to. A file has its name only when it is complete; until then it is `FILE.part`. */
+/**
+ * Where an export is written to. A file has its name only when it is complete; until then it is `FILE.part`, and
+ * `FILE.part.json` says what it is a part of.
+ */
 import {
   closeSync,
   existsSync,
@@ -6,8 +9,11 @@ import {
   fsyncSync,
   ftruncateSync,
   openSync,
+  readFileSync,
   readSync,
   renameSync,
+  rmSync,
+  writeFileSync,
   writeSync,
 } from 'node:fs';
 import { resolve } from 'node:path';
@@ -43,27 +49,69 @@ function stopped(): OperatorError {
   return new OperatorError('The export is incomplete: nobody reads it any more.');
 }
 
-type ExportFile = Readonly<{ file: string; format: Format; header: string; isResumed: boolean }>;
+/** What a file is an export of. Times are RFC 3339. */
+export type ExportContent = Readonly<{
+  name: string;
+  account: string | null;
+  from: string;
+  to: string;
+  format: Format;
+}>;
 
-/** Only its owner can read the file. */
-export function openExportFile({ file, format, header, isResumed }: ExportFile): ExportOutput {
+function pathsOf(file: string) {
   const path = resolve(file);
   const part = `${path}.part`;
+  return { path, part, contentFile: `${part}.json` };
+}
+
+/** What was begun and is to be gone on with. */
+export function readBegun(file: string): Readonly<Record<string, unknown>> {
+  const { part, contentFile } = pathsOf(file);
+  requireBegun(part);
+  try {
+    const content: unknown = JSON.parse(readFileSync(contentFile, 'utf8'));
+    if (typeof content === 'object' && content !== null) return { ...content };
+  } catch {
+    // Without a file that says so, nobody knows what it is a part of.
+  }
+  throw new OperatorError(`${part} cannot be gone on with: there is no ${contentFile} that says what it is.`);
+}
+
+function requireBegun(part: string): void {
+  if (!existsSync(part)) throw new OperatorError(`There is no ${part} to go on with.`);
+}
+
+const contentFields = ['name', 'account', 'from', 'to', 'format'] as const;
+
+function requireSame(begun: Readonly<Record<string, unknown>>, content: ExportContent, part: string): void {
+  for (const field of contentFields)
+    if (begun[field] !== content[field])
+      throw new OperatorError(
+        `${part} is not a part of this export: its ${field} is ${begun[field]}, not ${content[field]}.`,
+      );
+}
+
+type ExportFile = Readonly<{ file: string; content: ExportContent; header: string; isResumed: boolean }>;
+
+/** Only its owner can read the file. */
+export function openExportFile({ file, content, header, isResumed }: ExportFile): ExportOutput {
+  const { path, part, contentFile } = pathsOf(file);
   if (existsSync(path)) throw new OperatorError(`${path} already exists.`);
-  if (existsSync(part) !== isResumed)
+  if (isResumed) requireSame(readBegun(file), content, part);
+  else if (existsSync(part))
     throw new OperatorError(
-      isResumed
-        ? `There is no ${part} to go on with.`
-        : `${part} is there from an export that was interrupted: go on with --resume, or remove it.`,
+      `${part} is there from an export that was interrupted: go on with --resume, or remove it.`,
     );
   let descriptor: number;
   try {
+    // First, so that there is never a part of which nobody knows what it is.
+    if (!isResumed) writeFileSync(contentFile, `${JSON.stringify(content)}\n`, { mode: 0o600 });
     descriptor = openSync(part, isResumed ? 'r+' : 'wx', 0o600);
   } catch (error) {
     throw explainFileError(error, part, 'written');
   }
   let end = isResumed ? cutAfterLastLine(descriptor) : 0;
-  const after = lastCursor(descriptor, end, format, header, part);
+  const after = lastCursor(descriptor, end, content.format, header, part);
   // Without a line it begins anew, with the header.
   if (after === null) end = 0;
   return {
@@ -79,6 +127,7 @@ export function openExportFile({ file, format, header, isResumed }: ExportFile):
       fsyncSync(descriptor);
       closeSync(descriptor);
       renameSync(part, path);
+      rmSync(contentFile, { force: true });
     },
     leave: () => closeSync(descriptor),
   };

@@ -98,6 +98,11 @@ export async function keepSession(
   if (found.length === 0) throw new ApiError('session_required');
 }
 
+/** One row while the session is in force. */
+export function currentSession(sql: SQL, { userId, sessionId }: Pick<SignedIn, 'userId' | 'sessionId'>) {
+  return sql`(select 1 from sessions where id = ${sessionId} and user_id = ${userId} and expires_at > now())`;
+}
+
 /** Who reads what only operators see: one of them, or a token of the admin API. */
 export type OperatorReader = Readonly<{ userId: string }> | Readonly<{ tokenId: string }>;
 

@@ -5,21 +5,26 @@ import { type Exports, exportParameters } from '../exports/exports.ts';
 import { type ExportName, exportNames } from '../exports/source.ts';
 import { readQuery } from '../http/query.ts';
 import { isUuid } from '../lib/ids.ts';
-import { findRole, operatorOnly, ownedAccount, requireOwner } from './access.ts';
+import type { SignedIn } from '../people/sessions.ts';
+import { currentSession, findRole, operatorOnly, ownedAccount, requireOwner } from './access.ts';
 import type { AccountHandler, ConsoleHandler, Routes } from './guard.ts';
 
 type ExportServices = Readonly<{ sql: SQL; exports: Exports }>;
 
 export function accountExports(services: ExportServices): Routes<AccountHandler> {
-  return ofEach<AccountHandler>((name) => async (request, { caller, base, inSlot }) => {
+  return ofEach<AccountHandler>((name) => async (request, { caller, signedIn, base, inSlot }) => {
     const query = readQuery(request.url, exportParameters);
-    // The queries check it, too. This says why it is refused.
+    // It is checked before each page, too. This says why it is refused.
     await inSlot(async () => requireOwner(await findRole(services.sql, caller)));
     const { accountId } = caller;
     return await services.exports.respond({
       name,
-      origin: `account ${accountId}`,
-      access: { allowed: (sql) => ownedAccount(sql, caller), isOperator: false, accountId },
+      origins: [`account ${accountId}`, `user ${signedIn.userId}`],
+      access: {
+        allowed: (sql) => whileSignedIn(sql, signedIn, ownedAccount(sql, caller)),
+        isOperator: false,
+        accountId,
+      },
       query,
       request,
       context: base,
@@ -34,13 +39,22 @@ export function operatorExports(services: ExportServices): Routes<ConsoleHandler
     if (accountId !== null) await inSlot(() => requireAccount(services.sql, accountId));
     return await services.exports.respond({
       name,
-      origin: `operator ${signedIn.userId}`,
-      access: { allowed: (sql) => operatorOnly(sql, signedIn), isOperator: true, accountId },
+      origins: [`user ${signedIn.userId}`],
+      access: {
+        allowed: (sql) => whileSignedIn(sql, signedIn, operatorOnly(sql, signedIn)),
+        isOperator: true,
+        accountId,
+      },
       query,
       request,
       context: base,
     });
   });
+}
+
+/** An export takes long enough for its user to sign out meanwhile, or to be signed out. */
+function whileSignedIn(sql: SQL, signedIn: SignedIn, allowed: SQL.Query<unknown>) {
+  return sql`(select 1 from ${allowed} as allowed, ${currentSession(sql, signedIn)} as signed_in)`;
 }
 
 /** A file without a line would look as if nothing had happened. */

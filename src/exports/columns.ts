@@ -1,5 +1,5 @@
 /** The columns of an export: one value for both formats, so that they cannot differ. */
-import { lineOf, quoted, textCell } from '../lib/csv.ts';
+import { jsonCell, lineOf, quoted, textCell } from '../lib/csv.ts';
 
 type Value = string | number | bigint | boolean | Date | null | undefined;
 
@@ -40,14 +40,7 @@ export function id<Row>(name: string, idIn: (row: Row) => string | null): Column
 
 /** Several values under names of their own; null when there are none. As text it is JSON. */
 export function nested<Row>(name: string, objectIn: (row: Row) => object | null): Column<Row> {
-  return {
-    name,
-    cell: (row) => {
-      const value = objectIn(row);
-      return textCell(value === null ? null : JSON.stringify(value));
-    },
-    json: objectIn,
-  };
+  return { name, cell: (row) => jsonCell(objectIn(row)), json: objectIn };
 }
 
 function textOf(value: Value): string {

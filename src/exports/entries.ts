@@ -6,7 +6,6 @@ import type { SQL } from 'bun';
 import { isUuid, requestIdFromUuid } from '../lib/ids.ts';
 import { formatMoney, moneyFromDatabase } from '../lib/money.ts';
 import { type Column, id, plain, text } from './columns.ts';
-import { requireAllowed } from './id-range.ts';
 import type { ExportOrder, ExportPage, ExportSource } from './source.ts';
 import { requireNotArchived } from './stored-range.ts';
 
@@ -74,8 +73,7 @@ export const entriesExport: ExportSource<EntryRow> = {
   find: async (sql, order, after, rowCount) => {
     const found = await sql<Scanned<EntryRow>[]>`
       select page.*, (select name from accounts where accounts.id = page.account_id) as account_name
-      from ${order.allowed(sql)} as allowed
-      left join lateral (${scanQuery(sql, order, after, rowCount)}) as page on true
+      from (${scanQuery(sql, order, after, rowCount)}) as page
       order by page.account_id, page.number`;
     return pageOf(found, rowCount, () => true);
   },
@@ -143,8 +141,7 @@ export const usageExport: ExportSource<UsageRow> = {
              used.input_tokens, used.output_tokens, used.units, used.unit, used.tier, used.cost, used.billed_at,
              used.cache_read_tokens, used.cache_write_tokens + used.cache_write_long_tokens as cache_write_tokens,
              used.refunded_at, used.refunded, used.provider, used.provider_cost
-      from ${order.allowed(sql)} as allowed
-      left join lateral (${scanQuery(sql, order, after, rowCount)}) as page on true
+      from (${scanQuery(sql, order, after, rowCount)}) as page
       left join lateral (
         select * from usage_records where id = page.generation_id limit 1
       ) as used on page.kind = 'charge'
@@ -154,9 +151,7 @@ export const usageExport: ExportSource<UsageRow> = {
   requireStored: requireNotArchived,
 };
 
-type Scanned<Row> =
-  | (Row & Readonly<{ is_within: boolean; scanned_count: bigint }>)
-  | Readonly<{ account_id: null }>;
+type Scanned<Row> = Row & Readonly<{ is_within: boolean; scanned_count: bigint }>;
 
 /**
  * The query of the next `rowCount` entries, whatever their time: those within the range, and the last one. The ledger has no
@@ -203,15 +198,10 @@ export function monthsOf({ from, to }: Pick<ExportOrder, 'from' | 'to'>): Readon
 const firstAccount = '00000000-0000-0000-0000-000000000000';
 
 function pageOf<Row extends Place>(
-  found: readonly Scanned<Row>[],
+  scanned: readonly Scanned<Row>[],
   rowCount: number,
   isWanted: (row: Row) => boolean,
 ): ExportPage<Row> {
-  requireAllowed(found);
-  const scanned = found.filter((row) => row.account_id !== null) as Extract<
-    Scanned<Row>,
-    { is_within: boolean }
-  >[];
   const last = scanned.at(-1);
   return {
     rows: scanned.filter((row) => row.is_within && isWanted(row)),

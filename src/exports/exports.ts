@@ -3,15 +3,17 @@ import type { SQL } from 'bun';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import type { RequestContext } from '../http/context.ts';
 import { CutShort, csvType, sendDownload } from '../http/download.ts';
+import { lookUp } from '../http/lookup.ts';
 import { invalidQuery, type Query } from '../http/query.ts';
-import { parseTime } from '../lib/calendar.ts';
 import type { Log } from '../lib/log.ts';
 import { Tally } from '../lib/tally.ts';
+import { within } from '../lib/within.ts';
 import { auditLogExport } from './audit-log.ts';
 import { type Format, formats } from './columns.ts';
 import { entriesExport, usageExport } from './entries.ts';
 import { generationsExport } from './generations.ts';
 import { exportPieces } from './pieces.ts';
+import { findLatestEnd, parseExportRange } from './range.ts';
 import type { ExportName, ExportOrder, ExportSource } from './source.ts';
 
 /** Rows of any kind: who calls does not look into them. */
@@ -38,18 +40,27 @@ const contentTypes: Readonly<Record<Format, string>> = { csv: csvType, ndjson: '
  */
 const maxPerNode = 4;
 const maxPerOrigin = 2;
+const patienceMs = 4_000;
+/** A client that reads a little now and then does not keep its slot for ever. It can go on after its last line. */
+const maxMinutes = 60;
 
 type ExportServices = Readonly<{
+  sql: SQL;
   reads: () => SQL;
   log: Log;
   isDraining: () => boolean;
+  /** How long an export may take. */
+  maxMs?: number;
 }>;
+
+/** A table for a query: one row for whoever may read this, and none for anyone else. */
+type Allowed = (sql: SQL) => SQL.Query<unknown>;
 
 export type ExportRequest = Readonly<{
   name: ExportName;
-  /** Whose exports are counted together: a token, an operator, or an account. */
-  origin: string;
-  access: Pick<ExportOrder, 'allowed' | 'isOperator' | 'accountId'>;
+  /** Whose exports are counted together: a token, a user, an account. */
+  origins: readonly string[];
+  access: Pick<ExportOrder, 'isOperator' | 'accountId'> & Readonly<{ allowed: Allowed }>;
   query: Query;
   request: Request;
   context: RequestContext;
@@ -60,18 +71,20 @@ export const exportParameters = ['from', 'to', 'format', 'after'] as const;
 
 export class Exports {
   readonly #services: ExportServices;
-  /** By origin, and by whether it is the operator's. */
+  /** By each origin, and by whether it is the operator's. */
   readonly #running = new Tally();
 
   constructor(services: ExportServices) {
     this.#services = services;
   }
 
-  async respond({ name, origin, access, query, request, context }: ExportRequest): Promise<Response> {
+  async respond({ name, origins, access, query, request, context }: ExportRequest): Promise<Response> {
     const source = exportSources[name];
-    const range = parseExportRange(query, new Date());
+    const latestEnd = await lookUp(failures[name], () => findLatestEnd(this.#services.sql));
+    const range = parseExportRange(query, latestEnd);
     const format = parseFormat(query.get('format'));
-    const order: ExportOrder = { ...access, ...range };
+    const { allowed, ...what } = access;
+    const order: ExportOrder = { ...what, ...range };
     const after = query.get('after');
     if (after !== null && !source.isCursor(after, order))
       throw new ApiError('invalid_cursor', {
@@ -79,14 +92,21 @@ export class Exports {
         message: 'after must be the first column of a line of this export, of the same account and range.',
       });
     this.#refuseWhileEnding();
-    const counted = [origin, access.isOperator ? 'the operator' : 'customers'] as const;
-    this.#requireSlot(...counted);
+    const side = access.isOperator ? 'the operator' : 'customers';
+    this.#requireSlot(origins, side);
     const { log } = this.#services;
     const to = range.to.toISOString();
     const day = (time: Date) => time.toISOString().slice(0, 10);
     const fileName = `${name.replace('_', '-')}-${day(range.from)}-to-${day(range.to)}.${format}`;
-    const reading = { source, order, format, after, check: () => this.#endIfDraining() };
-    const pieces = this.#inSlot(counted, exportPieces(this.#services.reads, reading));
+    const reading = {
+      source,
+      order,
+      format,
+      after,
+      check: this.#checkOf(request.signal),
+      authorize: () => this.#requireAllowed(allowed),
+    };
+    const pieces = this.#inSlot([...origins, side], exportPieces(this.#services.reads, reading));
     const contentType = contentTypes[format];
     const download = {
       fileName,
@@ -98,6 +118,13 @@ export class Exports {
     return await sendDownload(download, request, context, log);
   }
 
+  /** By the primary: a replica may not know yet that a token was made, or that one was revoked. */
+  async #requireAllowed(allowed: Allowed): Promise<void> {
+    const { sql } = this.#services;
+    const found = await within(patienceMs, sql`select 1 from ${allowed(sql)} as allowed`);
+    if (found.length === 0) throw new ApiError('permission_denied');
+  }
+
   #refuseWhileEnding(): void {
     if (!this.#services.isDraining()) return;
     throw new ApiError('server_overloaded', {
@@ -106,15 +133,22 @@ export class Exports {
     });
   }
 
-  /** The client goes on from its last line, at another gateway. */
-  #endIfDraining(): void {
-    if (this.#services.isDraining()) throw new CutShort('The gateway is shutting down.');
+  /** Ends an export that nobody reads, or that its client can go on with: after its last line, here or at another gateway. */
+  #checkOf(client: AbortSignal): () => void {
+    const { isDraining, maxMs = maxMinutes * 60_000 } = this.#services;
+    const startedAtMs = performance.now();
+    return () => {
+      if (client.aborted) throw new CutShort('The client has gone.');
+      if (isDraining()) throw new CutShort('The gateway is shutting down.');
+      if (performance.now() - startedAtMs > maxMs) throw new CutShort('It has taken too long.');
+    };
   }
 
-  #requireSlot(origin: string, side: string): void {
-    if (this.#running.of(side) < maxPerNode && this.#running.of(origin) < maxPerOrigin) return;
+  #requireSlot(origins: readonly string[], side: string): void {
+    const isFree = (origin: string) => this.#running.of(origin) < maxPerOrigin;
+    if (this.#running.of(side) < maxPerNode && origins.every(isFree)) return;
     throw new ApiError('rate_limit_exceeded', {
-      message: `Too many exports are running: at most ${maxPerOrigin} at a time for each token, operator or account, and ${maxPerNode} on this gateway.`,
+      message: `Too many exports are running: at most ${maxPerOrigin} at a time for each token, user or account, and ${maxPerNode} on this gateway.`,
       retryAfterSeconds: 10,
     });
   }
@@ -131,26 +165,6 @@ export class Exports {
       for (const name of counted) this.#running.add(name, -1);
     }
   }
-}
-
-const firstTime = new Date('2000-01-01T00:00:00Z');
-
-/** A `to` that is still to come means now: what begins later is no part of this export. */
-export function parseExportRange(query: Query, now: Date): Readonly<{ from: Date; to: Date }> {
-  const from = parseInstant('from', query.get('from'));
-  if (from === null) throw invalidQuery('from', 'a day or a time');
-  const given = parseInstant('to', query.get('to'));
-  const to = given === null || given > now ? now : given;
-  if (from >= to) throw invalidQuery('from', 'a time before `to`, and in the past');
-  return { from, to };
-}
-
-function parseInstant(name: string, text: string | null): Date | null {
-  if (text === null) return null;
-  const time = parseTime(text);
-  if (time === null || time < firstTime)
-    throw invalidQuery(name, 'a day such as 2026-11-01, or a time such as 2026-11-01T12:00:00Z');
-  return time;
 }
 
 function parseFormat(text: string | null): Format {

@@ -74,11 +74,10 @@ export const generationsExport: ExportSource<ExportedGeneration> = {
   isCursor: (given, order) => isIdWithin(uuidFromRequestId(given), order),
   find: async (sql, order, after, rowCount) => {
     const position = after === null ? null : uuidFromRequestId(after);
-    const rows = await sql<(ExportedGeneration | Readonly<{ id: null }>)[]>`
+    const rows = await sql<ExportedGeneration[]>`
       select page.*, (select name from accounts where accounts.id = page.account_id) as account_name,
              (select name from api_keys where api_keys.id = page.key_id) as key_name, ${attributionColumn(sql, 'page')}
-      from ${order.allowed(sql)} as allowed
-      left join lateral (${pageQuery(sql, order, position, rowCount)}) as page on true
+      from (${pageQuery(sql, order, position, rowCount)}) as page
       order by page.id`;
     return pageOfIds(rows, rowCount, ({ id: last }) => requestIdFromUuid(last));
   },

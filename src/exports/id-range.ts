@@ -1,5 +1,4 @@
 /** Exports whose rows are in the order of their IDs, which are times. */
-import { ApiError } from '../errors.ts';
 import { firstIdAt } from '../lib/ids.ts';
 import type { ExportOrder, ExportPage } from './source.ts';
 
@@ -16,18 +15,11 @@ export function isIdWithin(id: string | null, range: Pick<ExportOrder, 'from' | 
   return id !== null && id >= first && id < end;
 }
 
-/** Whoever may read has at least one row, with null in place of an ID if there is nothing to read. */
 export function pageOfIds<Row extends Readonly<{ id: string }>>(
-  found: readonly (Row | Readonly<{ id: null }>)[],
+  rows: readonly Row[],
   rowCount: number,
   cursorOf: (row: Row) => string,
 ): ExportPage<Row> {
-  requireAllowed(found);
-  const rows = found.filter((row): row is Row => row.id !== null);
   const last = rows.at(-1);
   return { rows, next: last === undefined || rows.length < rowCount ? null : cursorOf(last) };
-}
-
-export function requireAllowed(found: readonly unknown[]): void {
-  if (found.length === 0) throw new ApiError('permission_denied');
 }

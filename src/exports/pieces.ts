@@ -28,22 +28,24 @@ export type Reading<Row> = Readonly<{
   format: Format;
   /** Null from the beginning: then the file has its header. */
   after: string | null;
-  /** Called before each page; throws to end the export. */
+  /** Called before each attempt to read a page; throws to end the export. */
   check?: () => void;
+  /** The same, but it may fail like the reading itself, and is tried again. An ApiError ends the export. */
+  authorize?: () => Promise<void>;
 }>;
 
 /** It works at most half of the time, so that requests and other exports have their turn. */
 export async function* exportPieces<Row>(
   reads: () => SQL,
-  { source, order, format, after, check }: Reading<Row>,
+  reading: Reading<Row>,
 ): AsyncGenerator<ExportPiece, undefined> {
+  const { source, order, format, after } = reading;
   const columns = source.columns(order.isOperator);
   let text = after === null ? headerOf(format, columns) : '';
   let position = after;
   do {
-    check?.();
     const startedAtMs = performance.now();
-    const { rows, next }: ExportPage<Row> = await findPatiently(reads, source, order, position);
+    const { rows, next }: ExportPage<Row> = await findPatiently(reads, reading, position);
     for (const row of rows) text += writeLine(format, columns, row);
     const tookMs = performance.now() - startedAtMs;
     yield { text, rowCount: rows.length, next };
@@ -55,28 +57,29 @@ export async function* exportPieces<Row>(
 
 async function findPatiently<Row>(
   reads: () => SQL,
-  source: ExportSource<Row>,
-  order: ExportOrder,
+  reading: Reading<Row>,
   after: string | null,
 ): Promise<ExportPage<Row>> {
   for (const waitMs of retryMs) {
+    reading.check?.();
     try {
-      return await findPage(reads(), source, order, after);
+      return await findPage(reads, reading, after);
     } catch (error) {
       if (error instanceof ApiError) throw error;
       await Bun.sleep(waitMs);
     }
   }
-  return await findPage(reads(), source, order, after);
+  reading.check?.();
+  return await findPage(reads, reading, after);
 }
 
 async function findPage<Row>(
-  sql: SQL,
-  source: ExportSource<Row>,
-  order: ExportOrder,
+  reads: () => SQL,
+  { source, order, authorize }: Reading<Row>,
   after: string | null,
 ): Promise<ExportPage<Row>> {
-  return await sql.begin('read only', async (transaction) => {
+  await authorize?.();
+  return await reads().begin('read only', async (transaction) => {
     await preparePage(transaction);
     const page = await source.find(transaction, order, after, rowsPerPage);
     // Afterwards, because a month may leave the database while its rows are being read.

@@ -5,10 +5,8 @@ import type { Column } from './columns.ts';
 export const exportNames = ['generations', 'usage', 'entries', 'audit_log'] as const;
 export type ExportName = (typeof exportNames)[number];
 
-/** Who exports, and what. */
+/** What is exported. Who may read it is checked before each page (exports.ts). */
 export type ExportOrder = Readonly<{
-  /** Part of every query: one row for whoever may read this, and none for anyone else. */
-  allowed: (sql: SQL) => SQL.Query<unknown>;
   /** Some columns are not for customers. */
   isOperator: boolean;
   /** Null for all accounts. */

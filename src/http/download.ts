@@ -26,14 +26,16 @@ export async function sendDownload(
   base: RequestContext,
   log: Log,
 ): Promise<Response> {
-  // The first piece is read before the response starts, so that an error still gets its own status.
-  const first = await lookUp(failure, () => pieces.next()).catch((error: unknown) => endAfter(pieces, error));
-  base.waitPatiently();
   const all = new Headers({
     'content-type': contentType,
     'content-disposition': `attachment; filename="${fileName}"`,
     ...headers,
   });
+  // Nothing would read the pieces.
+  if (request.method === 'HEAD') return new Response(null, { headers: all });
+  // The first piece is read before the response starts, so that an error still gets its own status.
+  const first = await lookUp(failure, () => pieces.next()).catch((error: unknown) => endAfter(pieces, error));
+  base.waitPatiently();
   return streamResponse(all, request.signal, async (client) => {
     try {
       await sendPieces(client, first, pieces);

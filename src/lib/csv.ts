@@ -23,3 +23,20 @@ export function quoted(text: string): string {
 export function textCell(text: string | null): string {
   return text === null ? '' : quoted(asText(text));
 }
+
+/** Inside of a text, after what separates cells in some locale. JSON writes tabs and line breaks as escapes. */
+const formulaInside = /(?<=[,;|]\s*)[=+\-@＝＋－＠]/g;
+const formulaAnywhere = /(?<=^"\s*|[,;|]\s*)[=+\-@＝＋－＠]/g;
+
+/** The same for JSON, which an apostrophe would make invalid, or another text: an escape is the same text and no formula. */
+export function jsonCell(value: object | null): string {
+  if (value === null) return '';
+  const json = JSON.stringify(value).replaceAll(/"(?:[^"\\]|\\.)*"/g, (text, at: number, whole: string) =>
+    text.replaceAll(whole[at - 1] === ',' ? formulaAnywhere : formulaInside, escaped),
+  );
+  return quoted(json);
+}
+
+function escaped(character: string): string {
+  return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`;
+}

@@ -5,22 +5,30 @@ import type { SQL } from 'bun';
 import fc from 'fast-check';
 import { createAccounts, type Owner } from '../../bench/accounts.ts';
 import { fillGenerations } from '../../bench/fill.ts';
+import { ApiError } from '../../src/errors.ts';
 import { monthsOf } from '../../src/exports/entries.ts';
-import { exportSources } from '../../src/exports/exports.ts';
+import { Exports, exportParameters, exportSources } from '../../src/exports/exports.ts';
 import { preparePage } from '../../src/exports/pieces.ts';
+import { endOf, settling } from '../../src/exports/range.ts';
+import type { RequestContext } from '../../src/http/context.ts';
+import { readQuery } from '../../src/http/query.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { createLog } from '../../src/lib/log.ts';
 import { createTokenAs } from '../../src/tokens/token-store.ts';
+import '../support/exports-up-to-now.ts';
 import { senderFor } from '../support/admin-fixture.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
-import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+import { type ConsoleFixture, openConsoleFixture, signIn, visitor } from '../support/console-fixture.ts';
 import { eventually } from '../support/eventually.ts';
-import { type Gateway, launchGateway, temporaryFolder, tollgate } from '../support/gateway.ts';
+import { type Gateway, launchGateway, programWith, temporaryFolder, tollgate } from '../support/gateway.ts';
 import { quickGateway } from '../support/quick-lease.ts';
 
 const names = ['generations', 'usage', 'entries', 'audit_log'] as const;
 type Name = (typeof names)[number];
 type Line = Readonly<Record<string, unknown>>;
+
+const upToNow = 'exports-up-to-now.ts';
 
 /** More than the buffers between two processes hold. */
 const manyRows = 24_000;
@@ -34,7 +42,10 @@ let some: Owner;
 let from: string;
 
 beforeAll(async () => {
-  fixture = await openConsoleFixture();
+  fixture = await openConsoleFixture(
+    undefined,
+    (environment) => launchGateway(environment, { command: [...programWith(upToNow), 'serve'] }).listening,
+  );
   const { sql } = fixture.database;
   from = new Date(Date.now() - 60_000).toISOString();
   const draft = { name: 'Warehouse', scopes: ['read'] as const, networks: null, requestsPerMinute: 10_000 };
@@ -223,12 +234,17 @@ describe('an export', () => {
       const rest = await exported(name, { ...query, after });
       expect(rest.map(cursorOf)).toEqual(cursors.slice(at + 1));
     }
+    if (name !== 'audit_log') return;
+    // Letters of either case are the same ID, also where the range is compared.
+    const beyond = 'ABCDEFAB-0000-7000-8000-000000000000';
+    expect((await refusalOf(download(name, { ...query, after: beyond }))).code).toBe('invalid_cursor');
+    const capital = (cursors[0] ?? '').toUpperCase();
+    expect((await exported(name, { ...query, after: capital })).map(cursorOf)).toEqual(cursors.slice(1));
   });
 
   /** Rows that a page reads of the tables that grow, whichever way they are found. */
   async function costOf(name: Name, accountId: string | null, after: string | null): Promise<number> {
     const order = {
-      allowed: (sql: SQL) => sql`(select 1)`,
       isOperator: true,
       accountId,
       from: new Date(from),
@@ -345,13 +361,26 @@ describe('an export', () => {
         expect((await exported(name, { from: late, account: some.accountId })).length).toBeGreaterThan(0);
       }
       expect((await refusalOf(download('generations', { from: '2020-06-01' }))).param).toBe('from');
+      // Whom they were for is dropped first.
+      const [month = ''] = await monthsOfAttributions(sql);
+      await sql`update schema_migrations set applied_at = ${installed} where version = 1`;
+      await sql`update schema_migrations set applied_at = '2020-01-01' where version = 25`;
+      expect((await refusalOf(download('generations', { from: '2020-06-01' }))).message).toContain(month);
       expect(await exported('generations', { account: some.accountId })).toHaveLength(someRows);
     } finally {
       await sql`delete from ledger_archives`;
-      await sql`update schema_migrations set applied_at = ${installed} where version = 1`;
+      await sql`update schema_migrations set applied_at = ${installed} where version in (1, 25)`;
     }
   });
 });
+
+/** The days on which they begin, the oldest first. */
+async function monthsOfAttributions(sql: SQL): Promise<string[]> {
+  const rows = await sql<{ day: string }[]>`
+    select to_date(right(relname, 7), 'YYYY_MM')::text as day from pg_inherits join pg_class on oid = inhrelid
+    where inhparent = 'generation_attributions'::regclass and relname ~ '_[0-9]{4}_[0-9]{2}$' order by day`;
+  return rows.map(({ day }) => day);
+}
 
 type SlowClient = Readonly<{
   /** Everything it received, once the connection has ended. */
@@ -360,7 +389,11 @@ type SlowClient = Readonly<{
 }>;
 
 /** Has asked for an export of everything, received its beginning, and reads on only when told to. */
-async function slowClient({ origin }: Pick<Gateway, 'origin'>): Promise<SlowClient> {
+async function slowClient(
+  { origin }: Pick<Gateway, 'origin'>,
+  path = '/admin/v1/exports/generations',
+  header = `Authorization: Bearer ${token}`,
+): Promise<SlowClient> {
   const { hostname, port } = new URL(origin);
   const begun = Promise.withResolvers<void>();
   const closed = Promise.withResolvers<void>();
@@ -373,8 +406,7 @@ async function slowClient({ origin }: Pick<Gateway, 'origin'>): Promise<SlowClie
   });
   socket.on('error', () => undefined);
   socket.on('close', () => closed.resolve());
-  const path = `/admin/v1/exports/generations?format=ndjson&from=${from}`;
-  socket.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\n\r\n`);
+  socket.write(`GET ${path}?format=ndjson&from=${from} HTTP/1.1\r\nHost: x\r\n${header}\r\n\r\n`);
   await begun.promise;
   const readToEnd = async () => {
     socket.resume();
@@ -405,8 +437,9 @@ describe('an export that is read slowly', () => {
 
   beforeAll(async () => {
     const environment = { ...fixture.environment, TOLLGATE_DATA: temporaryFolder() };
-    impatient = await launchGateway(environment, { command: quickGateway('impatient-with-clients.ts') })
-      .listening;
+    impatient = await launchGateway(environment, {
+      command: quickGateway('impatient-with-clients.ts', upToNow),
+    }).listening;
   });
 
   afterAll(() => impatient.stop('SIGKILL'));
@@ -416,7 +449,42 @@ describe('an export that is read slowly', () => {
     const refusal = await refusalOf(download('audit_log', {}));
     expect([refusal.status, refusal.code]).toEqual([429, 'rate_limit_exceeded']);
     for (const client of clients) client.leave();
+    const { origin } = fixture.gateway;
+    const header = `Sec-Fetch-Site: same-origin\r\nCookie: ${fixture.people.operator.cookie}`;
+    const path = '/api/console/operator/exports/generations';
+    const ofUser = [
+      await slowClient(fixture.gateway, path, header),
+      await slowClient(fixture.gateway, path, header),
+    ];
+    const another = () =>
+      visitor(origin, fixture.people.operator.cookie).send(
+        'GET',
+        `/api/console/accounts/${fixture.account}/exports/audit_log?from=${from}`,
+      );
+    await fixture.database.sql`
+      insert into memberships (user_id, account_id, role)
+      select id, ${fixture.account}, 'owner' from users where email = 'operator@example.com'`;
+    try {
+      expect((await another()).status).toBe(429);
+      for (const client of ofUser) client.leave();
+      await eventually('a slot of the user is free', async () => (await another()).ok);
+    } finally {
+      await fixture.database.sql`
+        delete from memberships where account_id = ${fixture.account}
+          and user_id = (select id from users where email = 'operator@example.com')`;
+    }
     await eventually('a slot is free', async () => (await download('audit_log', {})).ok);
+  });
+
+  test('has no slot without a body', async () => {
+    const ask = () => senderFor(fixture.gateway.origin, token)('HEAD', `/exports/generations?from=${from}`);
+    for (const response of await Promise.all(Array.from({ length: 5 }, ask))) {
+      expect([response.status, response.headers.get('content-type')]).toEqual([
+        200,
+        'text/csv; charset=utf-8',
+      ]);
+      expect(response.headers.get('x-export-to')).toMatch(/Z$/);
+    }
   });
 
   test('holds nothing open in the database, and is cut when nothing is read at all', async () => {
@@ -457,6 +525,45 @@ describe('an export that is read slowly', () => {
       await sql`update admin_tokens set revoked_at = null where name = 'Warehouse'`;
     }
   });
+
+  test('ends after a fixed time, and with its client while it waits for the database', async () => {
+    const { sql } = fixture.database;
+    const log = createLog('error', () => undefined);
+    const ask = (services: Partial<ConstructorParameters<typeof Exports>[0]>, signal?: AbortSignal) => {
+      const request = new Request(`http://x/?from=${from}`, { signal: signal ?? null });
+      return new Exports({ sql, reads: () => sql, log, isDraining: () => false, ...services }).respond({
+        name: 'generations',
+        origins: ['test'],
+        access: { allowed: (asked) => asked`(select 1)`, isOperator: true, accountId: null },
+        query: readQuery(request.url, exportParameters),
+        request,
+        context: { waitPatiently: () => undefined } as RequestContext,
+      });
+    };
+    const cut = await ask({ maxMs: 0.001 }).catch((error: Error) => error);
+    expect(cut).toBeInstanceOf(ApiError);
+    const client = new AbortController();
+    let attempts = 0;
+    const reads = () => {
+      attempts += 1;
+      client.abort();
+      throw new Error('The database is away.');
+    };
+    expect(await ask({ reads }, client.signal).catch((error: Error) => error)).toBeInstanceOf(ApiError);
+    expect(attempts).toBe(1);
+  });
+
+  test('ends with the session', async () => {
+    const { gateway, database } = fixture;
+    const { cookie, send } = visitor(gateway.origin, await signIn(gateway.origin, 'operator'));
+    const me = (await (await send('GET', '/api/auth/get-session')).json()) as { session: { id: string } };
+    const path = '/api/console/operator/exports/generations';
+    const client = await slowClient(gateway, path, `Sec-Fetch-Site: same-origin\r\nCookie: ${cookie}`);
+    await database.sql`delete from sessions where id = ${me.session.id}`;
+    const { lines, isComplete } = bodyIn(await client.readToEnd());
+    expect(lines.length).toBeGreaterThan(0);
+    expect(isComplete).toBe(false);
+  });
 });
 
 describe('tollgate export', () => {
@@ -464,6 +571,9 @@ describe('tollgate export', () => {
   const run = <Output>(...words: string[]) =>
     runCommand<Output>(['export', ...words, '--from', from], fixture.environment);
   const read = (file: string) => Bun.file(file).text();
+  /** What is beside half a file. */
+  const contentOf = (fields: Line) =>
+    JSON.stringify({ name: 'entries', account: some.accountId, from, format: 'csv', ...fields });
 
   test('writes what the admin API sends, and a file appears when it is complete', async () => {
     const to = new Date().toISOString();
@@ -495,16 +605,38 @@ describe('tollgate export', () => {
         await Bun.write(`${file}.part`, text.slice(0, cut));
         const again = run('entries', ...words, '--output', file);
         expect(await again.catch((error: Error) => error.message)).toContain('--resume');
-        await run('entries', ...words, '--output', file, '--resume');
+        await Bun.write(`${file}.part.json`, contentOf({ to, format }));
+        const account = ['--account', some.accountId, '--format', format];
+        await run('entries', ...account, '--output', file, '--resume');
         expect(await read(file)).toBe(text);
+        expect(await Bun.file(`${file}.part.json`).exists()).toBe(false);
       }
     },
   );
 
+  test('ends a minute ago by the clock of the database, whatever was asked for', async () => {
+    const { sql } = fixture.database;
+    settling.seconds = 60;
+    try {
+      for (const to of [[], ['--to', new Date().toISOString()], ['--to', '2999-01-01']]) {
+        const file = `${folder}/settled-${to.at(-1)}.csv`;
+        const words = ['export', 'audit-log', '--from', '2026-01-01', ...to, '--output', file];
+        const { to: end } = await runCommand<{ to: string }>(words, fixture.environment);
+        const [{ age }] = await sql<[{ age: number }]>`
+          select extract(epoch from clock_timestamp() - ${end}::text::timestamptz)::float8 as age`;
+        expect(age).toBeWithin(60, 90);
+      }
+    } finally {
+      settling.seconds = 0;
+    }
+    const hourAgo = new Date(Date.now() - 3_600_000);
+    expect(endOf(hourAgo, new Date())).toEqual(hourAgo);
+  });
+
   test('goes to standard output, and nothing else does', async () => {
     const to = new Date().toISOString();
     const words = ['export', 'entries', '--account', some.accountId, '--from', from, '--to', to];
-    const printed = await tollgate(words, fixture.environment);
+    const printed = await tollgate(words, fixture.environment, programWith(upToNow));
     const stdout = await textOf(download('entries', { account: some.accountId, to }));
     expect(printed).toEqual({ exitCode: 0, stdout, stderr: '' });
     const refused = await tollgate(['export', 'usage', '--from', '2999-01-01'], fixture.environment);
@@ -515,13 +647,27 @@ describe('tollgate export', () => {
     const file = `${folder}/mixed.csv`;
     const refusalFor = (...words: string[]) =>
       run(...words, '--output', file).catch((error: Error) => error.message);
-    const [generations = '', line = ''] = (
-      await textOf(download('generations', { account: some.accountId }))
-    ).split('\n');
-    await Bun.write(`${file}.part`, `${generations}\n${line}\n`);
-    expect(await refusalFor('entries', '--resume')).toContain('its columns differ');
-    await Bun.write(`${file}.part`, `${generations}\nreq_${'0'.repeat(32)},\n`);
-    expect(await refusalFor('generations', '--resume')).toContain('is not a part of this export');
+    const to = new Date().toISOString();
+    const [header = '', line = ''] = (await textOf(download('entries', { to }))).split('\n');
+    const words = ['entries', '--account', some.accountId, '--resume'];
+    await Bun.write(`${file}.part`, `${header}\n${line}\n`);
+    expect(await refusalFor(...words)).toContain('no ');
+    for (const [field, value] of [
+      ['name', 'usage'],
+      ['account', null],
+      ['from', '2026-01-01T00:00:00.000Z'],
+      ['format', 'ndjson'],
+    ] as const) {
+      await Bun.write(`${file}.part.json`, contentOf({ to, [field]: value }));
+      expect(await refusalFor(...words)).toContain(`its ${field} is ${value}`);
+    }
+    await Bun.write(`${file}.part.json`, contentOf({ to }));
+    expect(await refusalFor(...words, '--to', '2026-01-01')).toContain('--from must be before');
+    expect(await refusalFor(...words, '--to', new Date().toISOString())).toContain(`its to is ${to}`);
+    await Bun.write(`${file}.part`, `id,other\n`);
+    expect(await refusalFor(...words)).toContain('its columns differ');
+    await Bun.write(`${file}.part`, `${header}\n${many.accountId}:1,\n`);
+    expect(await refusalFor(...words)).toContain('is not a part of this export');
     await Bun.write(file, 'taken');
     expect(await refusalFor('generations')).toContain('already exists');
     expect(await read(file)).toBe('taken');

@@ -14,6 +14,7 @@ import { lossOf } from '../../src/ledger/settlement.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { checkLooks, desktop, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { launchGateway, programWith } from '../support/gateway.ts';
 import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;
@@ -22,7 +23,11 @@ let fixture: DashboardFixture;
 const requestCount = 54;
 
 beforeAll(async () => {
-  fixture = await openDashboardFixture();
+  fixture = await openDashboardFixture(
+    undefined,
+    (environment) =>
+      launchGateway(environment, { command: [...programWith('exports-up-to-now.ts'), 'serve'] }).listening,
+  );
   const models = ['full', 'plain', 'tiered', 'twofold', 'renamed'];
   for (let at = 0; at < requestCount; at += 9) {
     await Promise.all(

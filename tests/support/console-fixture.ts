@@ -26,10 +26,12 @@ export type ConsoleFixture = ChatFixture &
 
 const password = 'correct horse battery';
 
+/** `catalogOf` makes the catalogue from the address of the sandbox; `start` starts the gateway. */
 export async function openConsoleFixture(
   catalogOf?: (sandboxUrl: string) => string,
+  start?: Parameters<typeof openChatFixture>[1],
 ): Promise<ConsoleFixture> {
-  const fixture = await openChatFixture(catalogOf);
+  const fixture = await openChatFixture(catalogOf, start);
   const { gateway } = fixture;
   const { account, key, keyId } = await fixture.customer('100');
   const { account: strangersAccount, keyId: strangersKeyId } = await fixture.customer('100');

@@ -13,11 +13,10 @@ export type DashboardFixture = ConsoleFixture &
 /** `origin` may be that of another gateway on the same database. */
 type EnterOptions = Readonly<{ look?: Look; origin?: string }>;
 
-/** `catalogOf` makes the catalogue from the address of the sandbox. */
 export async function openDashboardFixture(
-  catalogOf?: (sandboxUrl: string) => string,
+  ...options: Parameters<typeof openConsoleFixture>
 ): Promise<DashboardFixture> {
-  const [fixture, browser] = await Promise.all([openConsoleFixture(catalogOf), openBrowser()]);
+  const [fixture, browser] = await Promise.all([openConsoleFixture(...options), openBrowser()]);
   const enter: DashboardFixture['enter'] = async (person, path, options = {}) => {
     const { look = desktop, origin = fixture.gateway.origin } = options;
     const watched = await openPage(browser, origin, look);

@@ -107,8 +107,12 @@ export async function stopLeftGateways(): Promise<void> {
 
 export type CommandResult = Readonly<{ exitCode: number; stdout: string; stderr: string }>;
 
-export async function tollgate(words: readonly string[], environment: Environment): Promise<CommandResult> {
-  const child = Bun.spawn([...program, ...words], {
+export async function tollgate(
+  words: readonly string[],
+  environment: Environment,
+  command: readonly string[] = program,
+): Promise<CommandResult> {
+  const child = Bun.spawn([...command, ...words], {
     cwd: workingFolder(),
     env: programEnvironment(environment),
     stdin: 'ignore',
@@ -131,6 +135,11 @@ export async function tollgateJson<Output>(
   const { exitCode, stdout, stderr } = await tollgate([...words, '--json'], environment);
   if (exitCode !== 0) throw new Error(`tollgate ${words.join(' ')} failed: ${stderr}`);
   return JSON.parse(stdout) as Output;
+}
+
+/** The program from its sources, with a script of this folder loaded before it. */
+export function programWith(preload: string): string[] {
+  return [process.execPath, '--preload', join(import.meta.dir, preload), join(root, 'src/cli/main.ts')];
 }
 
 /** The command for a program of the bundle. Null when there is no bundle. */

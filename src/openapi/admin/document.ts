@@ -55,7 +55,8 @@ export function createAdminDocument() {
           schema: { type: 'string' },
         },
         'x-export-to': {
-          description: 'Where the range of the export ends. The next export can begin here.',
+          description:
+            'Where the range of the export ends. The next export can begin here, except of Generations.',
           schema: { type: 'string', format: 'date-time' },
         },
       },

@@ -125,7 +125,7 @@ const query = [
     { type: 'string' },
   ),
   { ...time('from', 'A day, or a time with its offset. Included.'), required: true },
-  time('to', 'The same; not included. Now, if it is left out or still to come.'),
+  time('to', 'The same; not included. A minute ago, if it is left out or later.'),
   queryParameter('format', 'Comma-separated values, or a JSON object per line.', {
     type: 'string',
     enum: [...exportFormats],
