@@ -36,8 +36,8 @@ const maxLinesBeforeCut = 200;
 const wholeShare = 0.3;
 const minRangeMs = 10_000;
 const maxRangeMs = 60_000;
-/** Nothing is exported that is younger than a minute. */
-const settledMs = 61_000;
+/** It ends so long ago that what was booked until then is committed. The gateways export up to now. */
+const settledMs = 5_000;
 
 export function startExports(
   world: World,

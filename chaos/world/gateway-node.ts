@@ -9,7 +9,8 @@ const probeMs = 10;
 /** A gateway waits only so long for its database at boot; another one, started right after it, would end too. */
 const pauseAfterFailedStartMs = 50;
 
-const shiftedClock = join(import.meta.dir, '../../tests/support/shifted-clock.ts');
+const support = join(import.meta.dir, '../../tests/support');
+const alwaysLoaded = [join(support, 'shifted-clock.ts'), join(support, 'exports-up-to-now.ts')];
 
 export class GatewayNode {
   readonly index: number;
@@ -43,7 +44,7 @@ export class GatewayNode {
     this.origin = `http://127.0.0.1:${port}`;
     this.logFile = logFile;
     this.#clockFile = `${logFile}.clock`;
-    this.#preloads = [shiftedClock, ...preloads];
+    this.#preloads = [...alwaysLoaded, ...preloads];
     this.#words = words;
     this.#environment = { ...environment, PORT: `${port}`, CLOCK_SHIFT_FILE: this.#clockFile };
     this.shiftClock(0);
