@@ -10,6 +10,11 @@ create function new_event_id() returns uuid language sql volatile as $$
 $$;
 comment on function new_event_id is 'A UUIDv7.';
 
+create function event_time(at timestamptz) returns text language sql immutable as $$
+  select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+comment on function event_time is 'A time as all other responses have it.';
+
 create table events (
   id uuid primary key default new_event_id(),
   written bigint generated always as identity,

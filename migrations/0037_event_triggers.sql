@@ -28,12 +28,12 @@ declare
 begin
   if tg_op = 'INSERT' then
     insert into events (account_id, type, data)
-    values (new.account_id, 'key.created', key_data || jsonb_build_object('expires_at', new.expires_at));
+    values (new.account_id, 'key.created', key_data || jsonb_build_object('expires_at', event_time(new.expires_at)));
   elsif new.revoked_at <= clock_timestamp() then
     -- One that is still valid for a while is told when that is over.
     insert into event_causes (kind, subject, account_id) values ('key_revoked', new.id::text, new.account_id) on conflict do nothing;
     insert into events (account_id, type, data)
-    values (new.account_id, 'key.revoked', key_data || jsonb_build_object('revoked_at', new.revoked_at));
+    values (new.account_id, 'key.revoked', key_data || jsonb_build_object('revoked_at', event_time(new.revoked_at)));
   end if;
   return null;
 end $$;

@@ -2029,6 +2029,15 @@ AS $$
   cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
 $$;
 
+-- A time as all other responses have it.
+CREATE FUNCTION event_time(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+
 -- The smallest UUIDv7 that can be made at a time: a boundary between partitions.
 CREATE FUNCTION first_id_at(at timestamp with time zone)
  RETURNS uuid
@@ -3115,12 +3124,12 @@ declare
 begin
   if tg_op = 'INSERT' then
     insert into events (account_id, type, data)
-    values (new.account_id, 'key.created', key_data || jsonb_build_object('expires_at', new.expires_at));
+    values (new.account_id, 'key.created', key_data || jsonb_build_object('expires_at', event_time(new.expires_at)));
   elsif new.revoked_at <= clock_timestamp() then
 
     insert into event_causes (kind, subject, account_id) values ('key_revoked', new.id::text, new.account_id) on conflict do nothing;
     insert into events (account_id, type, data)
-    values (new.account_id, 'key.revoked', key_data || jsonb_build_object('revoked_at', new.revoked_at));
+    values (new.account_id, 'key.revoked', key_data || jsonb_build_object('revoked_at', event_time(new.revoked_at)));
   end if;
   return null;
 end $$;

@@ -11,6 +11,7 @@ import { keepRetention } from './database/retention.ts';
 import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
+import { keepEventsPublished } from './events/publish.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
 import { Idempotency } from './idempotency/once.ts';
@@ -58,6 +59,8 @@ import { listenForMetrics, type MetricsPage, openMetricsPage } from './telemetry
 import { OtlpExporter } from './telemetry/otlp-exporter.ts';
 import { RequestRecorder } from './telemetry/request-recorder.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
+import { keepDelivering } from './webhooks/deliver.ts';
+import { openDisabledMail } from './webhooks/disabled-mail.ts';
 
 /** Runs until SIGTERM or SIGINT, then drains and ends the process. */
 export async function serve(
@@ -170,6 +173,17 @@ async function openAll(given: Start) {
   closers.add('idempotency', idempotency.close);
   const mailer = config.mail === null ? null : openMailer(config.mail, log);
   if (mailer !== null) closers.add('mail', mailer.close);
+  closers.add(
+    'webhooks',
+    keepDelivering({
+      sql: database.sql,
+      nodeId: node.id,
+      encryptionKey: deriveKey('webhook secrets'),
+      networks: config.webhookNetworks,
+      log,
+      onDisabled: openDisabledMail(database.sql, mailer),
+    }),
+  );
   const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
@@ -204,6 +218,7 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
     closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
   closers.add('sign-in', keepSignInTidy(sql, log));
   closers.add('admin requests', keepAdminTidy(sql, log));
+  closers.add('events', keepEventsPublished(sql, log));
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */

@@ -4,12 +4,14 @@ import { accountEndpoints } from './accounts.ts';
 import { activityEndpoints } from './activity.ts';
 import { authenticateTokens } from './authenticate.ts';
 import { type Endpoints, endpointHandlers, type Method } from './endpoint.ts';
+import { eventEndpoints } from './events.ts';
 import { gatewayEndpoints, ownEndpoints } from './gateway.ts';
 import { keyEndpoints } from './keys.ts';
 import { invitationEndpoints, memberEndpoints } from './members.ts';
 import { moneyEndpoints } from './money.ts';
 import { movementEndpoints } from './movements.ts';
 import type { AdminServices } from './services.ts';
+import { webhookEndpoints } from './webhooks.ts';
 
 export const adminPrefix = '/admin/v1';
 
@@ -23,6 +25,8 @@ export function adminEndpoints(services: AdminServices, document: () => Promise<
     ...movementEndpoints,
     ...moneyEndpoints(services),
     ...activityEndpoints(services),
+    ...eventEndpoints(services),
+    ...webhookEndpoints(services),
     ...gatewayEndpoints(services),
     ...ownEndpoints(services, document),
   };

@@ -73,6 +73,10 @@ const fieldsForOwners = new Set([
   'replaced_by',
   'role',
   'email',
+  'url',
+  'description',
+  'types',
+  'is_enabled',
 ]);
 
 function forOwners(fields: Fields | null): Record<string, unknown> | null {

@@ -258,6 +258,10 @@ export type ChangeAction =
   | 'create_limit'
   | 'update_limit'
   | 'remove_limit'
+  | 'create_webhook'
+  | 'update_webhook'
+  | 'remove_webhook'
+  | 'rotate_webhook_secret'
   | 'create_user'
   | 'sign_up'
   | 'make_reset_link'
@@ -279,7 +283,7 @@ export type ChangeAction =
 
 /** The name is null for what no longer exists, and for what has none. */
 export type ChangedObject = {
-  type: 'account' | 'key' | 'limit' | 'user' | 'invitation' | 'token' | 'provider';
+  type: 'account' | 'key' | 'limit' | 'webhook' | 'user' | 'invitation' | 'token' | 'provider';
   id: string;
   name: string | null;
 };

@@ -11,7 +11,7 @@ import { softwareVersion } from '../lib/software-version.ts';
 export type Post = Readonly<{ url: URL; headers: Readonly<Record<string, string>>; body: string }>;
 
 /** `unreachable` also stands for an address that may not be called: who chose it learns nothing about such networks. */
-export type Problem = 'unreachable' | 'timeout' | 'tls' | 'no_response' | 'stopped';
+export type Problem = 'unreachable' | 'timeout' | 'tls' | 'no_response' | 'secret_unreadable' | 'stopped';
 
 export type Posted = Readonly<{
   /** Null without a response. */
@@ -54,7 +54,7 @@ export async function post(request: Post, surroundings: Surroundings): Promise<P
   if (stop?.aborted === true) onStop();
   try {
     const responseHead = await exchange(request, head, surroundings, ending.signal);
-    return { problem: null, requestHead, ...readHead(responseHead) };
+    return { requestHead, ...readHead(responseHead) };
   } catch (error) {
     const problem = error instanceof Failure ? error.problem : 'unreachable';
     return { status: null, problem, retryAfter: null, requestHead, responseHead: null };

@@ -1,6 +1,7 @@
 /** A gateway with customers, and programs that use its admin API. */
 import { createTokenAs, type Scope, scopes, type TokenDraft } from '../../src/tokens/token-store.ts';
 import { type ChatFixture, type ErrorBody, openChatFixture } from './chat-fixture.ts';
+import type { Environment, Gateway } from './gateway.ts';
 
 export type Program = Readonly<{
   tokenId: string;
@@ -22,8 +23,10 @@ export type AdminFixture = ChatFixture &
 
 const shell = { door: 'cli', shellUser: 'tests@here' } as const;
 
-export async function openAdminFixture(): Promise<AdminFixture> {
-  const fixture = await openChatFixture();
+export async function openAdminFixture(
+  start?: (environment: Environment) => Promise<Gateway>,
+): Promise<AdminFixture> {
+  const fixture = await openChatFixture(undefined, start);
   const program = async (draft: Partial<TokenDraft> = {}): Promise<Program> => {
     const { id, secret } = await fixture.database.sql.begin((transaction) =>
       createTokenAs(transaction, shell, {

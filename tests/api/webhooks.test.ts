@@ -1,0 +1,132 @@
+/** Events from the change that causes them to the program that is told. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { Webhook } from 'standardwebhooks';
+import {
+  type AdminFixture,
+  bodyOf,
+  openAdminFixture,
+  type Program,
+  refusalOf,
+} from '../support/admin-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { startGateway } from '../support/gateway.ts';
+import {
+  type Received,
+  type Receiver,
+  receiverCertificate,
+  startReceiver,
+} from '../support/webhook-receiver.ts';
+
+let fixture: AdminFixture;
+let program: Program;
+const receivers: Receiver[] = [];
+
+const environment = { WEBHOOK_NETWORKS: '127.0.0.2/32', NODE_EXTRA_CA_CERTS: receiverCertificate };
+
+beforeAll(async () => {
+  fixture = await openAdminFixture((given) => startGateway({ ...given, ...environment }));
+  program = await fixture.program();
+});
+
+afterAll(async () => {
+  for (const receiver of receivers) await receiver.stop();
+  await fixture.close();
+});
+
+function receiver(...given: Parameters<typeof startReceiver>): Receiver {
+  const started = startReceiver(...given);
+  receivers.push(started);
+  return started;
+}
+
+type Webhooks = { id: string; secret: string; is_enabled: boolean; disabled_because: string | null };
+type Delivery = {
+  id: string;
+  event_id: string;
+  type: string;
+  state: string;
+  attempts: number;
+  status: number | null;
+  problem: string | null;
+  request_head: string | null;
+  response_head: string | null;
+};
+type Event = {
+  id: string;
+  type: string;
+  sequence: number;
+  account_id: string | null;
+  data: Record<string, unknown>;
+};
+
+async function webhook(draft: Record<string, unknown>): Promise<Webhooks> {
+  const created = await bodyOf<Webhooks>(program.send('POST', '/webhooks', draft));
+  fixture.canaries.add(created.secret.slice('whsec_'.length));
+  return created;
+}
+
+async function deliveries(id: string): Promise<Delivery[]> {
+  return (await bodyOf<{ data: Delivery[] }>(program.send('GET', `/webhooks/${id}/deliveries`))).data;
+}
+
+async function eventsOf(account: string, more = ''): Promise<Event[]> {
+  const path = `/events?limit=100&account=${account}${more}`;
+  return (await bodyOf<{ data: Event[] }>(program.send('GET', path))).data;
+}
+
+function verify(secret: string, { text, headers }: Received): void {
+  new Webhook(secret).verify(text, headers);
+}
+
+test('what happens to an account is told once, in order, by list and by webhook, and signed', async () => {
+  const own = receiver(undefined, { isSecure: true, hostname: '127.0.0.2' });
+  const all = receiver();
+  const { id: account } = await bodyOf<{ id: string }>(
+    program.send('POST', '/accounts', { name: 'Told', external_id: 'crm-7' }),
+  );
+  const ofAccount = await webhook({ url: own.url, account_id: account });
+  const ofOperator = await webhook({ url: all.url, types: ['credit.added'] });
+  await bodyOf(program.send('POST', `/accounts/${account}/credits`, { amount: '5', reference: 'INV-1' }));
+  const key = await bodyOf<{ id: string }>(
+    program.send('POST', `/accounts/${account}/keys`, { name: 'One' }),
+  );
+  await bodyOf(program.send('POST', `/accounts/${account}/keys/${key.id}/revoke`));
+  await bodyOf(program.send('POST', `/accounts/${account}/suspend`));
+
+  const events = await eventually('four events', async () => {
+    const found = await eventsOf(account);
+    return found.length === 4 && found;
+  });
+  expect(events.map(({ type, sequence }) => [sequence, type])).toEqual([
+    [1, 'credit.added'],
+    [2, 'key.created'],
+    [3, 'key.revoked'],
+    [4, 'account.suspended'],
+  ]);
+  expect(events[0]).toMatchObject({
+    external_id: 'crm-7',
+    data: { amount: '5.000000000000', balance_after: '5.000000000000', reference: 'INV-1', entry_number: 1 },
+  });
+  await eventually('four deliveries', () => own.received.length >= 4);
+  for (const one of own.received) verify(ofAccount.secret, one);
+  expect(own.received.map(({ body }) => body.id).toSorted()).toEqual(events.map(({ id }) => id).toSorted());
+  expect(own.received.every(({ headers, body }) => headers['webhook-id'] === body.id)).toBe(true);
+  // What only the operator knows stays with the operator.
+  expect(own.received.some(({ text }) => text.includes('crm-7'))).toBe(false);
+  const credit = await all.next('the credit', ({ body }) => body.account_id === account);
+  verify(ofOperator.secret, credit);
+  expect(credit.text).toContain('"external_id":"crm-7"');
+  expect(all.received.filter(({ body }) => body.account_id === account)).toHaveLength(1);
+
+  const cloud = await bodyOf<{ data: Record<string, unknown>[] }>(
+    program.send('GET', `/events?account=${account}&format=cloudevents&limit=1`),
+  );
+  expect(cloud.data[0]).toMatchObject({ specversion: '1.0', subject: 'crm-7', sequence: '0000000000000001' });
+  const later = await eventsOf(account, `&after=${events[2]?.id}`);
+  expect(later.map(({ type }) => type)).toEqual(['account.suspended']);
+  expect(await refusalOf(program.send('GET', `/events?after=evt_${'0'.repeat(32)}`))).toEqual([
+    404,
+    'event_not_found',
+    'after',
+  ]);
+});
