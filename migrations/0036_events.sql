@@ -58,6 +58,27 @@ comment on table event_progress is 'How far events have been published, and what
 comment on column event_progress.looked_at is 'When a node last looked for causes of events.';
 comment on column event_progress.usage_day is 'The last day whose usage was told.';
 
+create table usage_told (
+  account_id uuid not null,
+  day date not null,
+  model text not null,
+  requests bigint not null,
+  input_tokens numeric(38,0) not null,
+  output_tokens numeric(38,0) not null,
+  images numeric(38,0) not null,
+  cache_read_tokens numeric(38,0) not null,
+  cache_write_tokens numeric(38,0) not null,
+  cost numeric(38,12) not null,
+  primary key (account_id, day, model)
+);
+comment on table usage_told is
+  'What events have said of the usage of a day, for a month. What is charged or refunded for that day later is told as a difference.';
+insert into usage_told
+select account_id, day, model, sum(requests), sum(input_tokens), sum(output_tokens), sum(images), sum(cache_read_tokens),
+       sum(cache_write_tokens), sum(cost)
+from usage_days where day between (now() at time zone 'UTC')::date - 31 and (now() at time zone 'UTC')::date - 1
+group by account_id, day, model;
+
 create table event_causes (
   kind text not null,
   subject text not null,

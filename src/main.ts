@@ -11,6 +11,7 @@ import { keepRetention } from './database/retention.ts';
 import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
+import { keepCausesTold } from './events/causes.ts';
 import { keepEventsPublished } from './events/publish.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
@@ -32,7 +33,7 @@ import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { LimitsInForce } from './limits/applied-limits.ts';
 import { defaultTimings, type LeaseTimings } from './nodes/heartbeat.ts';
-import { takeLease } from './nodes/lease.ts';
+import { leaseSeconds, takeLease } from './nodes/lease.ts';
 import { drain } from './operations/drain.ts';
 import { checkReadiness } from './operations/health.ts';
 import { type Closers, listenForSignals, type Signals } from './operations/lifecycle.ts';
@@ -219,6 +220,7 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
   closers.add('sign-in', keepSignInTidy(sql, log));
   closers.add('admin requests', keepAdminTidy(sql, log));
   closers.add('events', keepEventsPublished(sql, log));
+  closers.add('causes', keepCausesTold(sql, log, { leaseSeconds }));
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */
