@@ -46,7 +46,7 @@ class Failure extends Error {
 export async function post(request: Post, surroundings: Surroundings): Promise<Posted> {
   const { timeoutMs = defaultTimeoutMs, stop } = surroundings;
   const head = headOf(request);
-  const requestHead = storable(head.replace(/^webhook-signature: .*$/im, 'webhook-signature: …'));
+  const requestHead = storable(head).replace(/^webhook-signature: .*$/m, 'webhook-signature: …');
   const ending = new AbortController();
   const timer = setTimeout(() => ending.abort(new Failure('timeout')), timeoutMs);
   const onStop = () => ending.abort(new Failure('stopped'));
@@ -181,6 +181,7 @@ function storable(head: string): string {
   return head
     .replaceAll('\r\n', '\n')
     .replace(/[^\n\t\x20-\x7e]/g, '�')
+    .trim()
     .slice(0, maxStoredHead);
 }
 

@@ -40,17 +40,6 @@ function receiver(...given: Parameters<typeof startReceiver>): Receiver {
 }
 
 type Webhooks = { id: string; secret: string; is_enabled: boolean; disabled_because: string | null };
-type Delivery = {
-  id: string;
-  event_id: string;
-  type: string;
-  state: string;
-  attempts: number;
-  status: number | null;
-  problem: string | null;
-  request_head: string | null;
-  response_head: string | null;
-};
 type Event = {
   id: string;
   type: string;
@@ -63,10 +52,6 @@ async function webhook(draft: Record<string, unknown>): Promise<Webhooks> {
   const created = await bodyOf<Webhooks>(program.send('POST', '/webhooks', draft));
   fixture.canaries.add(created.secret.slice('whsec_'.length));
   return created;
-}
-
-async function deliveries(id: string): Promise<Delivery[]> {
-  return (await bodyOf<{ data: Delivery[] }>(program.send('GET', `/webhooks/${id}/deliveries`))).data;
 }
 
 async function eventsOf(account: string, more = ''): Promise<Event[]> {

@@ -85,7 +85,8 @@ test('budgets are told at 80 and at 100 %, of limits and of keys', async () => {
       setBy: 'operator',
     }),
   );
-  const since = async () => (await told(owner.accountId)).slice(2).map(({ type, data }) => [type, data.percent]);
+  const since = async () =>
+    (await told(owner.accountId)).slice(2).map(({ type, data }) => [type, data.percent]);
   // Requests count towards limits in the ledger's own tests.
   const use = async (limit: number, key: number) => {
     await sql`update limit_meters set used = ${limit} from limits
@@ -144,7 +145,11 @@ test('what nodes report of providers and the catalogue is told to the operator a
               values (${id}, 'node', ${report([circuit], 'models.full is wrong')}::text::jsonb)`;
   await look(60);
   await look(60);
-  expect((await typesOf(null)).toSorted()).toEqual(['catalogue.rejected', 'circuit.opened', 'provider_key.refused']);
+  expect((await typesOf(null)).toSorted()).toEqual([
+    'catalogue.rejected',
+    'circuit.opened',
+    'provider_key.refused',
+  ]);
   await sql`update nodes set report = ${report([{ ...circuit, state: 'half_open' }], null)}::text::jsonb`;
   await look(60);
   expect(await typesOf(null)).toHaveLength(3);
@@ -171,7 +176,10 @@ test('dead letters and audits that fail are told to the operator', async () => {
   await sql`update ledger_audits set steps_done = 1 where id = ${audit}`;
   await sql`update ledger_audits set outcome = 'broken' where id = ${audit}`;
   await look();
-  expect((await told(null)).slice(before).map(({ type }) => type)).toEqual(['dead_letter.added', 'audit.failed']);
+  expect((await told(null)).slice(before).map(({ type }) => type)).toEqual([
+    'dead_letter.added',
+    'audit.failed',
+  ]);
   await sql`delete from dead_letters`;
 });
 
@@ -200,7 +208,9 @@ test('the usage of a day is told once it is over, and later only what it differs
   await sql`update event_progress set usage_day = (now() at time zone 'UTC')::date - 3`;
   await lookAtDay();
   await lookAtDay();
-  expect((await usage()).slice(1)).toMatchObject([{ requests: 0, cost: '-1.000000000000', is_correction: true }]);
+  expect((await usage()).slice(1)).toMatchObject([
+    { requests: 0, cost: '-1.000000000000', is_correction: true },
+  ]);
   await sql`update usage_days set cost = cost + 1 where account_id = ${owner.accountId}`;
 });
 
@@ -223,7 +233,12 @@ test('a charge writes no event, and readers miss none that was committed late', 
   finish();
   await late;
   await publishEvents(second);
-  const rest = await findEvents(sql, { accountId: owner.accountId, type: null }, seen.at(-1)?.position ?? 0n, 10);
+  const rest = await findEvents(
+    sql,
+    { accountId: owner.accountId, type: null },
+    seen.at(-1)?.position ?? 0n,
+    10,
+  );
   expect(seen.slice(before.length).map(({ type }) => type)).toEqual(['key.revoked']);
   expect(rest.map(({ type }) => type)).toEqual(['key.created']);
 });
