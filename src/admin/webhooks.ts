@@ -27,6 +27,7 @@ import {
   rotateSecretAs,
   sendTest,
 } from '../webhooks/endpoint-store.ts';
+import { presentDelivery, presentEndpoint } from '../webhooks/present.ts';
 import { type Answer, type Call, changing, type Endpoints, nothing, reading } from './endpoint.ts';
 import { etagOf, readPrecondition, requireMatch } from './etag.ts';
 import { pageOf, pageParameters, readPage } from './page.ts';
@@ -130,7 +131,7 @@ function deliveriesOf({ sql, deriveKey }: AdminServices): Endpoints {
           const owned = await ownedBy(sql, call);
           const page = readPage(call.query, ['deliveries', owned.id], cursorKey);
           const rows = await findDeliveries(sql, owned, page.before, page.limit + 1);
-          return { body: pageOf(rows, page, presentDelivery, ({ id }) => id) };
+          return { body: pageOf(rows, page, presentOwnDelivery, ({ id }) => id) };
         },
       }),
     },
@@ -183,36 +184,9 @@ function webhookTag({ url, description, types, disabled_at: disabledAt }: Endpoi
 }
 
 function presentWebhook(endpoint: Endpoint) {
-  return {
-    object: 'webhook',
-    id: endpoint.id,
-    account_id: endpoint.account_id,
-    url: endpoint.url,
-    description: endpoint.description,
-    types: endpoint.types,
-    is_enabled: endpoint.disabled_at === null,
-    disabled_because: endpoint.disabled_because,
-    failing_since: endpoint.failing_since?.toISOString() ?? null,
-    previous_secret_until: endpoint.previous_until?.toISOString() ?? null,
-    created_at: endpoint.created_at.toISOString(),
-  };
+  return { object: 'webhook', account_id: endpoint.account_id, ...presentEndpoint(endpoint) };
 }
 
-function presentDelivery(delivery: Delivery) {
-  return {
-    object: 'webhook_delivery',
-    id: delivery.id,
-    event_id: eventIdFromUuid(delivery.event_id),
-    type: delivery.type,
-    state: delivery.state,
-    attempts: delivery.attempts,
-    status: delivery.status,
-    problem: delivery.problem,
-    took_ms: delivery.took_ms,
-    request_head: delivery.request_head,
-    response_head: delivery.response_head,
-    created_at: delivery.created_at.toISOString(),
-    attempted_at: delivery.attempted_at?.toISOString() ?? null,
-    next_attempt_at: delivery.next_at?.toISOString() ?? null,
-  };
+function presentOwnDelivery(delivery: Delivery) {
+  return { object: 'webhook_delivery', ...presentDelivery(delivery) };
 }

@@ -57,6 +57,7 @@ async function findChanges(sql: SQL, caller: Caller, before: string, rowCount: n
 const fieldsForOwners = new Set([
   'name',
   'is_suspended',
+  'low_balance',
   'amount',
   'memo',
   'reason',

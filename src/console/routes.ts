@@ -37,6 +37,7 @@ import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
 import { usageDownload, usagePage } from './usage.ts';
+import { accountWebhooksPage, operatorWebhooksPage } from './webhooks.ts';
 
 export type ConsoleServices = Readonly<{
   sql: SQL;
@@ -86,6 +87,7 @@ export function consoleRoutes(
       ...usagePage(services),
       ...billingPage(services),
       ...accountAuditLogPage(services),
+      ...accountWebhooksPage(services),
     }),
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
@@ -106,6 +108,7 @@ export function consoleRoutes(
       ...reconciliationPage(services),
       ...marginsPage(services),
       ...auditLogPage(services),
+      ...operatorWebhooksPage(services),
     }),
   };
 }

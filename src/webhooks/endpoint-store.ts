@@ -40,7 +40,7 @@ export type EndpointChange = Readonly<{
 /** The secret is shown once; then only the gateway can read it. */
 export type CreatedEndpoint = Readonly<{ id: string; secret: string }>;
 
-export const maxEndpointsOfAccount = 10;
+const maxEndpointsOfAccount = 10;
 const maxEndpointsOfOperator = 50;
 /** How long a receiver has to learn a new secret. */
 const rotationHours = 24;
@@ -54,6 +54,16 @@ export function isOwnedBy(sql: SQL, { accountId }: EndpointOwner) {
   return accountId === null
     ? sql`webhook_endpoints.account_id is null`
     : sql`webhook_endpoints.account_id = ${accountId}::uuid`;
+}
+
+export function maxEndpointsOf({ accountId }: EndpointOwner): number {
+  return accountId === null ? maxEndpointsOfOperator : maxEndpointsOfAccount;
+}
+
+/** The newest first. */
+export async function findEndpoints(sql: SQL, owner: EndpointOwner): Promise<Endpoint[]> {
+  return await sql<Endpoint[]>`
+    select ${endpointColumns(sql)} from webhook_endpoints where ${isOwnedBy(sql, owner)} order by id desc`;
 }
 
 export async function requireEndpoint(sql: SQL, owned: OwnedEndpoint): Promise<Endpoint> {
@@ -74,8 +84,7 @@ export async function createEndpointAs(
   await transaction`select pg_advisory_xact_lock(hashtextextended(${`webhooks ${accountId}`}, 0))`;
   const [{ count }] = await transaction<[{ count: number }]>`
     select count(*)::int as count from webhook_endpoints where ${isOwnedBy(transaction, owner)}`;
-  if (count >= (accountId === null ? maxEndpointsOfOperator : maxEndpointsOfAccount))
-    throw new ApiError('too_many_webhooks');
+  if (count >= maxEndpointsOf(owner)) throw new ApiError('too_many_webhooks');
   const id = newId();
   const secret = newSecret();
   await transaction`
