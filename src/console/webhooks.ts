@@ -158,9 +158,8 @@ function oneRoutes<Context extends ConsoleContext>(
       DELETE: async (request, context) => {
         const owned = ownedBy(context);
         readQuery(request.url, []);
-        await readBody(request, nothing);
         await changing(context, (transaction) => removeEndpointAs(transaction, actorOf(context), owned));
-        return Response.json({});
+        return new Response(null, { status: 204 });
       },
     },
     '/webhooks/:webhook/rotate-secret': {

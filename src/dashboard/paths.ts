@@ -14,6 +14,7 @@ export const appPaths = [
   '/billing',
   '/team',
   '/audit-log',
+  '/webhooks',
   '/playground',
   '/decisions',
   '/account',
@@ -31,6 +32,7 @@ export const appPaths = [
   '/operator/reconciliation',
   '/operator/tokens',
   '/operator/audit-log',
+  '/operator/webhooks',
 ] as const;
 
 /** Paths for programs, which get errors as JSON. */
