@@ -25,6 +25,7 @@ import { movementCommands } from './movement-commands.ts';
 import { reconcileCommand } from './reconcile-command.ts';
 import { tokenCommands } from './token-commands.ts';
 import { userCommands } from './user-commands.ts';
+import { webhookCommands } from './webhook-commands.ts';
 
 const serve: LocalCommand = {
   name: 'serve',
@@ -46,6 +47,7 @@ const commands: readonly Command[] = [
   ...keyCommands,
   ...userCommands,
   ...tokenCommands,
+  ...webhookCommands,
   ...catalogCommands,
   ...ledgerCommands,
   reconcileCommand,

@@ -20,6 +20,7 @@ const sections = [
       'idempotency',
       'errors',
       'keys',
+      'events',
       'token-bounds',
       'decisions',
       'reports',

@@ -52,7 +52,9 @@ async function prepareAccount(email: string): Promise<Record<string, string>> {
     body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content: 'hi' }] }),
   });
   const generation = answered.headers.get('x-service-request-id') ?? '';
-  return { account, key: keyId, user: user.id, invitation, generation, number: '1' };
+  const draft = { url: 'http://127.0.0.1:9/', types: ['balance.low'] };
+  const { id: webhook } = await bodyOf<{ id: string }>(everything.send('POST', '/webhooks', draft));
+  return { webhook, account, key: keyId, user: user.id, invitation, generation, number: '1' };
 }
 
 type Row = Readonly<{
@@ -124,6 +126,26 @@ const table: Readonly<Record<string, Row>> = {
   'GET /generations/:generation': { scope: 'read' },
   'GET /write-offs': { scope: 'read' },
   'GET /discrepancies': { scope: 'read' },
+  'GET /events': { scope: 'read' },
+  'GET /webhooks': { scope: 'read' },
+  'POST /webhooks': {
+    scope: 'accounts',
+    body: () => ({ url: 'http://127.0.0.1:9/', types: ['balance.low'] }),
+  },
+  'GET /webhooks/:webhook': { scope: 'read' },
+  'PATCH /webhooks/:webhook': {
+    scope: 'accounts',
+    body: () => ({ description: newId() }),
+    headers: any,
+  },
+  'POST /webhooks/:webhook/rotate-secret': { scope: 'accounts' },
+  'POST /webhooks/:webhook/test': { scope: 'accounts' },
+  'GET /webhooks/:webhook/deliveries': { scope: 'read' },
+  'POST /webhooks/:webhook/replay': {
+    scope: 'accounts',
+    body: () => ({ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }),
+  },
+  'DELETE /webhooks/:webhook': { scope: 'accounts' },
   'GET /nodes': { scope: 'read' },
   'GET /circuits': { scope: 'read' },
   'GET /catalogue': { scope: 'read' },

@@ -70,7 +70,11 @@ test('every operation works with its example', async () => {
   const { body: members } = await client.listMembers({ account: account.id });
   for (const { operationId, body } of adminEndpoints) {
     const invitation = await client.createInvitation({ account: account.id, body: { role: 'member' } });
+    const webhook = await client.createWebhook({
+      body: { url: 'http://127.0.0.1:9/', types: ['balance.low'] },
+    });
     const input = {
+      webhook: webhook.body.id,
       account: operationId.length % 2 === 0 ? account.id : 'external_id:examples',
       key: (await key()).body.id,
       user: members.data[0]?.id ?? '',
@@ -79,7 +83,9 @@ test('every operation works with its example', async () => {
       number: '1',
       ifMatch: '*',
       // Their names are those of query parameters too.
-      ...(['listWriteOffs', 'listChanges'].includes(operationId) ? { account: account.id } : {}),
+      ...(['listWriteOffs', 'listChanges', 'listEvents', 'listWebhooks'].includes(operationId)
+        ? { account: account.id }
+        : {}),
       ...(operationId === 'listAccountGenerations' ? { key: undefined } : {}),
       ...(body === null ? {} : { body: body.example }),
     };
@@ -123,6 +129,7 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'account',
     'api_key',
     'account',
+    'account',
     'usage',
     'list',
     'list',
@@ -133,6 +140,8 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'account',
     'account',
     'list',
+    'list',
+    'webhook',
   ]);
   expect(answers.map((answer) => answer.already_credited).filter((given) => given !== undefined)).toEqual([
     false,
