@@ -105,6 +105,8 @@ export async function recordAttempt(
   const isGone = posted.status === 410;
   const isOver = isDelivered || isGone || nextInMs === null;
   return await sql.begin(async (transaction) => {
+    // The endpoint first, as whoever sends again or removes one does.
+    await transaction`select 1 from webhook_endpoints where id = ${endpointId} for no key update`;
     const changed = await transaction`
       update webhook_deliveries
       set state = ${isDelivered ? 'delivered' : isOver ? 'failed' : 'pending'}, attempts = attempts + 1,

@@ -180,10 +180,18 @@ export async function rotateSecretAs(
   return showSecret(secret);
 }
 
+/** So that nobody can have the gateway knock at a stranger's door again and again. */
+const maxTestsPerMinute = 10;
+
 /** An event that only this endpoint gets, whatever types it has chosen. */
 export async function sendTest(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<string> {
   const { disabled_at: disabledAt } = await lockEndpoint(transaction, owned);
   if (disabledAt !== null) throw new ApiError('webhook_disabled');
+  const [{ count }] = await transaction<[{ count: number }]>`
+    select count(*)::int as count from events
+    where id >= first_id_at(now() - interval '1 minute') and type = ${testEventType}
+      and account_id is not distinct from ${owned.accountId}::uuid`;
+  if (count >= maxTestsPerMinute) throw new ApiError('too_many_attempts', { retryAfterSeconds: 60 });
   const data = JSON.stringify({ endpoint_id: owned.id });
   const [event] = await transaction<[{ id: string }]>`
     insert into events (account_id, type, data) values (${owned.accountId}::uuid, ${testEventType}, ${data}::text::jsonb)

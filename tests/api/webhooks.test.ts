@@ -115,3 +115,72 @@ test('what happens to an account is told once, in order, by list and by webhook,
     'after',
   ]);
 });
+
+test('what a customer’s webhook may be', async () => {
+  const { account } = await fixture.customer('1');
+  const refusal = (draft: object) =>
+    refusalOf(program.send('POST', '/webhooks', { account_id: account, ...draft }));
+  for (const url of ['http://example.com/', 'https://u:p@example.com/', 'https://example.com:25/', 'example.com'])
+    expect(await refusal({ url })).toEqual([400, 'invalid_parameter', 'url']);
+  const url = 'https://receiver.invalid/';
+  expect(await refusal({ url, types: ['node.lost'] })).toEqual([400, 'invalid_parameter', 'types.0']);
+  expect(await refusal({ url, types: [] })).toEqual([400, 'invalid_parameter', 'types']);
+  expect(await refusal({ url, account_id: crypto.randomUUID() })).toEqual([
+    404,
+    'account_not_found',
+    'account_id',
+  ]);
+  for (let count = 0; count < 10; count += 1) await webhook({ url, account_id: account });
+  expect(await refusal({ url })).toEqual([400, 'too_many_webhooks', undefined]);
+});
+
+test('a webhook is changed, disabled, tested, replayed and removed', async () => {
+  const server = receiver();
+  const { id, secret } = await webhook({ url: server.url, types: ['balance.low'] });
+  const path = `/webhooks/${id}`;
+  const any = { 'if-match': '*' };
+  const read = await program.send('GET', path);
+  const etag = read.headers.get('etag') ?? '';
+  expect(await refusalOf(program.send('PATCH', path, { description: 'X' }))).toMatchObject([428]);
+  await bodyOf(program.send('PATCH', path, { description: 'Mine' }, { 'if-match': etag }));
+  expect(await refusalOf(program.send('PATCH', path, { description: 'X' }, { 'if-match': etag }))).toMatchObject([412]);
+  const { event_id: eventId } = await bodyOf<{ event_id: string }>(program.send('POST', `${path}/test`));
+  const sent = await server.next('the test', ({ body }) => body.id === eventId);
+  verify(secret, sent);
+  const rotated = await bodyOf<Webhooks>(program.send('POST', `${path}/rotate-secret`));
+  fixture.canaries.add(rotated.secret.slice('whsec_'.length));
+  type Listed = { data: { id: string; state: string; response_head: string | null; request_head: string }[] };
+  const delivery = await eventually('its record', async () => {
+    const { data } = await bodyOf<Listed>(program.send('GET', `${path}/deliveries`));
+    return data[0]?.state === 'delivered' && data[0];
+  });
+  expect(delivery.response_head).toStartWith('HTTP/1.1 204');
+  expect(delivery.request_head).toContain(`webhook-id: ${eventId}`);
+  const replayed = program.send('POST', `${path}/replay`, { delivery_id: delivery.id });
+  expect(await bodyOf(replayed)).toMatchObject({ deliveries: 1 });
+  await eventually('the replay', () => server.received.length === 2);
+  for (const one of [secret, rotated.secret]) verify(one, server.received[1] ?? sent);
+  const unknown = { delivery_id: crypto.randomUUID() };
+  expect(await refusalOf(program.send('POST', `${path}/replay`, unknown))).toMatchObject([404, 'delivery_not_found']);
+  expect(await refusalOf(program.send('POST', `${path}/replay`, {}))).toEqual([400, 'invalid_parameter', 'from']);
+  const disabled = await bodyOf<Webhooks>(program.send('PATCH', path, { is_enabled: false }, any));
+  expect(disabled).toMatchObject({ is_enabled: false, disabled_because: 'owner' });
+  expect(await refusalOf(program.send('POST', `${path}/test`))).toMatchObject([409, 'webhook_disabled']);
+  await bodyOf(program.send('DELETE', path));
+  expect(await refusalOf(program.send('GET', path))).toMatchObject([404, 'webhook_not_found']);
+});
+
+test('an account is warned below the balance that it has set', async () => {
+  const { account } = await fixture.customer('10');
+  const path = `/accounts/${account}`;
+  const any = { 'if-match': '*' };
+  const changed = await bodyOf<{ low_balance: string }>(
+    program.send('PATCH', path, { low_balance: '20' }, any),
+  );
+  expect(changed.low_balance).toBe('20.000000000000');
+  const low = await eventually('the warning', async () =>
+    (await eventsOf(account)).find(({ type }) => type === 'balance.low'),
+  );
+  expect(low.data).toEqual({ balance: '10.000000000000', threshold: '20.000000000000' });
+  expect(await bodyOf(program.send('PATCH', path, { low_balance: null }, any))).toMatchObject({ low_balance: null });
+});

@@ -258,6 +258,14 @@ test('a test goes to one endpoint; one delivery or a range is sent again; both s
   expect(await database.sql.begin((transaction) => replay(transaction, mine, range))).toBe(2);
   await eventually('the range', () => server.received.length === 6);
   expect(new Set(server.received.map(({ headers }) => headers['webhook-id'])).size).toBe(3);
+  const tests = [];
+  for (let count = 0; count < 12; count += 1)
+    tests.push(
+      await database.sql
+        .begin((transaction) => sendTest(transaction, mine))
+        .catch((error: { code: string }) => error.code),
+    );
+  expect(tests.slice(8)).toEqual([expect.any(String), 'too_many_attempts', 'too_many_attempts', 'too_many_attempts']);
   await database.sql.begin((transaction) => changeEndpointAs(transaction, actor, mine, { isEnabled: false }));
   const refused = database.sql.begin((transaction) => replay(transaction, mine, range));
   expect(await refused.catch((error: { code: string }) => error.code)).toBe('webhook_disabled');

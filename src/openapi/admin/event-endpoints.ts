@@ -102,7 +102,7 @@ export const eventEndpoints: readonly AdminEndpoint[] = [
     scope: 'accounts',
     summary: 'Send a test to a webhook',
     response: schemas.testSchema,
-    errors: ['webhook_not_found', 'webhook_disabled'],
+    errors: ['webhook_not_found', 'webhook_disabled', 'too_many_attempts'],
   }),
   reading({
     path: `${webhook}/deliveries`,
