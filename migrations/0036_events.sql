@@ -159,6 +159,23 @@ comment on table webhook_deliveries is 'Events on their way to endpoints, and wh
 comment on column webhook_deliveries.problem is 'Why the last attempt failed, if there was no status: refused, timeout, and so on.';
 comment on column webhook_deliveries.request_head is 'The head of the last request, without its signature.';
 
+create table mail_choices (
+  user_id uuid not null,
+  account_id uuid not null,
+  kinds text[] not null check (kinds <@ array['low_balance', 'budget', 'key_expiry']),
+  primary key (user_id, account_id),
+  foreign key (user_id, account_id) references memberships on delete cascade
+);
+comment on table mail_choices is
+  'Which events of an account a member wants as mails. Without a row, owners get all and others none.';
+
+create table event_mails (
+  event_id uuid not null references events on delete cascade,
+  user_id uuid not null references users on delete cascade,
+  primary key (event_id, user_id)
+);
+comment on table event_mails is 'Mails about events that are still to be sent. Without a mail server they leave with their events.';
+
 create function publish_events(max_count integer) returns integer language plpgsql as $$
 declare
   ids uuid[];
@@ -197,7 +214,16 @@ begin
     returning endpoint_id
   )
   update webhook_endpoints set due_at = least(coalesce(due_at, 'infinity'), now()) where id in (select endpoint_id from sent);
+
+  insert into event_mails (event_id, user_id)
+  select event.id, memberships.user_id
+  from events as event
+  join (values ('balance.low', 'low_balance'), ('budget.reached', 'budget'), ('key.used_up', 'budget'),
+               ('key.expired', 'key_expiry')) as mailed (type, kind) on mailed.type = event.type
+  join memberships on memberships.account_id = event.account_id
+  left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
+  where event.id = any (ids) and (mailed.kind = any (choice.kinds) or (choice.kinds is null and role = 'owner'));
   return cardinality(ids);
 end $$;
 comment on function publish_events is
-  'Numbers the events that were committed since the last time and passes them to endpoints. Returns how many; 0 when another node is at it.';
+  'Numbers the events that were committed since the last time and passes them to endpoints and, as mails, to people. Returns how many; 0 when another node is at it.';

@@ -45,6 +45,7 @@ import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
 import { openMailer } from './people/mailer.ts';
+import { keepEventMailsSent } from './people/event-mail.ts';
 import { openPeople } from './people/open.ts';
 import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
@@ -185,6 +186,7 @@ async function openAll(given: Start) {
       onDisabled: openDisabledMail(database.sql, mailer),
     }),
   );
+  if (mailer !== null) closers.add('event mails', keepEventMailsSent(database.sql, mailer, log));
   const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);

@@ -41,7 +41,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
   idempotency: ['nodes', 'ledger', 'json', 'lib', 'errors'],
   webhooks: ['people', 'events', 'audit-log', 'json', 'lib', 'errors'],
-  people: ['accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],
+  people: ['events', 'accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],
   reconciliation: ['models', 'usage', 'providers', 'json', 'lib'],
   routing: ['models', 'providers', 'pricing', 'lib'],
   demo: ['people', 'accounts', 'keys', 'lib'],

@@ -18,6 +18,7 @@ import { generationsDownload } from './generations-csv.ts';
 import { createGuard, type Routes } from './guard.ts';
 import { invitationsPage } from './invitations.ts';
 import { keysPage } from './keys.ts';
+import { mailChoicesPage } from './mail-choices.ts';
 import { mePage, signInOptionsPage } from './me.ts';
 import { membersPage } from './members.ts';
 import { modelsPage } from './models.ts';
@@ -80,6 +81,7 @@ export function consoleRoutes(
     ...guarded(guard.forAccount, '/api/console/accounts/:account', {
       ...keysPage(services),
       ...membersPage(services),
+      ...mailChoicesPage(services),
       ...invitationsPage(services),
       ...modelsPage(services),
       ...overviewPage(services),

@@ -99,6 +99,11 @@ const someWebhook = (accountId: () => string | null) => async (): Promise<{ webh
   return { webhook };
 };
 
+async function noChoices() {
+  await fixture.database.sql`delete from mail_choices`;
+  return {};
+}
+
 async function someKey(): Promise<{ key: string }> {
   const path = `/api/console/accounts/${fixture.account}/keys`;
   const response = await fixture.people.owner.send('POST', path, { name: 'Some' });
@@ -153,6 +158,12 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/members`]: { who: forMembers },
   [`PATCH ${account}/members/:user`]: { who: forOwners, names: someUser, body: () => ({ role: 'owner' }) },
   [`DELETE ${account}/members/:user`]: { who: forOwners, names: someUser },
+  [`GET ${account}/mail-choices`]: { who: forMembers },
+  [`PATCH ${account}/mail-choices`]: {
+    who: forMembers,
+    body: () => ({ kinds: ['budget'] }),
+    names: noChoices,
+  },
   [`GET ${account}/invitations`]: { who: forOwners },
   [`POST ${account}/invitations`]: { who: forOwners, body: () => ({ role: 'member' }) },
   [`DELETE ${account}/invitations/:invitation`]: { who: forOwners, names: someInvitation },
@@ -284,6 +295,7 @@ async function state(): Promise<string> {
            (select string_agg(id::text || name || coalesce(suspended_at::text, ''), ' ' order by id) from accounts) as accounts,
            (select string_agg(api_keys::text, ' ' order by id) from api_keys) as keys,
            (select count(*)::int from ledger_entries where kind <> 'charge') as movements,
+           (select count(*)::int from mail_choices) as choices,
            (select count(*)::int from events where type = 'webhook.test') as tests,
            (select string_agg(id::text, ' ' order by id) from webhook_endpoints) as webhooks,
            (select count(*)::int from audit_log) as changes`;
