@@ -29,6 +29,7 @@ import { KnownRates } from './keys/known-rates.ts';
 import { openLedger } from './ledger/ledger.ts';
 import { settleLeftBehind } from './ledger/left-behind.ts';
 import { openSpool } from './ledger/spool.ts';
+import type { DerivedKeys } from './lib/derived-keys.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { LimitsInForce } from './limits/applied-limits.ts';
@@ -44,7 +45,7 @@ import { runToEnd } from './operations/run-to-end.ts';
 import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
-import { openMailer } from './people/mailer.ts';
+import { type Mailer, openMailer } from './people/mailer.ts';
 import { keepEventMailsSent } from './people/event-mail.ts';
 import { openPeople } from './people/open.ts';
 import { keepSignInTidy } from './people/upkeep.ts';
@@ -175,18 +176,7 @@ async function openAll(given: Start) {
   closers.add('idempotency', idempotency.close);
   const mailer = config.mail === null ? null : openMailer(config.mail, log);
   if (mailer !== null) closers.add('mail', mailer.close);
-  closers.add(
-    'webhooks',
-    keepDelivering({
-      sql: database.sql,
-      nodeId: node.id,
-      encryptionKey: deriveKey('webhook secrets'),
-      networks: config.webhookNetworks,
-      log,
-      onDisabled: openDisabledMail(database.sql, mailer),
-    }),
-  );
-  if (mailer !== null) closers.add('event mails', keepEventMailsSent(database.sql, mailer, log));
+  tellEvents(given, database, { nodeId: node.id, deriveKey, mailer });
   const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
@@ -223,6 +213,26 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
   closers.add('admin requests', keepAdminTidy(sql, log));
   closers.add('events', keepEventsPublished(sql, log));
   closers.add('causes', keepCausesTold(sql, log, { leaseSeconds }));
+}
+
+/** Sends events to webhooks and, where there is a mail server, to people. */
+function tellEvents(
+  { config, log, closers }: Start,
+  { sql }: Database,
+  { nodeId, deriveKey, mailer }: Readonly<{ nodeId: string; deriveKey: DerivedKeys; mailer: Mailer | null }>,
+): void {
+  closers.add(
+    'webhooks',
+    keepDelivering({
+      sql,
+      nodeId,
+      encryptionKey: deriveKey('webhook secrets'),
+      networks: config.webhookNetworks,
+      log,
+      onDisabled: openDisabledMail(sql, mailer),
+    }),
+  );
+  if (mailer !== null) closers.add('event mails', keepEventMailsSent(sql, mailer, log));
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */
