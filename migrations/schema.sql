@@ -325,6 +325,15 @@ CREATE TABLE event_causes (
   CONSTRAINT event_causes_pkey PRIMARY KEY (kind, subject)
 );
 
+-- Mails about events that are still to be sent. Without a mail server they leave with their events.
+CREATE TABLE event_mails (
+  event_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  CONSTRAINT event_mails_pkey PRIMARY KEY (event_id, user_id),
+  CONSTRAINT event_mails_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE,
+  CONSTRAINT event_mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
 -- How far events have been published, and what has been looked at, by whichever node. One row.
 CREATE TABLE event_progress (
   is_only boolean NOT NULL DEFAULT true,
@@ -730,6 +739,17 @@ CREATE INDEX limits_by_key ON limits USING btree (key_id) WHERE key_id IS NOT NU
 CREATE UNIQUE INDEX limits_once ON limits USING btree (account_id, scope, kind, is_operators, COALESCE(key_id::text,
     end_user, ''::text));
 
+-- Which events of an account a member wants as mails. Without a row, owners get all and others none.
+CREATE TABLE mail_choices (
+  user_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  kinds text[] NOT NULL,
+  CONSTRAINT mail_choices_pkey PRIMARY KEY (user_id, account_id),
+  CONSTRAINT mail_choices_kinds_check CHECK (kinds <@ ARRAY['low_balance'::text, 'budget'::text, 'key_expiry'::text]),
+  CONSTRAINT mail_choices_user_id_account_id_fkey FOREIGN KEY (user_id, account_id) REFERENCES memberships(user_id,
+    account_id) ON DELETE CASCADE
+);
+
 -- What customers were charged and what providers ask for it, by day (UTC). Added up together with usage_days, and with
 -- the same totals.
 CREATE TABLE margin_days (
@@ -1029,6 +1049,22 @@ CREATE TRIGGER usage_records_return_to_limits AFTER UPDATE OF refunded, refunded
 
 -- For IDs of nodes whose clock is wrong.
 CREATE TABLE usage_records_default PARTITION OF usage_records DEFAULT;
+
+-- What events have said of the usage of a day, for a month. What is charged or refunded for that day later is told as a
+-- difference.
+CREATE TABLE usage_told (
+  account_id uuid NOT NULL,
+  day date NOT NULL,
+  model text NOT NULL,
+  requests bigint NOT NULL,
+  input_tokens numeric(38,0) NOT NULL,
+  output_tokens numeric(38,0) NOT NULL,
+  images numeric(38,0) NOT NULL,
+  cache_read_tokens numeric(38,0) NOT NULL,
+  cache_write_tokens numeric(38,0) NOT NULL,
+  cost numeric(38,12) NOT NULL,
+  CONSTRAINT usage_told_pkey PRIMARY KEY (account_id, day, model)
+);
 
 -- How a user signs in: a password, as a hash.
 CREATE TABLE user_credentials (
@@ -2911,8 +2947,8 @@ begin
   return new;
 end $$;
 
--- Numbers the events that were committed since the last time and passes them to endpoints. Returns how many; 0 when
--- another node is at it.
+-- Numbers the events that were committed since the last time and passes them to endpoints and, as mails, to people.
+-- Returns how many; 0 when another node is at it.
 CREATE FUNCTION publish_events(max_count integer)
  RETURNS integer
  LANGUAGE plpgsql
@@ -2954,6 +2990,15 @@ begin
     returning endpoint_id
   )
   update webhook_endpoints set due_at = least(coalesce(due_at, 'infinity'), now()) where id in (select endpoint_id from sent);
+
+  insert into event_mails (event_id, user_id)
+  select event.id, memberships.user_id
+  from events as event
+  join (values ('balance.low', 'low_balance'), ('budget.reached', 'budget'), ('key.used_up', 'budget'),
+               ('key.expired', 'key_expiry')) as mailed (type, kind) on mailed.type = event.type
+  join memberships on memberships.account_id = event.account_id
+  left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
+  where event.id = any (ids) and (mailed.kind = any (choice.kinds) or (choice.kinds is null and role = 'owner'));
   return cardinality(ids);
 end $$;
 

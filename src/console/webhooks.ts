@@ -1,7 +1,6 @@
 /** Webhooks: where owners and operators have events sent, what became of that, and below which balance an account is warned. */
 import type { SQL, TransactionSQL } from 'bun';
 import { updateAccountAs } from '../accounts/changes.ts';
-import type { DashboardActor } from '../audit-log/audit-log.ts';
 import { accountEventTypes, eventIdFromUuid, operatorEventTypes } from '../events/event.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
@@ -129,7 +128,7 @@ function listRoutes<Context extends ConsoleContext>(
         const draft = endpointDraftOf(await readBody(request, endpointDraftSchema), owner);
         return await changing(context, async (transaction) => {
           await keepSession(transaction, context.signedIn);
-          const created = await createEndpointAs(transaction, actorOf(context), owner, draft, encryptionKey);
+          const created = await createEndpointAs(transaction, context.actor, owner, draft, encryptionKey);
           return await showSecret(transaction, { ...owner, id: created.id }, created.secret);
         });
       },
@@ -150,7 +149,7 @@ function oneRoutes<Context extends ConsoleContext>(
         readQuery(request.url, []);
         const change = endpointChangeOf(await readBody(request, endpointChangeSchema), owned);
         return await changing(context, async (transaction) => {
-          await changeEndpointAs(transaction, actorOf(context), owned, change);
+          await changeEndpointAs(transaction, context.actor, owned, change);
           const webhook = presentEndpoint(await requireEndpoint(transaction, owned));
           return Response.json(webhook satisfies Unsent<Webhook>);
         });
@@ -158,7 +157,7 @@ function oneRoutes<Context extends ConsoleContext>(
       DELETE: async (request, context) => {
         const owned = ownedBy(context);
         readQuery(request.url, []);
-        await changing(context, (transaction) => removeEndpointAs(transaction, actorOf(context), owned));
+        await changing(context, (transaction) => removeEndpointAs(transaction, context.actor, owned));
         return new Response(null, { status: 204 });
       },
     },
@@ -169,7 +168,7 @@ function oneRoutes<Context extends ConsoleContext>(
         await readBody(request, nothing);
         return await changing(context, async (transaction) => {
           await keepSession(transaction, context.signedIn);
-          const secret = await rotateSecretAs(transaction, actorOf(context), owned, encryptionKey);
+          const secret = await rotateSecretAs(transaction, context.actor, owned, encryptionKey);
           return await showSecret(transaction, owned, secret);
         });
       },
@@ -217,10 +216,6 @@ function deliveryRoutes<Context extends ConsoleContext>({
       },
     },
   };
-}
-
-function actorOf({ actor }: ConsoleContext): DashboardActor {
-  return actor;
 }
 
 function ownedIn({ params }: ConsoleContext, owner: EndpointOwner): OwnedEndpoint {

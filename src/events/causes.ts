@@ -28,13 +28,14 @@ export function keepCausesTold(sql: SQL, log: Log, timings: CauseTimings): () =>
       if (nowMs - lookedAtMs > leaseMs) steadySinceMs = nowMs;
       lookedAtMs = nowMs;
       const mayJudge = nowMs - steadySinceMs > 2 * leaseMs;
-      await tellCauses(sql, mayJudge ? timings.leaseSeconds : null);
+      const steadyBefore = steadySinceMs;
+      // What fails here starts the wait again.
+      steadySinceMs = nowMs;
+      await tellCauses(sql, mayJudge ? 2 * timings.leaseSeconds : null);
       await tellUsage(sql);
+      steadySinceMs = steadyBefore;
     },
-    (error) => {
-      steadySinceMs = performance.now();
-      log.warn('causes of events not looked at', { error });
-    },
+    (fields) => log.warn('causes of events not looked at', fields),
   );
 }
 

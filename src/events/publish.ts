@@ -14,12 +14,12 @@ export function keepEventsPublished(sql: SQL, log: Log): () => Promise<void> {
   const stopPublishing = repeatedly(
     everyMs,
     () => publishEvents(sql),
-    (error) => log.warn('events not published yet', { error }),
+    (fields) => log.warn('events not published yet', fields),
   );
   const stopForgetting = repeatedly(
     forgetEveryMs,
     () => forgetOldEvents(sql),
-    (error) => log.warn('old events not removed yet', { error }),
+    (fields) => log.warn('old events not removed yet', fields),
   );
   return async () => {
     await Promise.all([stopPublishing(), stopForgetting()]);

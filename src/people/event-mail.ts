@@ -14,7 +14,7 @@ export function keepEventMailsSent(sql: SQL, mailer: Mailer, log: Log): () => Pr
   return repeatedly(
     everyMs,
     () => sendEventMails(sql, mailer),
-    (error) => log.warn('mails about events not sent yet', { error }),
+    (fields) => log.warn('mails about events not sent yet', fields),
   );
 }
 
@@ -50,7 +50,10 @@ async function takeMails(transaction: TransactionSQL): Promise<EventRow[]> {
 }
 
 /** Null for an event that is not mailed. */
-export function mailOf({ type, data, account_id, account_name, email }: EventRow, origin: string): Mail | null {
+export function mailOf(
+  { type, data, account_id, account_name, email }: EventRow,
+  origin: string,
+): Mail | null {
   const words = wordsOf(type, data, account_name);
   if (words === null) return null;
   return linkMail(email, words.subject, {
@@ -77,7 +80,8 @@ function wordsOf(type: string, data: EventRow['data'], account: string): Words |
       return {
         subject: `${data.percent} % of a budget are used`,
         sentence: `${usd('used')} of a limit of ${usd('amount')} are used in ${account}.`,
-        instruction: 'When it is used up, requests are refused until the next period begins. See what was used:',
+        instruction:
+          'When it is used up, requests are refused until the next period begins. See what was used:',
         path: '/usage',
       };
     case 'key.used_up':

@@ -7,6 +7,7 @@ import type { SQL } from 'bun';
 import { eventIdFromUuid, presentEvent } from '../events/event.ts';
 import type { IpNetwork } from '../lib/ip-address.ts';
 import type { Log } from '../lib/log.ts';
+import { logSparingly } from '../lib/log-sparingly.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
 import { readRetryAfter } from '../lib/retry-after.ts';
 import {
@@ -24,6 +25,7 @@ import { signaturesOf } from './signature.ts';
 import { decryptSecret } from './stored-secret.ts';
 
 const everyMs = 500;
+const reportEveryMs = 60_000;
 const slotsOfPrompt = 64;
 const slotsOfOthers = 64;
 /** An answer that takes longer is not prompt. */
@@ -53,6 +55,7 @@ export type DeliveryServices = Readonly<{
 export function keepDelivering(services: DeliveryServices): () => Promise<void> {
   const { sql, nodeId, log } = services;
   const stopping = new AbortController();
+  const report = logSparingly((fields) => log.warn('deliveries not recorded', fields), reportEveryMs);
   const running = { prompt: new Set<Promise<void>>(), others: new Set<Promise<void>>() };
 
   async function fill(turnsInProgress: Set<Promise<void>>, isPrompt: boolean, slots: number): Promise<void> {
@@ -61,7 +64,7 @@ export function keepDelivering(services: DeliveryServices): () => Promise<void> 
     for (const endpoint of await claimEndpoints(sql, nodeId, isPrompt, free)) {
       const turn = takeTurn(services, endpoint, stopping.signal)
         .catch((error: unknown) => {
-          if (!stopping.signal.aborted) log.warn('deliveries not recorded', { error });
+          if (!stopping.signal.aborted) report({ error });
         })
         .finally(() => turnsInProgress.delete(turn));
       turnsInProgress.add(turn);
@@ -74,7 +77,7 @@ export function keepDelivering(services: DeliveryServices): () => Promise<void> 
       await fill(running.prompt, true, slotsOfPrompt);
       await fill(running.others, false, slotsOfOthers);
     },
-    (error) => log.warn('deliveries not looked up', { error }),
+    (fields) => log.warn('deliveries not looked up', fields),
   );
   return async () => {
     stopping.abort();

@@ -11,15 +11,15 @@ export function encryptSecret(secret: Uint8Array, key: Buffer, endpointId: strin
   return Buffer.concat([nonce, cipher.update(secret), cipher.final(), cipher.getAuthTag()]);
 }
 
-/** Null when it was encrypted with another key, or for another endpoint. */
+/** Null when it was encrypted with another key, or for another endpoint, or is none. */
 export function decryptSecret(stored: Uint8Array, key: Buffer, endpointId: string): Buffer | null {
   const bytes = Buffer.from(stored);
-  const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, nonceBytes), {
-    authTagLength: tagBytes,
-  })
-    .setAAD(Buffer.from(endpointId))
-    .setAuthTag(bytes.subarray(-tagBytes));
   try {
+    const decipher = createDecipheriv(algorithm, key, bytes.subarray(0, nonceBytes), {
+      authTagLength: tagBytes,
+    })
+      .setAAD(Buffer.from(endpointId))
+      .setAuthTag(bytes.subarray(-tagBytes));
     return Buffer.concat([decipher.update(bytes.subarray(nonceBytes, -tagBytes)), decipher.final()]);
   } catch {
     return null;

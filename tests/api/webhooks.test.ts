@@ -120,7 +120,12 @@ test('what a customer’s webhook may be', async () => {
   const { account } = await fixture.customer('1');
   const refusal = (draft: object) =>
     refusalOf(program.send('POST', '/webhooks', { account_id: account, ...draft }));
-  for (const url of ['http://example.com/', 'https://u:p@example.com/', 'https://example.com:25/', 'example.com'])
+  for (const url of [
+    'http://example.com/',
+    'https://u:p@example.com/',
+    'https://example.com:25/',
+    'example.com',
+  ])
     expect(await refusal({ url })).toEqual([400, 'invalid_parameter', 'url']);
   const url = 'https://receiver.invalid/';
   expect(await refusal({ url, types: ['node.lost'] })).toEqual([400, 'invalid_parameter', 'types.0']);
@@ -143,7 +148,9 @@ test('a webhook is changed, disabled, tested, replayed and removed', async () =>
   const etag = read.headers.get('etag') ?? '';
   expect(await refusalOf(program.send('PATCH', path, { description: 'X' }))).toMatchObject([428]);
   await bodyOf(program.send('PATCH', path, { description: 'Mine' }, { 'if-match': etag }));
-  expect(await refusalOf(program.send('PATCH', path, { description: 'X' }, { 'if-match': etag }))).toMatchObject([412]);
+  expect(
+    await refusalOf(program.send('PATCH', path, { description: 'X' }, { 'if-match': etag })),
+  ).toMatchObject([412]);
   const { event_id: eventId } = await bodyOf<{ event_id: string }>(program.send('POST', `${path}/test`));
   const sent = await server.next('the test', ({ body }) => body.id === eventId);
   verify(secret, sent);
@@ -161,8 +168,15 @@ test('a webhook is changed, disabled, tested, replayed and removed', async () =>
   await eventually('the replay', () => server.received.length === 2);
   for (const one of [secret, rotated.secret]) verify(one, server.received[1] ?? sent);
   const unknown = { delivery_id: crypto.randomUUID() };
-  expect(await refusalOf(program.send('POST', `${path}/replay`, unknown))).toMatchObject([404, 'delivery_not_found']);
-  expect(await refusalOf(program.send('POST', `${path}/replay`, {}))).toEqual([400, 'invalid_parameter', 'from']);
+  expect(await refusalOf(program.send('POST', `${path}/replay`, unknown))).toMatchObject([
+    404,
+    'delivery_not_found',
+  ]);
+  expect(await refusalOf(program.send('POST', `${path}/replay`, {}))).toEqual([
+    400,
+    'invalid_parameter',
+    'from',
+  ]);
   const disabled = await bodyOf<Webhooks>(program.send('PATCH', path, { is_enabled: false }, any));
   expect(disabled).toMatchObject({ is_enabled: false, disabled_because: 'owner' });
   expect(await refusalOf(program.send('POST', `${path}/test`))).toMatchObject([409, 'webhook_disabled']);
@@ -182,5 +196,7 @@ test('an account is warned below the balance that it has set', async () => {
     (await eventsOf(account)).find(({ type }) => type === 'balance.low'),
   );
   expect(low.data).toEqual({ balance: '10.000000000000', threshold: '20.000000000000' });
-  expect(await bodyOf(program.send('PATCH', path, { low_balance: null }, any))).toMatchObject({ low_balance: null });
+  expect(await bodyOf(program.send('PATCH', path, { low_balance: null }, any))).toMatchObject({
+    low_balance: null,
+  });
 });

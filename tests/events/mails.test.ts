@@ -59,7 +59,12 @@ test('owners get them unless they chose otherwise, members if they chose so, eac
   expect(mails[0]?.text).toContain(`https://gateway.test/billing?account=${account}`);
   await happen('key.expired', { hint: 'svc_sk_…abcd' });
   await eventually('two more', () => mails.length === 4);
-  expect(mails.slice(2).map(({ to }) => to).toSorted()).toEqual(['owner@example.com', 'quiet@example.com']);
+  expect(
+    mails
+      .slice(2)
+      .map(({ to }) => to)
+      .toSorted(),
+  ).toEqual(['owner@example.com', 'quiet@example.com']);
   await happen('budget.reached', { percent: 80, used: '8.000000000000', amount: '10.500000000000' });
   await eventually('one more', () => mails.length === 5);
   expect(mails[4]).toMatchObject({ to: 'owner@example.com', subject: '80 % of a budget are used' });

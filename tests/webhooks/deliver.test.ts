@@ -265,7 +265,12 @@ test('a test goes to one endpoint; one delivery or a range is sent again; both s
         .begin((transaction) => sendTest(transaction, mine))
         .catch((error: { code: string }) => error.code),
     );
-  expect(tests.slice(8)).toEqual([expect.any(String), 'too_many_attempts', 'too_many_attempts', 'too_many_attempts']);
+  expect(tests.slice(8)).toEqual([
+    expect.any(String),
+    'too_many_attempts',
+    'too_many_attempts',
+    'too_many_attempts',
+  ]);
   await database.sql.begin((transaction) => changeEndpointAs(transaction, actor, mine, { isEnabled: false }));
   const refused = database.sql.begin((transaction) => replay(transaction, mine, range));
   expect(await refused.catch((error: { code: string }) => error.code)).toBe('webhook_disabled');

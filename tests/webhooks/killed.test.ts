@@ -40,7 +40,10 @@ test('nothing is lost, nothing is told with another ID, and nothing that did not
   const actor = { door: 'cli', shellUser: 'test@test' } as const;
   const key = deriveKeys(secret)('webhook secrets');
   // The first credit is older than the endpoint.
-  await eventually('its publication', async () => (await sql`select 1 from events where position is null`).length === 0);
+  await eventually(
+    'its publication',
+    async () => (await sql`select 1 from events where position is null`).length === 0,
+  );
   const { id } = await sql.begin((transaction) =>
     createEndpointAs(transaction, actor, { accountId: null }, draft, key),
   );

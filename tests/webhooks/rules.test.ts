@@ -48,6 +48,7 @@ describe('signatures', () => {
     expect(decryptSecret(stored, key, 'one')).toEqual(secret);
     expect(decryptSecret(stored, key, 'two')).toBeNull();
     expect(decryptSecret(stored, Buffer.alloc(32, 2), 'one')).toBeNull();
+    expect(decryptSecret(Buffer.alloc(1), key, 'one')).toBeNull();
   });
 });
 

@@ -9,7 +9,11 @@ import { showToast } from '../../kit/toast.tsx';
 
 const labels: readonly Readonly<{ kind: MailKind; label: string; hint: string }>[] = [
   { kind: 'low_balance', label: 'Low balance', hint: 'Below the balance that is set on the page Webhooks.' },
-  { kind: 'budget', label: 'Budgets', hint: 'When 80 or 100 % of a limit are used, of the account or a key.' },
+  {
+    kind: 'budget',
+    label: 'Budgets',
+    hint: 'When 80 or 100 % of a limit are used, of the account or a key.',
+  },
   { kind: 'key_expiry', label: 'Expired keys', hint: 'When an API key has expired.' },
 ];
 
