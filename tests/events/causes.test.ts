@@ -220,17 +220,18 @@ test('a charge writes no event, and readers miss none that was committed late', 
   const before = await told(owner.accountId);
   await spend(owner, usd);
   // The first transaction to begin is the last to end.
-  let finish = () => {};
+  const written = Promise.withResolvers<void>();
+  const finished = Promise.withResolvers<void>();
   const late = sql.begin(async (transaction) => {
     await transaction`insert into events (account_id, type, data) values (${owner.accountId}, 'key.created', '{}')`;
-    await new Promise<void>((resolve) => {
-      finish = resolve;
-    });
+    written.resolve();
+    await finished.promise;
   });
+  await written.promise;
   await second`insert into events (account_id, type, data) values (${owner.accountId}, 'key.revoked', '{}')`;
   await publishEvents(second);
   const seen = await told(owner.accountId);
-  finish();
+  finished.resolve();
   await late;
   await publishEvents(second);
   const rest = await findEvents(

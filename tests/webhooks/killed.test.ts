@@ -25,7 +25,7 @@ afterAll(async () => {
 });
 
 async function credit(account: string, amount: string): Promise<void> {
-  await runCommand(['account', 'credit', account, '--amount', amount], environment);
+  await runCommand(['account', 'credit', account, amount], environment);
 }
 
 test('nothing is lost, nothing is told with another ID, and nothing that did not happen', async () => {
