@@ -147,5 +147,5 @@ test('the commands of docs/admin.md run as they are written', async () => {
     false,
     true,
   ]);
-  expect(answers.at(-2)?.name).toBe('Acme Corporation');
+  expect(answers.at(-4)?.name).toBe('Acme Corporation');
 }, 60_000);

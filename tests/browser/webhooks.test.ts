@@ -52,7 +52,7 @@ test('an operator adds a webhook, sends a test, and looks at what was sent', asy
   await page.getByRole('button', { name: /^Actions for 127/ }).click();
   await page.getByRole('menuitem', { name: 'Replay events' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
-  await page.getByText('1 event is sent again.').waitFor();
+  await page.getByText('3 events are sent again.').waitFor();
   expectNoComplaints(watched);
   await watched.close();
 });
