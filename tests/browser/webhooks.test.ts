@@ -39,7 +39,7 @@ test('an operator adds a webhook, sends a test, and looks at what was sent', asy
   await page.getByRole('menuitem', { name: 'Send a test' }).click();
   await page.getByText('Delivered').waitFor();
   await fixture.people.owner.send('POST', `/api/console/accounts/${fixture.account}/keys`, { name: 'New' });
-  await page.getByText('Tried again').waitFor();
+  await page.getByText('Retrying').waitFor();
   await checkLooks(page, 'webhooks');
   await page.getByRole('button', { name: 'webhook.test', exact: true }).click();
   const details = page.getByRole('dialog');

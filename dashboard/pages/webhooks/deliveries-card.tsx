@@ -34,7 +34,7 @@ const states = {
 
 function stateOf({ state, attempts }: WebhookDelivery) {
   return state === 'pending' && attempts > 0
-    ? ({ tone: 'warn', label: 'Tried again' } as const)
+    ? ({ tone: 'warn', label: 'Retrying' } as const)
     : states[state];
 }
 
