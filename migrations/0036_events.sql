@@ -53,8 +53,7 @@ create table event_progress (
   looked_at timestamptz not null default '-infinity',
   usage_day date not null default (now() at time zone 'UTC')::date - 1
 );
-insert into event_progress default values;
-comment on table event_progress is 'How far events have been published, and what has been looked at, by whichever node. One row.';
+comment on table event_progress is 'How far events have been published, and what has been looked at, by whichever node. One row, from the first time on.';
 comment on column event_progress.looked_at is 'When a node last looked for causes of events.';
 comment on column event_progress.usage_day is 'The last day whose usage was told.';
 
@@ -184,6 +183,7 @@ begin
   if not exists (select 1 from events where position is null) then return 0; end if;
   -- One node at a time, until its commit: positions become visible in their order.
   if not pg_try_advisory_xact_lock(7012018020) then return 0; end if;
+  insert into event_progress default values on conflict do nothing;
   ids := array(select id from events where position is null order by written limit max_count);
   update events
   set position = progress.position + placed.place, sequence = coalesce(last, 0) + placed.place_of_owner

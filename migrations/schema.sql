@@ -334,7 +334,7 @@ CREATE TABLE event_mails (
   CONSTRAINT event_mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
--- How far events have been published, and what has been looked at, by whichever node. One row.
+-- How far events have been published, and what has been looked at, by whichever node. One row, from the first time on.
 CREATE TABLE event_progress (
   is_only boolean NOT NULL DEFAULT true,
   "position" bigint NOT NULL DEFAULT 0,
@@ -2960,6 +2960,7 @@ begin
   if not exists (select 1 from events where position is null) then return 0; end if;
   -- One node at a time, until its commit: positions become visible in their order.
   if not pg_try_advisory_xact_lock(7012018020) then return 0; end if;
+  insert into event_progress default values on conflict do nothing;
   ids := array(select id from events where position is null order by written limit max_count);
   update events
   set position = progress.position + placed.place, sequence = coalesce(last, 0) + placed.place_of_owner

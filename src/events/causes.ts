@@ -45,6 +45,7 @@ export async function tellCauses(sql: SQL, lostSeconds: number | null, rest = re
     const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`
       select pg_try_advisory_xact_lock(${causesLock}) as is_mine`;
     if (!isMine) return;
+    await transaction`insert into event_progress default values on conflict do nothing`;
     const mine = await transaction`
       update event_progress set looked_at = now()
       where looked_at <= now() - make_interval(secs => ${rest / 1000}::float8)`;
