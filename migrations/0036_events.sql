@@ -121,7 +121,8 @@ create table webhook_endpoints (
   constraint webhook_endpoints_disabled check ((disabled_at is null) = (disabled_because is null))
 );
 create index webhook_endpoints_of_account on webhook_endpoints (account_id);
-create index webhook_endpoints_due on webhook_endpoints (is_prompt, due_at) where disabled_at is null and due_at is not null;
+create index webhook_endpoints_due on webhook_endpoints (is_prompt, (failing_since is not null), due_at)
+  where disabled_at is null and due_at is not null;
 comment on table webhook_endpoints is 'Where events are sent: to an account''s own systems, or to the operator''s.';
 comment on column webhook_endpoints.account_id is 'Gets the events of this account only; null for an endpoint of the operator, which gets all.';
 comment on column webhook_endpoints.types is 'The types of events that it gets; null for all.';

@@ -52,7 +52,7 @@ export type ClaimedEndpoint = Readonly<{
 
 const claimSeconds = 90;
 
-/** `isPrompt` chooses between those that are known to answer quickly and all others. */
+/** `isPrompt` chooses between those that are known to answer quickly and all others, of which those that fail come last. */
 export async function claimEndpoints(
   sql: SQL,
   nodeId: string,
@@ -66,7 +66,7 @@ export async function claimEndpoints(
       select id from webhook_endpoints
       where disabled_at is null and is_prompt = ${isPrompt} and due_at <= now()
         and (claimed_until is null or claimed_until < now())
-      order by due_at limit ${count}::int for update skip locked)
+      order by failing_since is not null, due_at limit ${count}::int for update skip locked)
     returning id, account_id, url, secret, case when previous_until > now() then previous_secret end as previous_secret,
               failing_since is not null as is_failing`;
 }

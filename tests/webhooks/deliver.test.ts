@@ -16,6 +16,7 @@ import {
   rotateSecretAs,
   sendTest,
 } from '../../src/webhooks/endpoint-store.ts';
+import { encryptSecret } from '../../src/webhooks/stored-secret.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Received, type Receiver, startReceiver } from '../support/webhook-receiver.ts';
@@ -176,6 +177,32 @@ test('endpoints that do not answer hold up neither each other nor those that do'
     expect((await rowsOf(id)).map(({ state }) => state)).toEqual(['pending', 'pending', 'pending']);
     await database.sql`delete from webhook_endpoints where id = ${id}`;
   }
+});
+
+test('ten thousand endpoints that do not answer keep nobody else waiting', async () => {
+  const silent = receiver(() => new Promise(() => undefined));
+  const quick = receiver();
+  const prompt = await endpoint(quick.url);
+  await database.sql`update webhook_endpoints set is_prompt = true where id = ${prompt.id}`;
+  const ids = Array.from({ length: 10_000 }, () => newId());
+  const secrets = ids.map((id) => encryptSecret(Buffer.alloc(32), encryptionKey, id).toString('hex'));
+  await database.sql`
+    insert into webhook_endpoints (id, url, types, secret)
+    select id, ${silent.url}, '{key.created}', decode(secret, 'hex')
+    from unnest(${database.sql.array(ids, 'uuid')}, ${database.sql.array(secrets, 'text')}) as given (id, secret)`;
+  startNodes();
+  const accountId = await account();
+  await happen(accountId, 1);
+  await eventually('their slots to be taken', () => silent.received.length >= 128);
+  await happen(accountId, 1);
+  await eventually('both deliveries', async () => {
+    const rows = await rowsOf(prompt.id);
+    return rows.length === 2 && rows.every(({ state }) => state === 'delivered');
+  });
+  expect(silent.received.length).toBeLessThan(1_000);
+  for (const stop of stops) await stop();
+  stops = [];
+  await database.sql`delete from webhook_endpoints where url = ${silent.url}`;
 });
 
 test('410 ends an endpoint, and three days of failures do, and someone is told once', async () => {
