@@ -1183,7 +1183,7 @@ CREATE TABLE webhook_endpoints (
   CONSTRAINT webhook_endpoints_types_check CHECK (cardinality(types) > 0),
   CONSTRAINT webhook_endpoints_url_check CHECK (length(url) <= 2000)
 );
-CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt,
+CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt, (failing_since IS NOT NULL),
     due_at) WHERE disabled_at IS NULL AND due_at IS NOT NULL;
 CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints USING btree (account_id);
 

@@ -32,8 +32,16 @@ function judgeBooks({ ledger }: Evidence): Truth[] {
     summary('the ledger’s entries sum to the balances', ledger.accounts, ledger.unequalAccounts),
     summary('nothing is left open or held', ledger.generations.size, ledger.openGenerations + ledger.holders),
     summary('no monthly limit was exceeded', ledger.limitedKeys, ledger.exceededLimits),
-    summary('every movement is told by one event, and none that was not made', ledger.movements, ledger.untoldMovements),
-    summary('the events of each account are numbered without a gap', ledger.accounts, ledger.misnumberedAccounts),
+    summary(
+      'every movement is told by one event, and none that was not made',
+      ledger.movements,
+      ledger.untoldMovements,
+    ),
+    summary(
+      'the events of each account are numbered without a gap',
+      ledger.accounts,
+      ledger.misnumberedAccounts,
+    ),
   ];
 }
 
