@@ -214,6 +214,26 @@ test('the usage of a day is told once it is over, and later only what it differs
   await sql`update usage_days set cost = cost + 1 where account_id = ${owner.accountId}`;
 });
 
+test('a day is not told before all of its entries have been added up', async () => {
+  const { accountId } = await fixture.customer(usd);
+  await addUpUsage(sql);
+  await sql`
+    insert into ledger_entries (account_id, number, kind, amount, balance_after, created_at)
+    values (${accountId}, 2, 'credit', 1, 2, now() - interval '2 days')`;
+  await sql`update accounts set entry_count = 2, balance = 2 where id = ${accountId}`;
+  const daysAgo = async () => {
+    const [{ days }] = await sql<[{ days: number }]>`
+      select (now() at time zone 'UTC')::date - usage_day as days from event_progress`;
+    return days;
+  };
+  await sql`update event_progress set usage_day = (now() at time zone 'UTC')::date - 3`;
+  await tellUsage(sql);
+  expect(await daysAgo()).toBe(3);
+  await addUpUsage(sql);
+  await tellUsage(sql);
+  expect(await daysAgo()).toBeLessThan(3);
+});
+
 test('a charge writes no event, and readers miss none that was committed late', async () => {
   const owner = await fixture.customer(10n * usd);
   await look();
