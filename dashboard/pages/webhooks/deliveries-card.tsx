@@ -33,9 +33,7 @@ const states = {
 } as const;
 
 function stateOf({ state, attempts }: WebhookDelivery) {
-  return state === 'pending' && attempts > 0
-    ? ({ tone: 'warn', label: 'Retrying' } as const)
-    : states[state];
+  return state === 'pending' && attempts > 0 ? ({ tone: 'warn', label: 'Retrying' } as const) : states[state];
 }
 
 export function DeliveriesCard({ webhook }: Readonly<{ webhook: Webhook }>) {
