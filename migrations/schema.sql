@@ -11,11 +11,15 @@ CREATE TABLE account_details (
   metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
   -- Identifies the request for a new account, so that sending it twice creates one account.
   reference uuid,
+  -- Below this balance the account is warned, by an event. Null for never.
+  low_balance numeric(38,12),
   CONSTRAINT account_details_pkey PRIMARY KEY (account_id),
   CONSTRAINT account_details_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT account_details_external_id_key UNIQUE (external_id),
+  CONSTRAINT account_details_low_balance_check CHECK (low_balance >= 0::numeric),
   CONSTRAINT account_details_reference_key UNIQUE (reference)
 );
+CREATE INDEX account_details_with_low_balance ON account_details USING btree (account_id) WHERE low_balance IS NOT NULL;
 
 -- Customers. balance is the balance after the last entry, held the sum of the open holds. version changes with every
 -- change of the row, so that a batch of the ledger fails if the row has changed since the batch was decided.
@@ -46,6 +50,9 @@ CREATE TRIGGER accounts_announce_prices AFTER UPDATE OF price_group ON accounts
 CREATE TRIGGER accounts_renew_version BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (new.version = old.version)
   EXECUTE FUNCTION renew_version();
+CREATE TRIGGER accounts_suspension_told AFTER UPDATE OF suspended_at ON accounts
+  FOR EACH ROW WHEN ((old.suspended_at IS NULL) <> (new.suspended_at IS NULL))
+  EXECUTE FUNCTION tell_suspension();
 
 -- Requests to the admin API that had an Idempotency-Key, for a day. Each is stored in the transaction of its change, so
 -- one that failed is not here.
@@ -138,14 +145,22 @@ CREATE TABLE api_keys (
   CONSTRAINT api_keys_requests_per_minute_check CHECK (requests_per_minute >= 1 AND requests_per_minute <= 1000000)
 );
 CREATE INDEX api_keys_by_account ON api_keys USING btree (account_id, id);
+CREATE INDEX api_keys_by_end ON api_keys USING btree (revoked_at) WHERE revoked_at IS NOT NULL;
+CREATE INDEX api_keys_by_expiry ON api_keys USING btree (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TRIGGER api_keys_announce AFTER INSERT OR UPDATE ON api_keys
   FOR EACH ROW
   EXECUTE FUNCTION announce_key_change();
+CREATE TRIGGER api_keys_end_told AFTER UPDATE OF revoked_at ON api_keys
+  FOR EACH ROW WHEN (new.revoked_at IS NOT NULL AND old.revoked_at IS DISTINCT FROM new.revoked_at)
+  EXECUTE FUNCTION tell_key();
 CREATE TRIGGER api_keys_renew_meter_version AFTER UPDATE ON api_keys
   FOR EACH ROW WHEN (old.monthly_limit IS DISTINCT FROM new.monthly_limit OR old.requests_per_minute IS DISTINCT FROM
     new.requests_per_minute OR old.max_concurrent IS DISTINCT FROM new.max_concurrent OR old.revoked_at IS DISTINCT FROM
     new.revoked_at OR old.expires_at IS DISTINCT FROM new.expires_at)
   EXECUTE FUNCTION renew_meter_version();
+CREATE TRIGGER api_keys_told AFTER INSERT ON api_keys
+  FOR EACH ROW
+  EXECUTE FUNCTION tell_key();
 
 -- Calls to providers, one row for each attempt of a Generation. Partitioned into months by ID.
 CREATE TABLE attempts (
@@ -283,6 +298,9 @@ CREATE TABLE dead_letters (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT dead_letters_pkey PRIMARY KEY (generation_id)
 );
+CREATE TRIGGER dead_letters_told AFTER INSERT ON dead_letters
+  FOR EACH ROW
+  EXECUTE FUNCTION tell_dead_letter();
 
 -- Calls to a chat model for a decision, which no customer is charged for. cost is null when the provider reported no
 -- usage, or when the catalogue does not say what it asks.
@@ -302,6 +320,70 @@ CREATE TABLE decision_calls (
   CONSTRAINT decision_calls_cost_check CHECK (cost >= 0::numeric)
 );
 CREATE INDEX decision_calls_by_time ON decision_calls USING btree (ended_at);
+
+-- What has been told and still lasts, such as a balance below its threshold. It is told again only after it has ended.
+CREATE TABLE event_causes (
+  kind text NOT NULL,
+  subject text NOT NULL,
+  account_id uuid,
+  since timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT event_causes_pkey PRIMARY KEY (kind, subject)
+);
+
+-- Mails about events that are still to be sent. Without a mail server they leave with their events.
+CREATE TABLE event_mails (
+  event_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  CONSTRAINT event_mails_pkey PRIMARY KEY (event_id, user_id),
+  CONSTRAINT event_mails_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE,
+  CONSTRAINT event_mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+-- How far events have been published, and what has been looked at, by whichever node. One row, from the first time on.
+CREATE TABLE event_progress (
+  is_only boolean NOT NULL DEFAULT true,
+  "position" bigint NOT NULL DEFAULT 0,
+  -- When a node last looked for causes of events.
+  looked_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  -- The last day whose usage was told.
+  usage_day date NOT NULL DEFAULT (((now() AT TIME ZONE 'UTC'::text))::date - 1),
+  CONSTRAINT event_progress_pkey PRIMARY KEY (is_only),
+  CONSTRAINT event_progress_is_only_check CHECK (is_only)
+);
+
+-- The last number of an account's events. The operator's own have the owner 00000000-0000-0000-0000-000000000000.
+CREATE TABLE event_sequences (
+  owner_id uuid NOT NULL,
+  last bigint NOT NULL,
+  CONSTRAINT event_sequences_pkey PRIMARY KEY (owner_id)
+);
+
+-- What happened to money and access, for thirty days. Each is written in the transaction that causes it, and published
+-- afterwards by publish_events, so that writers do not wait for one another.
+CREATE TABLE events (
+  id uuid NOT NULL DEFAULT new_event_id(),
+  -- The order of the events of an account, whose writers are one after the other.
+  written bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  -- Null for what concerns the operator alone.
+  account_id uuid,
+  type text NOT NULL,
+  -- Of the form of data. It never holds a secret.
+  version smallint NOT NULL DEFAULT 1,
+  created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  data jsonb NOT NULL,
+  -- The order of publication, in which readers go on from where they were. Null until it is published: IDs could not be
+  -- used, because transactions do not end in the order in which they began.
+  "position" bigint,
+  -- Counts the events of the account, or of the operator, without a gap.
+  sequence bigint,
+  CONSTRAINT events_pkey PRIMARY KEY (id),
+  CONSTRAINT events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT events_position_key UNIQUE ("position"),
+  CONSTRAINT events_published CHECK (("position" IS NULL) = (sequence IS NULL)),
+  CONSTRAINT events_type_check CHECK (type ~ '^[a-z_]+\.[a-z_]+$'::text)
+);
+CREATE INDEX events_of_account ON events USING btree (account_id, "position");
+CREATE INDEX events_to_publish ON events USING btree (written) WHERE "position" IS NULL;
 
 -- Networks from which a person has signed in before: attempts by others from elsewhere do not make the person wait
 -- there.
@@ -530,6 +612,10 @@ CREATE TABLE ledger_audits (
   CONSTRAINT ledger_audits_outcome_check CHECK (outcome = ANY (ARRAY['sound'::text, 'broken'::text, 'failed'::text]))
 );
 CREATE INDEX ledger_audits_by_start ON ledger_audits USING btree (started_at);
+CREATE TRIGGER ledger_audits_told AFTER UPDATE OF outcome ON ledger_audits
+  FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome AND (new.outcome = ANY (ARRAY['broken'::text,
+    'failed'::text])))
+  EXECUTE FUNCTION tell_audit();
 
 -- The last entry of each account that was audited without a finding, with the balance and the usage at that point. The
 -- next audit continues from there.
@@ -602,6 +688,9 @@ CREATE TRIGGER ledger_entries_keep_reference AFTER INSERT ON ledger_entries
 CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER ledger_entries_told AFTER INSERT ON ledger_entries
+  FOR EACH ROW WHEN (new.kind <> 'charge'::text)
+  EXECUTE FUNCTION tell_movement();
 
 -- For entries of a month without a partition. It has the same indexes as each month (index_ledger_partition).
 CREATE TABLE ledger_entries_default PARTITION OF ledger_entries (
@@ -665,6 +754,17 @@ CREATE INDEX limits_by_end_user ON limits USING btree (account_id, end_user) WHE
 CREATE INDEX limits_by_key ON limits USING btree (key_id) WHERE key_id IS NOT NULL;
 CREATE UNIQUE INDEX limits_once ON limits USING btree (account_id, scope, kind, is_operators, COALESCE(key_id::text,
     end_user, ''::text));
+
+-- Which events of an account a member wants as mails. Without a row, owners get all and others none.
+CREATE TABLE mail_choices (
+  user_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  kinds text[] NOT NULL,
+  CONSTRAINT mail_choices_pkey PRIMARY KEY (user_id, account_id),
+  CONSTRAINT mail_choices_kinds_check CHECK (kinds <@ ARRAY['low_balance'::text, 'budget'::text, 'key_expiry'::text]),
+  CONSTRAINT mail_choices_user_id_account_id_fkey FOREIGN KEY (user_id, account_id) REFERENCES memberships(user_id,
+    account_id) ON DELETE CASCADE
+);
 
 -- What customers were charged and what providers ask for it, by day (UTC). Added up together with usage_days, and with
 -- the same totals.
@@ -966,6 +1066,22 @@ CREATE TRIGGER usage_records_return_to_limits AFTER UPDATE OF refunded, refunded
 -- For IDs of nodes whose clock is wrong.
 CREATE TABLE usage_records_default PARTITION OF usage_records DEFAULT;
 
+-- What events have said of the usage of a day, for a month. What is charged or refunded for that day later is told as a
+-- difference.
+CREATE TABLE usage_told (
+  account_id uuid NOT NULL,
+  day date NOT NULL,
+  model text NOT NULL,
+  requests bigint NOT NULL,
+  input_tokens numeric(38,0) NOT NULL,
+  output_tokens numeric(38,0) NOT NULL,
+  images numeric(38,0) NOT NULL,
+  cache_read_tokens numeric(38,0) NOT NULL,
+  cache_write_tokens numeric(38,0) NOT NULL,
+  cost numeric(38,12) NOT NULL,
+  CONSTRAINT usage_told_pkey PRIMARY KEY (account_id, day, model)
+);
+
 -- How a user signs in: a password, as a hash.
 CREATE TABLE user_credentials (
   id uuid NOT NULL,
@@ -1015,6 +1131,77 @@ CREATE INDEX verifications_by_expiry ON verifications USING btree (expires_at);
 CREATE INDEX verifications_by_identifier ON verifications USING btree (identifier);
 CREATE INDEX verifications_by_maker ON verifications USING btree (made_by) WHERE made_by IS NOT NULL;
 CREATE INDEX verifications_by_value ON verifications USING btree (value);
+
+-- Events on their way to endpoints, and what came of the last attempt. They leave with their events.
+CREATE TABLE webhook_deliveries (
+  id uuid NOT NULL DEFAULT new_event_id(),
+  endpoint_id uuid NOT NULL,
+  event_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  state text NOT NULL DEFAULT 'pending'::text,
+  attempts integer NOT NULL DEFAULT 0,
+  first_attempt_at timestamp with time zone,
+  next_at timestamp with time zone DEFAULT now(),
+  attempted_at timestamp with time zone,
+  took_ms integer,
+  status integer,
+  -- Why the last attempt failed, if there was no status: refused, timeout, and so on.
+  problem text,
+  -- The head of the last request, without its signature.
+  request_head text,
+  response_head text,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_deliveries_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id),
+  CONSTRAINT webhook_deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE
+    CASCADE,
+  CONSTRAINT webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE,
+  CONSTRAINT webhook_deliveries_next CHECK ((state = 'pending'::text) = (next_at IS NOT NULL)),
+  CONSTRAINT webhook_deliveries_state_check CHECK (state = ANY (ARRAY['pending'::text, 'delivered'::text,
+    'failed'::text]))
+);
+CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries USING btree (event_id);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id,
+    next_at) WHERE state = 'pending'::text;
+CREATE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries USING btree (endpoint_id, id);
+
+-- Where events are sent: to an account's own systems, or to the operator's.
+CREATE TABLE webhook_endpoints (
+  id uuid NOT NULL,
+  -- Gets the events of this account only; null for an endpoint of the operator, which gets all.
+  account_id uuid,
+  url text NOT NULL,
+  description text NOT NULL DEFAULT ''::text,
+  -- The types of events that it gets; null for all.
+  types text[],
+  -- Signs what is sent. Encrypted.
+  secret bytea NOT NULL,
+  -- Signs too, until previous_until. Encrypted.
+  previous_secret bytea,
+  previous_until timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  disabled_at timestamp with time zone,
+  disabled_because text,
+  -- The first failure after the last success; null after a success.
+  failing_since timestamp with time zone,
+  -- Whether its last answer was a quick success. Those that are not, or not known yet, share slots of their own.
+  is_prompt boolean NOT NULL DEFAULT false,
+  -- When a delivery is due next; null when there is none.
+  due_at timestamp with time zone,
+  -- The node that sends its deliveries, until claimed_until. Then another one may.
+  claimed_by uuid,
+  claimed_until timestamp with time zone,
+  CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT webhook_endpoints_description_check CHECK (length(description) <= 200),
+  CONSTRAINT webhook_endpoints_disabled CHECK ((disabled_at IS NULL) = (disabled_because IS NULL)),
+  CONSTRAINT webhook_endpoints_disabled_because_check CHECK (disabled_because = ANY (ARRAY['owner'::text, 'gone'::text,
+    'failing'::text])),
+  CONSTRAINT webhook_endpoints_types_check CHECK (cardinality(types) > 0),
+  CONSTRAINT webhook_endpoints_url_check CHECK (length(url) <= 2000)
+);
+CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt, (failing_since IS NOT NULL),
+    due_at) WHERE disabled_at IS NULL AND due_at IS NOT NULL;
+CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints USING btree (account_id);
 
 -- What the operator, not the customer, bears: usage that was not reported, not plausible, or lost.
 CREATE TABLE write_offs (
@@ -1913,6 +2100,15 @@ AS $$
   cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
 $$;
 
+-- A time as all other responses have it.
+CREATE FUNCTION event_time(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
+$$;
+
 -- The smallest UUIDv7 that can be made at a time: a boundary between partitions.
 CREATE FUNCTION first_id_at(at timestamp with time zone)
  RETURNS uuid
@@ -2758,6 +2954,16 @@ AS $$
   select least(greatest(floor(extract(epoch from now() - at) * 1000), 0), 2147483647)::integer
 $$;
 
+-- A UUIDv7.
+CREATE FUNCTION new_event_id()
+ RETURNS uuid
+ LANGUAGE sql
+AS $$
+  select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1),
+    'hex')::uuid
+$$;
+
 -- Writes users.last_signed_in_at.
 CREATE FUNCTION note_sign_in()
  RETURNS trigger
@@ -2779,6 +2985,62 @@ begin
   end if;
   new.chosen := null;
   return new;
+end $$;
+
+-- Numbers the events that were committed since the last time and passes them to endpoints and, as mails, to people.
+-- Returns how many; 0 when another node is at it.
+CREATE FUNCTION publish_events(max_count integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $$
+declare
+  ids uuid[];
+  accounts_told uuid[];
+begin
+  if not exists (select 1 from events where position is null) then return 0; end if;
+  -- One node at a time, until its commit: positions become visible in their order.
+  if not pg_try_advisory_xact_lock(7012018020) then return 0; end if;
+  insert into event_progress default values on conflict do nothing;
+  ids := array(select id from events where position is null order by written limit max_count);
+  update events
+  set position = progress.position + placed.place, sequence = coalesce(last, 0) + placed.place_of_owner
+  from event_progress as progress, (
+    select id, row_number() over (order by written) as place,
+           row_number() over (partition by account_id order by written) as place_of_owner,
+           coalesce(account_id, '00000000-0000-0000-0000-000000000000') as owner_id
+    from events where id = any (ids)
+  ) as placed left join event_sequences on event_sequences.owner_id = placed.owner_id
+  where events.id = placed.id;
+  insert into event_sequences as known (owner_id, last)
+  select coalesce(account_id, '00000000-0000-0000-0000-000000000000'), count(*) from events where id = any (ids) group by 1
+  on conflict (owner_id) do update set last = known.last + excluded.last;
+  update event_progress set position = position + cardinality(ids);
+
+  accounts_told := array(select distinct account_id from events where id = any (ids) and account_id is not null);
+  -- Whoever finishes with an endpoint looks for what is due while its row is locked, so nothing is overlooked.
+  perform 1 from webhook_endpoints
+  where disabled_at is null and (account_id is null or account_id = any (accounts_told)) order by id for no key update;
+  with sent as (
+    insert into webhook_deliveries (endpoint_id, event_id)
+    select endpoint.id, event.id
+    from events as event join webhook_endpoints as endpoint
+      on endpoint.account_id is null or endpoint.account_id = event.account_id
+    where event.id = any (ids) and disabled_at is null
+      and case when event.type = 'webhook.test' then event.data ->> 'endpoint_id' = endpoint.id::text
+               else types is null or event.type = any (types) end
+    returning endpoint_id
+  )
+  update webhook_endpoints set due_at = least(coalesce(due_at, 'infinity'), now()) where id in (select endpoint_id from sent);
+
+  insert into event_mails (event_id, user_id)
+  select event.id, memberships.user_id
+  from events as event
+  join (values ('balance.low', 'low_balance'), ('budget.reached', 'budget'), ('key.used_up', 'budget'),
+               ('key.expired', 'key_expiry')) as mailed (type, kind) on mailed.type = event.type
+  join memberships on memberships.account_id = event.account_id
+  left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
+  where event.id = any (ids) and (mailed.kind = any (choice.kinds) or (choice.kinds is null and role = 'owner'));
+  return cardinality(ids);
 end $$;
 
 -- A version that a row never had before.
@@ -2919,6 +3181,75 @@ begin
   return 0;
 end
 $$;
+
+-- Audits that find something, or do not get to their end, are events of the operator.
+CREATE FUNCTION tell_audit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (type, data) values ('audit.failed', jsonb_build_object('audit_id', new.id, 'outcome', new.outcome));
+  return null;
+end $$;
+
+-- Dead letters are events of the operator.
+CREATE FUNCTION tell_dead_letter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (type, data) values ('dead_letter.added', jsonb_build_object(
+    'account_id', new.account_id, 'request_id', 'req_' || replace(new.generation_id::text, '-', ''),
+    'refusal_code', new.refusal_code, 'refusal_about', new.refusal_about));
+  return null;
+end $$;
+
+-- New and revoked keys are events.
+CREATE FUNCTION tell_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+declare
+  key_data constant jsonb := jsonb_build_object('key_id', new.id, 'name', new.name, 'hint', new.hint);
+begin
+  if tg_op = 'INSERT' then
+    insert into events (account_id, type, data)
+    values (new.account_id, 'key.created', key_data || jsonb_build_object('expires_at', event_time(new.expires_at)));
+  elsif new.revoked_at <= clock_timestamp() then
+
+    insert into event_causes (kind, subject, account_id) values ('key_revoked', new.id::text, new.account_id) on conflict do nothing;
+    insert into events (account_id, type, data)
+    values (new.account_id, 'key.revoked', key_data || jsonb_build_object('revoked_at', event_time(new.revoked_at)));
+  end if;
+  return null;
+end $$;
+
+-- Credits, corrections and refunds are events.
+CREATE FUNCTION tell_movement()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (account_id, type, data) values (
+    new.account_id,
+    case new.kind when 'credit' then 'credit.added' when 'refund' then 'charge.refunded' else 'balance.corrected' end,
+    jsonb_build_object('entry_number', new.number, 'amount', new.amount::text, 'balance_after', new.balance_after::text,
+      'memo', new.memo, 'reference', coalesce(new.reference_text, new.reference::text),
+      'request_id', 'req_' || replace(coalesce(new.generation_id, new.concerns_generation_id)::text, '-', ''),
+      'concerns_entry', new.concerns_entry));
+  return null;
+end $$;
+
+-- Accounts that are suspended or resumed are events.
+CREATE FUNCTION tell_suspension()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (account_id, type, data) values (
+    new.id, case when new.suspended_at is null then 'account.resumed' else 'account.suspended' end, '{}');
+  return null;
+end $$;
 
 -- The earlier entry_usage, which gateways without corrections call.
 CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number bigint)

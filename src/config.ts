@@ -83,6 +83,8 @@ export type Config = ProcessSettings &
     mail: MailSettings | null;
     /** Whose X-Forwarded-For header is believed. */
     trustedProxies: readonly IpNetwork[];
+    /** Where customers' webhooks may be besides the public internet. */
+    webhookNetworks: readonly IpNetwork[];
     /** How long Generations are kept; null means forever. */
     generationRetentionDays: number | null;
     /** What chat completions take beyond the contract. */
@@ -138,6 +140,7 @@ export function readConfig(environment: Environment = process.env): Config {
     isSignUpOpen: readChoice(environment, 'SIGN_UP', 'closed', ['open', 'closed']) === 'open',
     mail: readMail(environment),
     trustedProxies: readNetworks(environment, 'TRUSTED_PROXIES'),
+    webhookNetworks: readNetworks(environment, 'WEBHOOK_NETWORKS'),
     generationRetentionDays: readRetention(environment),
     chatExtensions: new Set(readList(environment, 'CHAT_EXTENSIONS', chatExtensions)),
     callsEarly: readChoice(environment, 'EARLY_CALLS', 'on', ['on', 'off']) === 'on',

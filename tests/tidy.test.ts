@@ -24,6 +24,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   config: ['lib'],
   http: ['lib', 'errors'],
   dashboard: ['http', 'lib', 'errors'],
+  events: ['lib'],
   database: ['config', 'lib'],
   json: ['http', 'lib', 'errors'],
   ledger: ['audit-log', 'database', 'lib', 'errors'],
@@ -40,7 +41,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   nodes: ['ledger', 'database', 'lib'],
   doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
   idempotency: ['nodes', 'ledger', 'json', 'lib', 'errors'],
-  people: ['accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],
+  webhooks: ['people', 'events', 'audit-log', 'json', 'lib', 'errors'],
+  people: ['events', 'accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],
   imports: ['limits', 'people', 'accounts', 'ledger', 'keys', 'json', 'audit-log', 'lib', 'errors'],
   reconciliation: ['models', 'usage', 'providers', 'json', 'lib'],
   routing: ['models', 'providers', 'pricing', 'lib'],
@@ -91,6 +93,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   openapi: [
     'admin',
+    'webhooks',
+    'events',
     'images',
     'chat',
     'models',
@@ -104,6 +108,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
   ],
   console: [
+    'webhooks',
+    'events',
     'exports',
     'decisions',
     'images',
@@ -129,6 +135,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
   ],
   admin: [
+    'webhooks',
+    'events',
     'console',
     'exports',
     'routing',
@@ -170,6 +178,8 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'errors',
   ],
   main: [
+    'webhooks',
+    'events',
     'limits',
     'routes',
     'admin',
@@ -196,6 +206,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'lib',
   ],
   cli: [
+    'webhooks',
     'main',
     'imports',
     'exports',

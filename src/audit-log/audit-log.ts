@@ -27,6 +27,10 @@ export type Action =
   | 'create_limit'
   | 'update_limit'
   | 'remove_limit'
+  | 'create_webhook'
+  | 'update_webhook'
+  | 'remove_webhook'
+  | 'rotate_webhook_secret'
   | 'create_user'
   | 'sign_up'
   | 'make_reset_link'
@@ -46,7 +50,15 @@ export type Action =
   | 'repair_ledger'
   | 'reconcile_bill';
 
-export type ObjectType = 'account' | 'key' | 'limit' | 'user' | 'invitation' | 'token' | 'provider';
+export type ObjectType =
+  | 'account'
+  | 'key'
+  | 'limit'
+  | 'webhook'
+  | 'user'
+  | 'invitation'
+  | 'token'
+  | 'provider';
 
 /** Values as they are on the wire. Never a secret, nor anything that one can be derived from. */
 export type Fields = Readonly<Record<string, unknown>>;

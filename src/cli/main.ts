@@ -28,6 +28,7 @@ import { movementCommands } from './movement-commands.ts';
 import { reconcileCommand } from './reconcile-command.ts';
 import { tokenCommands } from './token-commands.ts';
 import { userCommands } from './user-commands.ts';
+import { webhookCommands } from './webhook-commands.ts';
 
 const serve: LocalCommand = {
   name: 'serve',
@@ -50,6 +51,7 @@ const commands: readonly Command[] = [
   ...limitCommands,
   ...userCommands,
   ...tokenCommands,
+  ...webhookCommands,
   ...catalogCommands,
   ...ledgerCommands,
   reconcileCommand,

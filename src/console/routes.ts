@@ -21,6 +21,7 @@ import { createGuard, type Routes } from './guard.ts';
 import { invitationsPage } from './invitations.ts';
 import { keysPage } from './keys.ts';
 import { limitsPage } from './limits.ts';
+import { mailChoicesPage } from './mail-choices.ts';
 import { mePage, signInOptionsPage } from './me.ts';
 import { membersPage } from './members.ts';
 import { modelsPage } from './models.ts';
@@ -41,6 +42,7 @@ import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
 import { usageDownload, usagePage } from './usage.ts';
+import { accountWebhooksPage, operatorWebhooksPage } from './webhooks.ts';
 
 export type ConsoleServices = Readonly<{
   sql: SQL;
@@ -85,6 +87,7 @@ export function consoleRoutes(
       ...keysPage(services),
       ...limitsPage(services),
       ...membersPage(services),
+      ...mailChoicesPage(services),
       ...invitationsPage(services),
       ...modelsPage(services),
       ...overviewPage(services),
@@ -92,6 +95,7 @@ export function consoleRoutes(
       ...usagePage(services),
       ...billingPage(services),
       ...accountAuditLogPage(services),
+      ...accountWebhooksPage(services),
     }),
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
@@ -115,6 +119,7 @@ export function consoleRoutes(
       ...reconciliationPage(services),
       ...marginsPage(services),
       ...auditLogPage(services),
+      ...operatorWebhooksPage(services),
     }),
   };
 }

@@ -15,6 +15,7 @@ export const appPaths = [
   '/billing',
   '/team',
   '/audit-log',
+  '/webhooks',
   '/playground',
   '/decisions',
   '/account',
@@ -32,6 +33,7 @@ export const appPaths = [
   '/operator/reconciliation',
   '/operator/tokens',
   '/operator/audit-log',
+  '/operator/webhooks',
 ] as const;
 
 /** Paths for programs, which get errors as JSON. */

@@ -21,6 +21,7 @@ const sections = [
       'errors',
       'keys',
       'limits',
+      'events',
       'token-bounds',
       'decisions',
       'reports',

@@ -74,7 +74,11 @@ test('every operation works with its example', async () => {
       account: account.id,
       body: { scope: 'end_user', end_user: operationId, kind: 'spend_per_day', amount: '10' },
     });
+    const webhook = await client.createWebhook({
+      body: { url: 'http://127.0.0.1:9/', types: ['balance.low'] },
+    });
     const input = {
+      webhook: webhook.body.id,
       account: operationId.length % 2 === 0 ? account.id : 'external_id:examples',
       key: (await key()).body.id,
       user: members.data[0]?.id ?? '',
@@ -84,7 +88,9 @@ test('every operation works with its example', async () => {
       number: '1',
       ifMatch: '*',
       // Their names are those of query parameters too.
-      ...(['listWriteOffs', 'listChanges'].includes(operationId) ? { account: account.id } : {}),
+      ...(['listWriteOffs', 'listChanges', 'listEvents', 'listWebhooks'].includes(operationId)
+        ? { account: account.id }
+        : {}),
       ...(operationId === 'listAccountGenerations' ? { key: undefined } : {}),
       ...(operationId.startsWith('export') ? { from: '2026-01-01', format: 'ndjson' } : {}),
       ...(body === null ? {} : { body: body.example }),
@@ -133,6 +139,7 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'list',
     'limit',
     'account',
+    'account',
     'usage',
     'list',
     'list',
@@ -143,10 +150,12 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'account',
     'account',
     'list',
+    'list',
+    'webhook',
   ]);
   expect(answers.map((answer) => answer.already_credited).filter((given) => given !== undefined)).toEqual([
     false,
     true,
   ]);
-  expect(answers.at(-2)?.name).toBe('Acme Corporation');
+  expect(answers.at(-4)?.name).toBe('Acme Corporation');
 }, 60_000);

@@ -85,6 +85,25 @@ async function someInvitation(): Promise<{ invitation: string }> {
   return { invitation: invitation.id };
 }
 
+/** Nobody answers there, and the events it wants do not happen. */
+const webhookDraft = { url: 'https://receiver.invalid/', types: ['balance.low'] };
+
+/** Of the account, or with null of the operator. There is a limit, so those before it are removed. */
+const someWebhook = (accountId: () => string | null) => async (): Promise<{ webhook: string }> => {
+  const { sql } = fixture.database;
+  await sql`delete from webhook_endpoints`;
+  const webhook = newId();
+  await sql`
+    insert into webhook_endpoints (id, account_id, url, secret, types)
+    values (${webhook}, ${accountId()}, ${webhookDraft.url}, '\\x00', '{balance.low}')`;
+  return { webhook };
+};
+
+async function noChoices() {
+  await fixture.database.sql`delete from mail_choices`;
+  return {};
+}
+
 async function someKey(): Promise<{ key: string }> {
   const path = `/api/console/accounts/${fixture.account}/keys`;
   const response = await fixture.people.owner.send('POST', path, { name: 'Some' });
@@ -101,11 +120,33 @@ async function someLimit(): Promise<{ limit: string }> {
   return { limit: ((await response.json()) as { id: string }).id };
 }
 
+/** The same for owners and for operators, whose webhooks are their own. */
+function webhookRows(prefix: string, who: Expected, names: () => Promise<{ webhook: string }>) {
+  const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
+  return {
+    [`GET ${prefix}/webhooks`]: { who },
+    [`POST ${prefix}/webhooks`]: { who, names, body: () => webhookDraft },
+    [`PATCH ${prefix}/webhooks/:webhook`]: { who, names, body: () => ({ description: 'Other' }) },
+    [`DELETE ${prefix}/webhooks/:webhook`]: { who, names },
+    [`POST ${prefix}/webhooks/:webhook/rotate-secret`]: { who, names, body: nothing },
+    [`POST ${prefix}/webhooks/:webhook/test`]: { who, names, body: nothing },
+    [`GET ${prefix}/webhooks/:webhook/deliveries`]: { who, names },
+    [`POST ${prefix}/webhooks/:webhook/replay`]: { who, names, body: () => range, isChange: false },
+  };
+}
+
 const suspended = (isSuspended: boolean) => async () => {
   await fixture.database.sql`
     update accounts set suspended_at = case when ${isSuspended}::boolean then now() end where id = ${fixture.account}`;
   return {};
 };
+
+/** One that is not in force yet. */
+function nextThreshold(): string {
+  threshold += 1;
+  return `${threshold}`;
+}
+let threshold = 0;
 
 const account = '/api/console/accounts/:account';
 const operator = '/api/console/operator';
@@ -129,6 +170,12 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/members`]: { who: forMembers },
   [`PATCH ${account}/members/:user`]: { who: forOwners, names: someUser, body: () => ({ role: 'owner' }) },
   [`DELETE ${account}/members/:user`]: { who: forOwners, names: someUser },
+  [`GET ${account}/mail-choices`]: { who: forMembers },
+  [`PATCH ${account}/mail-choices`]: {
+    who: forMembers,
+    body: () => ({ kinds: ['budget'] }),
+    names: noChoices,
+  },
   [`GET ${account}/invitations`]: { who: forOwners },
   [`POST ${account}/invitations`]: { who: forOwners, body: () => ({ role: 'member' }) },
   [`DELETE ${account}/invitations/:invitation`]: { who: forOwners, names: someInvitation },
@@ -153,6 +200,12 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/exports/usage`]: { who: forOwners, query: 'from=2026-01-01' },
   [`GET ${account}/exports/entries`]: { who: forOwners, query: 'from=2026-01-01' },
   [`GET ${account}/exports/audit_log`]: { who: forOwners, query: 'from=2026-01-01' },
+  ...webhookRows(
+    account,
+    forOwners,
+    someWebhook(() => fixture.account),
+  ),
+  [`PATCH ${account}/alerts`]: { who: forOwners, body: () => ({ low_balance: nextThreshold() }) },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
     who: forOperators,
@@ -237,6 +290,11 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/exports/usage`]: { who: forOperators, query: 'from=2026-01-01' },
   [`GET ${operator}/exports/entries`]: { who: forOperators, query: 'from=2026-01-01' },
   [`GET ${operator}/exports/audit_log`]: { who: forOperators, query: 'from=2026-01-01' },
+  ...webhookRows(
+    operator,
+    forOperators,
+    someWebhook(() => null),
+  ),
 };
 const routes = Object.keys(table);
 
@@ -261,6 +319,9 @@ async function state(): Promise<string> {
            (select string_agg(id::text || name || coalesce(suspended_at::text, ''), ' ' order by id) from accounts) as accounts,
            (select string_agg(api_keys::text, ' ' order by id) from api_keys) as keys,
            (select count(*)::int from ledger_entries where kind <> 'charge') as movements,
+           (select count(*)::int from mail_choices) as choices,
+           (select count(*)::int from events where type = 'webhook.test') as tests,
+           (select string_agg(id::text, ' ' order by id) from webhook_endpoints) as webhooks,
            (select count(*)::int from audit_log) as changes`;
   return JSON.stringify([row, fixture.sandbox.entries.length]);
 }
