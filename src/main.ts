@@ -42,6 +42,8 @@ import { runToEnd } from './operations/run-to-end.ts';
 import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
+import { openStripe } from './payments/stripe-client.ts';
+import { openPayments } from './payments/sweep.ts';
 import { openMailer } from './people/mailer.ts';
 import { openPeople } from './people/open.ts';
 import { keepSignInTidy } from './people/upkeep.ts';
@@ -171,6 +173,7 @@ async function openAll(given: Start) {
   const mailer = config.mail === null ? null : openMailer(config.mail, log);
   if (mailer !== null) closers.add('mail', mailer.close);
   const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
+  const payments = startPayments(given, database);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
   const readOn = new ReadOnStreams();
@@ -190,10 +193,19 @@ async function openAll(given: Start) {
     traces,
     idempotency,
     people,
+    payments,
     audits,
     readOn,
     cancelledCalls,
   };
+}
+
+/** Null when nothing can be paid here. */
+function startPayments({ config: { payments: settings }, log, closers }: Start, { sql }: Database) {
+  if (settings === null) return null;
+  const payments = openPayments({ sql, stripe: openStripe(settings), settings, log });
+  closers.add('payments', payments.close);
+  return payments;
 }
 
 /** Regular upkeep of the database, done by every node. */
@@ -288,6 +300,8 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
       sql: database.sql,
       log,
     }),
+    payments: opened.payments,
+    operatorContact: config.operatorContact,
     publicUrl: config.publicUrl,
     securityContact: config.securityContact,
     isDraining,

@@ -39,6 +39,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   nodes: ['ledger', 'database', 'lib'],
   doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
   idempotency: ['nodes', 'ledger', 'json', 'lib', 'errors'],
+  payments: ['audit-log', 'json', 'http', 'lib', 'errors'],
   people: ['accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],
   reconciliation: ['models', 'usage', 'providers', 'json', 'lib'],
   routing: ['models', 'providers', 'pricing', 'lib'],
@@ -88,6 +89,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   openapi: ['admin', 'images', 'chat', 'models', 'generations', 'tokens', 'keys', 'http', 'lib', 'errors'],
   console: [
+    'payments',
     'decisions',
     'images',
     'chat',
@@ -138,6 +140,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'chat',
     'telemetry',
     'inference',
+    'payments',
     'people',
     'models',
     'generations',
@@ -151,6 +154,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   main: [
     'limits',
+    'payments',
     'routes',
     'admin',
     'decisions',
@@ -175,6 +179,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     'main',
+    'payments',
     'reconciliation',
     'people',
     'doctor',

@@ -44,9 +44,24 @@ export type Action =
   | 'revoke_token'
   | 'retry_settlements'
   | 'repair_ledger'
-  | 'reconcile_bill';
+  | 'reconcile_bill'
+  | 'create_codes'
+  | 'void_codes'
+  | 'redeem_code'
+  | 'update_top_up'
+  | 'remove_card'
+  | 'refund_payment';
 
-export type ObjectType = 'account' | 'key' | 'limit' | 'user' | 'invitation' | 'token' | 'provider';
+export type ObjectType =
+  | 'account'
+  | 'key'
+  | 'limit'
+  | 'user'
+  | 'invitation'
+  | 'token'
+  | 'provider'
+  | 'codes'
+  | 'payment';
 
 /** Values as they are on the wire. Never a secret, nor anything that one can be derived from. */
 export type Fields = Readonly<Record<string, unknown>>;

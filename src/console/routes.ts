@@ -6,6 +6,7 @@ import type { Handler } from '../http/context.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import type { Secret } from '../models/provider-key.ts';
+import type { Payments } from '../payments/sweep.ts';
 import type { Attempts } from '../people/attempts.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
 import type { ResetMail } from '../people/reset-mail.ts';
@@ -29,12 +30,14 @@ import { ledgerPage } from './operator/ledger.ts';
 import { marginsPage } from './operator/margins.ts';
 import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
+import { operatorPaymentsPage } from './operator/payments.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
 import { statementPage } from './operator/statement.ts';
 import { tokensPage } from './operator/tokens.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
+import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
 import { usageDownload, usagePage } from './usage.ts';
 
@@ -62,6 +65,10 @@ export type ConsoleServices = Readonly<{
   /** The ID of this process in the table `nodes`. */
   nodeId: string;
   audits: AuditJobs;
+  /** Null when nothing can be paid here. */
+  payments: Payments | null;
+  /** Whom customers ask for credit; null when the operator has not said. */
+  operatorContact: string | null;
   deriveKey: DerivedKeys;
 }> &
   PlaygroundServices;
@@ -85,6 +92,7 @@ export function consoleRoutes(
       ...generationsPage({ ...services, cursorKey }),
       ...usagePage(services),
       ...billingPage(services),
+      ...paymentsPage(services),
       ...accountAuditLogPage(services),
     }),
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
@@ -95,6 +103,7 @@ export function consoleRoutes(
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
       ...movementsPage(services),
+      ...operatorPaymentsPage(services),
       ...statementPage(services),
       ...usersPage(services),
       ...tokensPage(services, adminDocument),
