@@ -43,18 +43,22 @@ function contradictionOf(order: Order, facts: Facts): string | null {
 function judgeReversals(credited: Money, { received, reversals }: Facts): JudgedReversal[] {
   let gone = 0n;
   let taken: Money = 0n;
-  return reversals
-    .toSorted((one, other) => one.createdAtSeconds - other.createdAtSeconds || (one.id < other.id ? -1 : 1))
-    .map((reversal) => {
-      const isDisputeOpen = reversal.kind === 'dispute' && openDisputes.has(reversal.status);
-      if (!hasTakenMoney(reversal)) return { ...reversal, due: 0n, isDisputeOpen };
-      gone += reversal.amount;
-      const left = credited - taken;
-      const part = (credited * reversal.amount) / received;
-      const due = gone >= received || part > left ? left : part;
-      taken += due;
-      return { ...reversal, due, isDisputeOpen };
-    });
+  return reversals.toSorted(inOrder).map((reversal) => {
+    const isDisputeOpen = reversal.kind === 'dispute' && openDisputes.has(reversal.status);
+    if (!hasTakenMoney(reversal)) return { ...reversal, due: 0n, isDisputeOpen };
+    gone += reversal.amount;
+    const left = credited - taken;
+    const part = (credited * reversal.amount) / received;
+    const due = gone >= received || part > left ? left : part;
+    taken += due;
+    return { ...reversal, due, isDisputeOpen };
+  });
+}
+
+/** Refunds first: what they have taken stays theirs when a dispute comes or goes. */
+function inOrder(one: Reversal, other: Reversal): number {
+  if (one.kind !== other.kind) return one.kind === 'refund' ? -1 : 1;
+  return one.createdAtSeconds - other.createdAtSeconds || (one.id < other.id ? -1 : 1);
 }
 
 const openDisputes = new Set([

@@ -14,7 +14,8 @@ type SweepServices = Readonly<{
   log: Log;
 }>;
 
-const everyMs = 10_000;
+/** An account that needs credit waits for it no longer than this. */
+const everyMs = 5_000;
 const batch = 20;
 
 export type Payments = Readonly<{

@@ -11,8 +11,8 @@ export type FakeEvent = Json & { id: string; type: string };
 type Fault = Readonly<{
   /** What the path has to contain. */
   path: string;
-  /** `before`: nothing was done. `after`: it was, but the answer is an error. `cut`: it was, and there is no answer. */
-  when: 'before' | 'after' | 'cut';
+  /** `before`: nothing was done. `after`: it was, but the answer is an error. */
+  when: 'before' | 'after';
 }>;
 
 export type FakeStripe = Readonly<{
@@ -416,8 +416,6 @@ export function startFakeStripe(): FakeStripe {
       if (fault?.when === 'before') return failure();
       const { status, body } = answer(request.method, pathname, text, request.headers.get('idempotency-key'));
       if (fault?.when === 'after') return failure();
-      if (fault?.when === 'cut')
-        return new Response(new ReadableStream({ start: (stream) => stream.error(new Error('cut')) }));
       return Response.json(body, { status });
     },
   });
