@@ -25,6 +25,8 @@ export type FakeStripe = Readonly<{
   requests: string[];
   objects: Map<string, Json>;
   setTax: (percent: number) => void;
+  /** Answers take up to this long. */
+  setDelay: (maxMs: number) => void;
   /** How the next automatic charges end. */
   setCard: (behaviour: 'ok' | 'declined' | 'authentication_required') => void;
   /** The next requests that match go wrong, one for each. */
@@ -69,6 +71,7 @@ export function startFakeStripe(): FakeStripe {
   const prefix = crypto.randomUUID().slice(0, 6);
   let count = 0;
   let taxPercent = 0;
+  let maxDelayMs = 0;
   let card: 'ok' | 'declined' | 'authentication_required' = 'ok';
 
   const newId = (kind: string) => `${kind}_${prefix}${(++count).toString().padStart(6, '0')}`;
@@ -415,6 +418,8 @@ export function startFakeStripe(): FakeStripe {
         Response.json({ error: { type: 'api_error', message: 'Something is wrong' } }, { status: 500 });
       if (fault?.when === 'before') return failure();
       const { status, body } = answer(request.method, pathname, text, request.headers.get('idempotency-key'));
+      // What is on its way may be old when it arrives.
+      if (maxDelayMs > 0) await Bun.sleep(Math.random() * maxDelayMs);
       if (fault?.when === 'after') return failure();
       return Response.json(body, { status });
     },
@@ -430,6 +435,9 @@ export function startFakeStripe(): FakeStripe {
     objects,
     setTax: (percent) => {
       taxPercent = percent;
+    },
+    setDelay: (maxMs) => {
+      maxDelayMs = maxMs;
     },
     setCard: (behaviour) => {
       card = behaviour;

@@ -1,5 +1,5 @@
 /** Two gateways that take payments, a Stripe of our own, and people: the owner of an account, and an operator. */
-import type { Payment, PaymentPage } from '../../src/console/contract.ts';
+import type { Payment } from '../../src/console/contract.ts';
 import type { OrderState } from '../../src/payments/order.ts';
 import { addCheapUser } from './cheap-user.ts';
 import { createDatabase, type TestDatabase } from './cluster.ts';
@@ -8,13 +8,22 @@ import { eventually } from './eventually.ts';
 import { type FakeStripe, startFakeStripe } from './fake-stripe.ts';
 import { type Gateway, startGateway, temporaryFolder } from './gateway.ts';
 
+/** What the tests read of answers. */
+export type SentBody = Readonly<{
+  error: Readonly<{ code: string; param?: string }>;
+  data: readonly Readonly<Record<string, unknown>>[];
+  state: string;
+  url: string;
+  amount: string;
+}>;
+
 /** Sends a request to the first gateway, or to another one. */
 export type Sender = (
   method: string,
   path: string,
   body?: unknown,
   origin?: string,
-) => Promise<{ status: number; body: Record<string, never> }>;
+) => Promise<{ status: number; body: SentBody }>;
 
 export type PaymentsFixture = Readonly<{
   stripe: FakeStripe;
@@ -22,14 +31,13 @@ export type PaymentsFixture = Readonly<{
   gateways: readonly Gateway[];
   environment: Readonly<Record<string, string>>;
   operator: Sender;
-  /** A new account without credit, and its owner. */
+  /** A new account without credit, and its owner, who has all of them. */
   customer: () => Promise<Customer>;
   close: () => Promise<void>;
 }>;
 
 export type Customer = Readonly<{
   account: string;
-  email: string;
   send: Sender;
   /** The path of something that belongs to the account. */
   path: (rest: string) => string;
@@ -65,13 +73,18 @@ export async function openPaymentsFixture(more: Record<string, string> = {}): Pr
   const first = await start();
   const gateways = [first, await start()];
   await addCheapUser(database.sql, 'operator@example.com', password, { accountId: null, role: 'owner' });
+  // One for all accounts, because signing in often is limited.
+  const words = ['account', 'create', '--name', 'First', '--credit', '0'];
+  const { id: accountId } = await runCommand<{ id: string }>(words, environment);
+  const { id: ownerId } = await addCheapUser(database.sql, 'owner@example.com', password, { accountId });
+  const owner = { id: ownerId, send: await enter(first.origin, 'owner@example.com') };
   return {
     stripe,
     database,
     gateways,
     environment,
     operator: await enter(first.origin, 'operator@example.com'),
-    customer: () => newCustomer(database, first.origin, environment, stripe),
+    customer: () => newCustomer(database, owner, environment, stripe),
     close: async () => {
       const audit = await runCommand<{ holds: boolean }>(['ledger', 'audit', '--full'], environment);
       await Promise.all(gateways.map((gateway) => gateway.stop()));
@@ -107,21 +120,20 @@ async function enter(origin: string, email: string): Promise<Sender> {
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
     const text = await response.text();
-    return { status: response.status, body: text === '' ? {} : JSON.parse(text) };
+    return { status: response.status, body: JSON.parse(text || 'null') as SentBody };
   };
 }
 
 async function newCustomer(
   { sql }: TestDatabase,
-  origin: string,
+  owner: Readonly<{ id: string; send: Sender }>,
   environment: Readonly<Record<string, string>>,
   stripe: FakeStripe,
 ): Promise<Customer> {
-  const email = `${crypto.randomUUID()}@example.com`;
   const words = ['account', 'create', '--name', 'Payer', '--credit', '0'];
   const { id: account } = await runCommand<{ id: string }>(words, environment);
-  await addCheapUser(sql, email, password, { accountId: account, role: 'owner' });
-  const send = await enter(origin, email);
+  await sql`insert into memberships (user_id, account_id, role) values (${owner.id}, ${account}, 'owner')`;
+  const { send } = owner;
   const path = (rest: string) => `/api/console/accounts/${account}/${rest}`;
   const balance = async () => {
     const [row] = await sql`select balance::float8::text as balance from accounts where id = ${account}`;
@@ -129,7 +141,6 @@ async function newCustomer(
   };
   return {
     account,
-    email,
     send,
     path,
     checkout: async (amount, savesCard = false) => {
@@ -137,8 +148,7 @@ async function newCustomer(
         amount,
         saves_card: savesCard,
       });
-      const { url } = body as unknown as PaymentPage;
-      const session = [...stripe.objects.values()].find((object) => object.url === url);
+      const session = [...stripe.objects.values()].find(({ url }) => url === body.url);
       if (status !== 200 || session === undefined) throw new Error(JSON.stringify(body));
       return { order: String(session.client_reference_id), session: String(session.id) };
     },
@@ -158,7 +168,7 @@ async function newCustomer(
     },
     payments: async () => {
       const { body } = await send('GET', path('payments/orders'));
-      return (body as unknown as { data: Payment[] }).data;
+      return body.data as unknown as Payment[];
     },
   };
 }
