@@ -282,6 +282,44 @@ describe('a refund', () => {
   });
 });
 
+describe('an answer of Stripe that is old when it arrives', () => {
+  test('does not outlast a newer event, which came meanwhile to another gateway', async () => {
+    const { stripe, gateways } = fixture;
+    const payer = await paidCustomer();
+    const { reached, release } = stripe.hold('/v1/refunds');
+    await deliverNewest();
+    await reached;
+    stripe.refund(payer.intent);
+    expect((await stripe.deliver(gateways[1]?.origin ?? '', newest())).status).toBe(200);
+    release();
+    await payer.hasBalance('0');
+  });
+
+  test('is not written if its claim is lost', async () => {
+    const { stripe, database } = fixture;
+    const payer = await paidCustomer();
+    const refund = stripe.refund(payer.intent);
+    const { reached, release } = stripe.hold('/v1/refunds');
+    await deliverNewest();
+    await reached;
+    // As if the gateway had been frozen for minutes.
+    await database.sql`update payment_orders set claimed_until = now() where id = ${payer.order}`;
+    stripe.failRefund(refund);
+    await stripe.deliver(fixture.gateways[1]?.origin ?? '', newest());
+    await eventually('a look', async () =>
+      (await payer.payments())[0]?.reversals.some(({ status }) => status === 'failed'),
+    );
+    release();
+    await deliverNewest();
+    await eventually('no look', async () => {
+      const rows = await database.sql`
+        select 1 from payment_orders where id = ${payer.order} and claim is null and next_look_at is null`;
+      return rows.length === 1;
+    });
+    expect(await payer.entries()).toEqual(['credit 25']);
+  });
+});
+
 describe('a dispute', () => {
   test('takes the credit and suspends the account once; when it is won, the credit comes back', async () => {
     const { stripe, operator, gateways } = fixture;

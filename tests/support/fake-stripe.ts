@@ -25,6 +25,8 @@ export type FakeStripe = Readonly<{
   requests: string[];
   objects: Map<string, Json>;
   setTax: (percent: number) => void;
+  /** The next answer for a path that contains this is on its way until it is released. */
+  hold: (path: string) => { reached: Promise<void>; release: () => void };
   /** Answers take up to this long. */
   setDelay: (maxMs: number) => void;
   /** How the next automatic charges end. */
@@ -70,6 +72,8 @@ export function startFakeStripe(): FakeStripe {
   const webhookSecret = `whsec_${crypto.randomUUID().replaceAll('-', '')}`;
   const prefix = crypto.randomUUID().slice(0, 6);
   let count = 0;
+  const holds: { path: string; reached: PromiseWithResolvers<void>; released: PromiseWithResolvers<void> }[] =
+    [];
   let taxPercent = 0;
   let maxDelayMs = 0;
   let card: 'ok' | 'declined' | 'authentication_required' = 'ok';
@@ -419,6 +423,10 @@ export function startFakeStripe(): FakeStripe {
       if (fault?.when === 'before') return failure();
       const { status, body } = answer(request.method, pathname, text, request.headers.get('idempotency-key'));
       // What is on its way may be old when it arrives.
+      const index = holds.findIndex((one) => pathname.includes(one.path));
+      const [held] = index < 0 ? [] : holds.splice(index, 1);
+      held?.reached.resolve();
+      await held?.released.promise;
       if (maxDelayMs > 0) await Bun.sleep(Math.random() * maxDelayMs);
       if (fault?.when === 'after') return failure();
       return Response.json(body, { status });
@@ -435,6 +443,11 @@ export function startFakeStripe(): FakeStripe {
     objects,
     setTax: (percent) => {
       taxPercent = percent;
+    },
+    hold: (path) => {
+      const [reached, released] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+      holds.push({ path, reached, released });
+      return { reached: reached.promise, release: () => released.resolve() };
     },
     setDelay: (maxMs) => {
       maxDelayMs = maxMs;
