@@ -4,6 +4,7 @@ import { accountCommands } from '../../src/cli/account-commands.ts';
 import { readArguments } from '../../src/cli/arguments.ts';
 import { backupCommands } from '../../src/cli/backup-commands.ts';
 import { catalogCommands } from '../../src/cli/catalog-commands.ts';
+import { codeCommands } from '../../src/cli/code-commands.ts';
 import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
@@ -18,6 +19,7 @@ import type { Environment } from './gateway.ts';
 const commands = [
   ...accountCommands,
   ...movementCommands,
+  ...codeCommands,
   ...keyCommands,
   ...ledgerCommands,
   ...userCommands,
