@@ -28,6 +28,7 @@ export const appPaths = [
   '/operator/nodes',
   '/operator/margins',
   '/operator/ledger',
+  '/operator/payments',
   '/operator/reconciliation',
   '/operator/tokens',
   '/operator/audit-log',
