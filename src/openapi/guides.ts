@@ -28,7 +28,7 @@ const sections = [
   },
   {
     title: 'For operators',
-    names: ['deployment', 'operator-pages', 'admin', 'catalog', 'reconciliation', 'sign-in', 'alerts'],
+    names: ['deployment', 'operator-pages', 'admin', 'catalog', 'payments', 'reconciliation', 'sign-in', 'alerts'],
   },
 ] as const;
 
