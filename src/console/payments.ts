@@ -12,6 +12,7 @@ import { isLikeCode, redeemCode } from '../payments/codes.ts';
 import { forgetCard } from '../payments/customers.ts';
 import { greatestAmount, isPayable, leastAmount } from '../payments/order.ts';
 import { askForLook } from '../payments/order-store.ts';
+import { isRefusedByStripe } from '../payments/stripe-client.ts';
 import type { Payments } from '../payments/sweep.ts';
 import type { Attempts, Limit } from '../people/attempts.ts';
 import { asOwner, type Caller, findRole, idIn, requireMember, requireOwner } from './access.ts';
@@ -230,7 +231,8 @@ function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<Accou
           return card.payment_method;
         });
         await stripe.paymentMethods.detach(paymentMethod).catch((error: unknown) => {
-          throw asApiError(error);
+          // It may have been removed there before.
+          if (!isRefusedByStripe(error)) throw asApiError(error);
         });
         await forgetCard(sql, paymentMethod);
         return new Response(null, { status: 204 });

@@ -35,7 +35,7 @@ export async function openCheckout(
   const { isLive } = settings;
   const id = newId();
   try {
-    const customer = await customerOf(sql, stripe, isLive, { accountId, name, email });
+    const customer = await customerOf(sql, stripe, isLive, { accountId, userId, name, email });
     await insertCheckoutOrder(sql, { id, accountId, userId, amount, isLive, customer, savesCard });
     const session = await stripe.checkout.sessions.create(
       sessionParameters(id, { customer, amount, savesCard, accountId }, settings),

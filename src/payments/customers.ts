@@ -3,22 +3,22 @@ import type { SQL } from 'bun';
 import type { Card } from './facts.ts';
 import type { Stripe } from './stripe-client.ts';
 
-type NewCustomer = Readonly<{ accountId: string; name: string; email: string }>;
+type NewCustomer = Readonly<{ accountId: string; userId: string; name: string; email: string }>;
 
 /** One for each account, whoever asks first. */
 export async function customerOf(
   sql: SQL,
   stripe: Stripe,
   isLive: boolean,
-  { accountId, name, email }: NewCustomer,
+  { accountId, userId, name, email }: NewCustomer,
 ): Promise<string> {
   const [known] = await sql<{ customer: string }[]>`
     select customer from payment_customers where account_id = ${accountId} and is_live = ${isLive}`;
   if (known !== undefined) return known.customer;
-  // Two nodes that ask at the same time get the same one.
+  // Whoever asks twice gets the same one. Of two owners who ask at the same time, one gets one that is never used.
   const created = await stripe.customers.create(
     { name, email, metadata: { account: accountId } },
-    { idempotencyKey: `tollgate-customer-${accountId}` },
+    { idempotencyKey: `tollgate-customer-${accountId}-${userId}` },
   );
   // What was made with a test key is replaced by the first live payment.
   const [stored] = await sql<[{ customer: string }]>`

@@ -10,6 +10,7 @@ import { forgetCard } from './customers.ts';
 import { pointersOf } from './event.ts';
 import { askForLook } from './order-store.ts';
 import { isSignedByStripe } from './signature.ts';
+import { describeFailure } from './stripe-client.ts';
 import type { Payments } from './sweep.ts';
 
 /** Stripe's are far below. */
@@ -32,7 +33,7 @@ export function receiveEvents({ sql, payments, log }: EventServices): Handler {
       payments.lookSoon(await askForLook(sql, pointers));
       if (pointers.paymentMethod !== null)
         checkCard(pointers.paymentMethod).catch((error: unknown) =>
-          log.warn('a saved card was not checked', { error }),
+          log.warn('a saved card was not checked', describeFailure(error)),
         );
     }
     return Response.json({ received: true });

@@ -8,7 +8,7 @@ import { judge } from './judge.ts';
 import { readFacts } from './objects.ts';
 import type { Order, OrderState } from './order.ts';
 import { applyLook, type ClaimedOrder, claimOrder, closeUnopened, releaseOrder } from './order-store.ts';
-import { codeOfStripe, type Stripe } from './stripe-client.ts';
+import { describeFailure, type Stripe } from './stripe-client.ts';
 
 export type LookServices = Readonly<{
   sql: SQL;
@@ -37,8 +37,7 @@ export async function lookAt(services: LookServices, id: string): Promise<void> 
     } catch (error) {
       services.log.warn('a payment could not be looked at yet', {
         accountId: claimed.order.accountId,
-        code: codeOfStripe(error),
-        ...(codeOfStripe(error) === 'unknown' ? { error } : {}),
+        ...describeFailure(error),
       });
       await releaseOrder(services.sql, claimed, pauseAfter(claimed.lookFailures));
       return;

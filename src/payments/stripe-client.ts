@@ -38,6 +38,12 @@ export function codeOfStripe(error: unknown): string {
   return error.decline_code ?? error.code ?? error.type;
 }
 
+/** For the log: nothing of Stripe's sentences. */
+export function describeFailure(error: unknown): Readonly<{ code: string } | { error: unknown }> {
+  const code = codeOfStripe(error);
+  return code === 'unknown' ? { error } : { code };
+}
+
 /** Stripe has refused; repeating the call would change nothing. */
 export function isRefusedByStripe(error: unknown): boolean {
   return (

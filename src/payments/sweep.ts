@@ -5,7 +5,7 @@ import { beginTopUps } from './automatic.ts';
 import { pointersOf } from './event.ts';
 import { lookAt } from './looks.ts';
 import { askForLook, collectDebts, findDueOrders } from './order-store.ts';
-import type { Stripe, StripeSettings } from './stripe-client.ts';
+import { describeFailure, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 type SweepServices = Readonly<{
   sql: SQL;
@@ -32,40 +32,44 @@ export function openPayments(services: SweepServices): Payments & Readonly<{ clo
   const { isLive, hasTax, suspendsDisputed } = settings;
   const looks = { sql, stripe, hasTax, suspendsDisputed, log };
   const look = (order: string) => lookAt(looks, order);
-  const soon = openSoon(look, (error) => log.warn('a payment could not be looked at yet', { error }));
-  let isStopping = false;
-  let inProgress: Promise<void> | null = null;
-
-  async function lookAtAll(orders: readonly string[]): Promise<void> {
-    for (const order of orders) if (!isStopping) await look(order);
-  }
-
-  async function runOnce(): Promise<void> {
-    await lookAtAll(await beginTopUps(sql, isLive, batch));
-    await readMissedEvents(services);
-    await lookAtAll(await findDueOrders(sql, isLive, batch));
-    await collectDebts(sql, batch);
-  }
-
-  function run(): void {
-    inProgress ??= runOnce()
-      .catch((error: unknown) => log.warn('payments not looked at yet', { error }))
-      .finally(() => {
-        inProgress = null;
-      });
-  }
-
-  const timer = setInterval(run, everyMs);
-  run();
+  const soon = openSoon(look, (error) =>
+    log.warn('a payment could not be looked at yet', describeFailure(error)),
+  );
+  const onError = (error: unknown) => log.warn('payments not looked at yet', describeFailure(error));
+  /** Each by itself: one that fails or takes long must not keep the others from being done. */
+  const loops = [
+    async () => soon.add(await beginTopUps(sql, isLive, batch)),
+    async () => soon.add(await findDueOrders(sql, isLive, batch)),
+    () => collectDebts(sql, batch),
+    () => readMissedEvents(services),
+  ].map((step) => keepDoing(step, onError));
   return {
     stripe,
     settings,
     look,
     lookSoon: soon.add,
     close: async () => {
-      isStopping = true;
+      await Promise.all([...loops.map(({ stop }) => stop()), soon.close()]);
+    },
+  };
+}
+
+/** Now and regularly, never twice at once. */
+function keepDoing(step: () => Promise<void>, onError: (error: unknown) => void) {
+  let inProgress: Promise<void> | null = null;
+  const run = () => {
+    inProgress ??= step()
+      .catch(onError)
+      .finally(() => {
+        inProgress = null;
+      });
+  };
+  const timer = setInterval(run, everyMs);
+  run();
+  return {
+    stop: async () => {
       clearInterval(timer);
-      await Promise.all([inProgress, soon.close()]);
+      await inProgress;
     },
   };
 }
@@ -77,6 +81,7 @@ const maxWaiting = 10_000;
 function openSoon(look: (order: string) => Promise<void>, onError: (error: unknown) => void) {
   const waiting = new Set<string>();
   const running = new Set<Promise<void>>();
+  let isClosed = false;
 
   async function work(): Promise<void> {
     for (const order of waiting) {
@@ -87,12 +92,16 @@ function openSoon(look: (order: string) => Promise<void>, onError: (error: unkno
 
   return {
     add: (orders: readonly string[]) => {
+      if (isClosed) return;
       for (const order of orders) if (waiting.size < maxWaiting) waiting.add(order);
-      if (waiting.size === 0 || running.size >= maxRunning) return;
-      const worker: Promise<void> = work().finally(() => running.delete(worker));
-      running.add(worker);
+      // Each takes one at once.
+      while (waiting.size > 0 && running.size < maxRunning) {
+        const worker: Promise<void> = work().finally(() => running.delete(worker));
+        running.add(worker);
+      }
     },
     close: async () => {
+      isClosed = true;
       waiting.clear();
       await Promise.all(running);
     },
@@ -104,7 +113,6 @@ const pollMinutes = 5;
 const overlapSeconds = 600;
 /** Stripe keeps them for 30 days. */
 const keptDays = 29;
-const maxEvents = 10_000;
 
 const followedTypes = [
   'checkout.session.completed',
@@ -139,11 +147,9 @@ async function readMissedEvents({ sql, stripe, settings: { isLive } }: SweepServ
     created: { gte: Math.floor(claimed.since.getTime() / 1000) },
     limit: 100,
   });
-  let count = 0;
   for await (const event of events) {
     const pointers = pointersOf(event);
     if (pointers !== null && pointers.isLive === isLive) await askForLook(sql, pointers);
-    if (++count >= maxEvents) break;
   }
   await sql`update payment_polls set polled_until = ${claimed.until} where is_live = ${isLive}`;
 }

@@ -29,7 +29,7 @@ let database: TestDatabase;
 
 /** What was refused, as `status path`. */
 const refused: string[] = [];
-stripe.on('response', ({ status, path }) => {
+stripe.on('response', ({ status, path }: Readonly<{ status: number; path: string }>) => {
   if (status >= 400) refused.push(`${status} ${path}`);
 });
 
