@@ -51,4 +51,9 @@ export function isRefusedByStripe(error: unknown): boolean {
   );
 }
 
+/** The idempotency key was used for another request. */
+export function isOtherRequest(error: unknown): boolean {
+  return error instanceof Stripe.errors.StripeIdempotencyError;
+}
+
 export type { Stripe };

@@ -34,7 +34,9 @@ stripe.on('response', ({ status, path }: Readonly<{ status: number; path: string
 });
 
 beforeAll(async () => {
-  mock = Bun.spawn(['stripe-mock', '-http-addr', `127.0.0.1:${port}`], { stdio: ['ignore', 'ignore', 'ignore'] });
+  mock = Bun.spawn(['stripe-mock', '-http-addr', `127.0.0.1:${port}`], {
+    stdio: ['ignore', 'ignore', 'ignore'],
+  });
   database = await createDatabase();
   await runCommand(['migrate'], { DATABASE_URL: database.url });
   await eventually('the mock', () =>
@@ -49,7 +51,13 @@ afterAll(async () => {
   await database.close();
 });
 
-const common = { amount: 25n * 10n ** 12n, currency: 'usd', isLive: false, savesCard: true, createdAt: new Date() };
+const common = {
+  amount: 25n * 10n ** 12n,
+  currency: 'usd',
+  isLive: false,
+  savesCard: true,
+  createdAt: new Date(),
+};
 const settings = {
   secretKey,
   apiUrl,

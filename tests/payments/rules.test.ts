@@ -50,9 +50,9 @@ describe('a signature', () => {
     expect(check(header.replace(',', `,v1=${'0'.repeat(64)},`))).toBe(true);
     expect(check(`t=1,${header}`)).toBe(false);
     expect(check(header.replace('v1=', 'v0='))).toBe(false);
-    expect([null, '', 't=', 'v1=', 't=1800000000,v1=', `t=1800000000,v1=${'0'.repeat(63)}`].map(check)).toEqual(
-      Array(6).fill(false),
-    );
+    expect(
+      [null, '', 't=', 'v1=', 't=1800000000,v1=', `t=1800000000,v1=${'0'.repeat(63)}`].map(check),
+    ).toEqual(Array(6).fill(false));
   });
 });
 
@@ -131,7 +131,16 @@ describe('what follows from Stripe’s objects', () => {
     id: fc.uuid(),
     kind: fc.constantFrom<Reversal['kind']>('refund', 'dispute'),
     amount: fc.bigInt(1n, 4000n),
-    status: fc.constantFrom('succeeded', 'pending', 'failed', 'canceled', 'lost', 'won', 'warning_closed', 'new_state'),
+    status: fc.constantFrom(
+      'succeeded',
+      'pending',
+      'failed',
+      'canceled',
+      'lost',
+      'won',
+      'warning_closed',
+      'new_state',
+    ),
     createdAtSeconds: fc.nat(3),
   });
 

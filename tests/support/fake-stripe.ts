@@ -245,6 +245,7 @@ export function startFakeStripe(): FakeStripe {
       payment_intent: null,
       invoice: null,
       payment_intent_data: body.payment_intent_data,
+      success_url: body.success_url,
       url: `https://stripe.example/pay/${count}`,
     });
   }

@@ -31,6 +31,7 @@ export type PaymentsFixture = Readonly<{
   gateways: readonly Gateway[];
   environment: Readonly<Record<string, string>>;
   operator: Sender;
+  cookies: Readonly<Record<'owner' | 'operator', string>>;
   /** A new account without credit, and its owner, who has all of them. */
   customer: () => Promise<Customer>;
   close: () => Promise<void>;
@@ -53,10 +54,11 @@ export type Customer = Readonly<{
 }>;
 
 const password = 'correct horse battery';
-const publicUrl = 'http://gateway.test';
 
 export async function openPaymentsFixture(more: Record<string, string> = {}): Promise<PaymentsFixture> {
   const stripe = startFakeStripe();
+  const port = freePort();
+  const publicUrl = `http://127.0.0.1:${port}`;
   const database = await createDatabase();
   const environment = {
     DATABASE_URL: database.url,
@@ -68,22 +70,25 @@ export async function openPaymentsFixture(more: Record<string, string> = {}): Pr
     STRIPE_API_URL: stripe.url,
     ...more,
   };
-  const start = () => startGateway({ ...environment, TOLLGATE_DATA: temporaryFolder() });
+  const start = (at: number) =>
+    startGateway({ ...environment, PORT: `${at}`, TOLLGATE_DATA: temporaryFolder() });
   // One after the other: the first one migrates.
-  const first = await start();
-  const gateways = [first, await start()];
+  const first = await start(port);
+  const gateways = [first, await start(0)];
   await addCheapUser(database.sql, 'operator@example.com', password, { accountId: null, role: 'owner' });
+  const operator = await enter(first.origin, 'operator@example.com');
   // One for all accounts, because signing in often is limited.
   const words = ['account', 'create', '--name', 'First', '--credit', '0'];
   const { id: accountId } = await runCommand<{ id: string }>(words, environment);
   const { id: ownerId } = await addCheapUser(database.sql, 'owner@example.com', password, { accountId });
-  const owner = { id: ownerId, send: await enter(first.origin, 'owner@example.com') };
+  const owner = { id: ownerId, ...(await enter(first.origin, 'owner@example.com')) };
   return {
     stripe,
     database,
     gateways,
     environment,
-    operator: await enter(first.origin, 'operator@example.com'),
+    operator: operator.send,
+    cookies: { owner: owner.cookie, operator: operator.cookie },
     customer: () => newCustomer(database, owner, environment, stripe),
     close: async () => {
       const audit = await runCommand<{ holds: boolean }>(['ledger', 'audit', '--full'], environment);
@@ -98,10 +103,17 @@ export async function openPaymentsFixture(more: Record<string, string> = {}): Pr
   };
 }
 
-async function enter(origin: string, email: string): Promise<Sender> {
+/** For the gateway whose address has to be known before it starts. */
+function freePort(): number {
+  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
+  server.stop(true);
+  return server.port;
+}
+
+async function enter(origin: string, email: string): Promise<Readonly<{ cookie: string; send: Sender }>> {
   const signedIn = await fetch(`${origin}/api/auth/sign-in/email`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', origin: publicUrl },
+    headers: { 'content-type': 'application/json', origin },
     body: JSON.stringify({ email, password }),
   });
   if (signedIn.status !== 200) throw new Error(`Signing in answered ${signedIn.status}.`);
@@ -109,12 +121,12 @@ async function enter(origin: string, email: string): Promise<Sender> {
     .getSetCookie()
     .map((line) => line.split(';')[0])
     .join('; ');
-  return async (method, path, body, to = origin) => {
+  const send: Sender = async (method, path, body, to = origin) => {
     const response = await fetch(`${to}${path}`, {
       method,
       headers: {
         cookie,
-        ...(method === 'GET' ? { 'sec-fetch-site': 'same-origin' } : { origin: publicUrl }),
+        ...(method === 'GET' ? { 'sec-fetch-site': 'same-origin' } : { origin }),
         ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
@@ -122,6 +134,7 @@ async function enter(origin: string, email: string): Promise<Sender> {
     const text = await response.text();
     return { status: response.status, body: JSON.parse(text || 'null') as SentBody };
   };
+  return { cookie, send };
 }
 
 async function newCustomer(

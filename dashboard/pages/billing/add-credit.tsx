@@ -47,7 +47,7 @@ function TopUpForm({ options }: Readonly<{ options: PaymentOptions }>) {
     <form onSubmit={submit} className="space-y-3">
       <Field
         label="Amount in USD"
-        hint={`From ${formatMoneyExactly(options.least)} to ${formatMoneyExactly(options.most)}. Tax is added on the next page.`}
+        hint={`From ${formatMoneyExactly(options.least)} to ${formatMoneyExactly(options.most)}. Tax, if any, is added on the next page.`}
         error={fieldProblem(checkout.error, 'amount')}
         isRequired
       >
@@ -61,7 +61,7 @@ function TopUpForm({ options }: Readonly<{ options: PaymentOptions }>) {
       <div className="flex flex-wrap gap-2">
         {presets.map((preset) => (
           <Button key={preset} size="small" onClick={() => setAmount(preset)}>
-            {preset} USD
+            ${preset}
           </Button>
         ))}
       </div>
@@ -89,7 +89,7 @@ function CodeForm() {
       {
         onSuccess: ({ amount }) => {
           setCode('');
-          showToast('good', `${formatMoneyExactly(amount)} USD were added.`);
+          showToast('good', `${formatMoneyExactly(amount)} was added.`);
         },
       },
     );

@@ -35,8 +35,8 @@ export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptio
         <div className="space-y-4">
           {automatic?.paused_reason && (
             <Callout tone="warn" title="The card is not charged at the moment">
-              {reasonWords(automatic.paused_reason)} Save another card with a payment, or save the settings again
-              to try once more.
+              {reasonWords(automatic.paused_reason)} Save another card with a payment, or save the settings
+              again to try once more.
             </Callout>
           )}
           <p>{describeCard(card)}</p>
@@ -66,12 +66,18 @@ function describeCard({ brand, last4, expires }: SavedCard): string {
   return `${name} ending in ${last4 ?? '????'}${until}`;
 }
 
-function describe({ threshold, amount, target, monthly_cap: cap, month_added: added }: AutomaticTopUp): string {
+function describe({
+  threshold,
+  amount,
+  target,
+  monthly_cap: cap,
+  month_added: added,
+}: AutomaticTopUp): string {
   const what =
     amount === null
       ? `credit is added up to ${formatMoneyExactly(target ?? '0')}`
-      : `${formatMoneyExactly(amount)} USD are added`;
-  return `When less than ${formatMoneyExactly(threshold)} USD is available, ${what}: at most ${formatMoneyExactly(cap)} USD a month, ${formatMoneyExactly(added)} so far.`;
+      : `${formatMoneyExactly(amount)} is added`;
+  return `When less than ${formatMoneyExactly(threshold)} is available, ${what}: at most ${formatMoneyExactly(cap)} a month, ${formatMoneyExactly(added)} so far.`;
 }
 
 /** In the payment provider's words where there are none of ours. */
@@ -114,7 +120,10 @@ function draftFrom(automatic: AutomaticTopUp | null): Draft {
 
 const ownFields = ['threshold', 'amount', 'target', 'monthly_cap'];
 
-function SettingsDialog({ automatic, onClose }: Readonly<{ automatic: AutomaticTopUp | null; onClose: () => void }>) {
+function SettingsDialog({
+  automatic,
+  onClose,
+}: Readonly<{ automatic: AutomaticTopUp | null; onClose: () => void }>) {
   const [draft, setDraft] = useState(() => draftFrom(automatic));
   const saving = useAutomaticTopUp();
   const change = (changed: Partial<Draft>) => setDraft((before) => ({ ...before, ...changed }));
@@ -146,7 +155,11 @@ function SettingsDialog({ automatic, onClose }: Readonly<{ automatic: AutomaticT
       onSubmit={save}
       onClose={onClose}
     >
-      <Switch label="Charge the saved card automatically" isChecked={draft.isOn} onChange={(isOn) => change({ isOn })} />
+      <Switch
+        label="Charge the saved card automatically"
+        isChecked={draft.isOn}
+        onChange={(isOn) => change({ isOn })}
+      />
       <AmountField
         label="When less than this is available"
         value={draft.threshold}

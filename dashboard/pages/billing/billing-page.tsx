@@ -64,8 +64,8 @@ export function BillingPage() {
 function AboutHeld() {
   return (
     <Callout title="What “held” means">
-      While a request is running, its maximum cost is set aside. When it ends, only its actual cost is charged,
-      and the rest becomes available again.
+      While a request is running, its maximum cost is set aside. When it ends, only its actual cost is
+      charged, and the rest becomes available again.
     </Callout>
   );
 }
@@ -96,7 +96,7 @@ function usePaidOrder(): void {
     mutate(paid, {
       onSuccess: ({ state, amount }) =>
         state === 'paid'
-          ? showToast('good', `${formatMoneyExactly(amount)} USD were added.`)
+          ? showToast('good', `${formatMoneyExactly(amount)} was added.`)
           : showToast('good', 'The payment is on its way. The credit appears here when it has arrived.'),
     });
     setPaid('');

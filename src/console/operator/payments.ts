@@ -8,6 +8,7 @@ import { formatMoney, parseMoney } from '../../lib/money.ts';
 import { asApiError } from '../../payments/checkout.ts';
 import { centsOf } from '../../payments/order.ts';
 import { askForLook } from '../../payments/order-store.ts';
+import { isOtherRequest } from '../../payments/stripe-client.ts';
 import type { Payments } from '../../payments/sweep.ts';
 import {
   asOperator,
@@ -96,6 +97,8 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
 
 function refusal(error: unknown): never {
   const code = error instanceof Error && 'code' in error ? error.code : null;
+  // The key of the call is made of it.
+  if (isOtherRequest(error)) throw new ApiError('reference_in_use', { param: 'reference', cause: error });
   if (code === 'charge_already_refunded') throw new ApiError('nothing_left', { cause: error });
   // Stripe says so only in a sentence.
   if (error instanceof Error && /greater than (?:unrefunded|charge) amount/i.test(error.message))

@@ -114,10 +114,9 @@ const problemColumn: Column<OperatorPayment> = {
   ),
 };
 
-/** However often one opened dialog is confirmed, the refund is made once. */
+/** However often an amount is confirmed, the refund is made once. */
 function RefundDialog({ payment, onClose }: Readonly<{ payment: OperatorPayment; onClose: () => void }>) {
-  const [reference] = useState(newUuid);
-  const [amount, setAmount] = useState('');
+  const [{ amount, reference }, setDraft] = useState(() => ({ amount: '', reference: newUuid() }));
   const refunding = useRefundPayment(payment.id);
   const refund = () =>
     refunding.mutate(
@@ -147,7 +146,11 @@ function RefundDialog({ payment, onClose }: Readonly<{ payment: OperatorPayment;
         error={fieldProblem(refunding.error, 'amount')}
         isOptional
       >
-        <Input inputMode="decimal" value={amount} onChange={(event) => setAmount(event.target.value)} />
+        <Input
+          inputMode="decimal"
+          value={amount}
+          onChange={({ target }) => setDraft({ amount: target.value, reference: newUuid() })}
+        />
       </Field>
     </FormDialog>
   );

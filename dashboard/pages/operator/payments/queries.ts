@@ -1,5 +1,9 @@
 import { keepPreviousData } from '@tanstack/react-query';
-import type { OperatorPayment, OperatorPayments, PaymentRefund } from '../../../../src/console/operator-contract.ts';
+import type {
+  OperatorPayment,
+  OperatorPayments,
+  PaymentRefund,
+} from '../../../../src/console/operator-contract.ts';
 import { post } from '../../../api/client.ts';
 import { operatorPath, useOperatorMutation, useOperatorQuery } from '../operator-query.ts';
 
