@@ -93,9 +93,9 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   await page.reload();
   await page.getByText('Refund $11.90').waitFor();
   await page.getByText('Automatic top-up', { exact: true }).nth(1).waitFor();
-  expect(await page.getByRole('link', { name: 'View' }).first().getAttribute('href')).toStartWith(
-    'https://stripe.example/invoices/',
-  );
+  expect(
+    await page.getByRole('link', { name: 'View', exact: true }).first().getAttribute('href'),
+  ).toStartWith('https://stripe.example/invoices/');
   await waitUntilLoaded(page);
   await checkLooks(page, 'billing-paid');
   expectNoComplaints(watched);

@@ -27,7 +27,9 @@ export function paymentColumns<Row extends Payment>(): Column<Row>[] {
     {
       key: 'kind',
       header: 'Type',
-      cell: ({ kind }) => (kind === 'automatic' ? 'Automatic top-up' : 'Payment'),
+      cell: ({ kind }) => (
+        <span className="whitespace-nowrap">{kind === 'automatic' ? 'Automatic top-up' : 'Payment'}</span>
+      ),
     },
     {
       key: 'state',
@@ -61,10 +63,11 @@ export function paymentColumns<Row extends Payment>(): Column<Row>[] {
 function ReversalBadge({ reversal }: Readonly<{ reversal: Payment['reversals'][number] }>) {
   const { kind, amount, status, owed } = reversal;
   const hasEnded = ['failed', 'canceled', 'won', 'prevented', 'warning_closed'].includes(status);
-  const label = kind === 'refund' ? 'Refund' : 'Dispute';
+  const isInquiry = status.startsWith('warning_');
+  const label = kind === 'refund' ? 'Refund' : isInquiry ? 'Inquiry' : 'Dispute';
   const isOwed = signOfMoney(owed) > 0;
   return (
-    <Badge tone={hasEnded ? 'plain' : kind === 'refund' ? 'accent' : 'bad'}>
+    <Badge tone={hasEnded ? 'plain' : kind === 'refund' ? 'accent' : isInquiry ? 'warn' : 'bad'}>
       {label} {formatMoneyExactly(amount)}
       {hasEnded && ` (${status.replaceAll('_', ' ')})`}
       {isOwed && `, ${formatMoneyExactly(owed)} owed`}
