@@ -155,16 +155,30 @@ function SettingsDialog({
       onSubmit={save}
       onClose={onClose}
     >
+      <DraftFields draft={draft} error={error} onChange={change} />
+    </FormDialog>
+  );
+}
+
+type DraftFieldsProps = Readonly<{
+  draft: Draft;
+  error: (name: string) => string | null;
+  onChange: (changed: Partial<Draft>) => void;
+}>;
+
+function DraftFields({ draft, error, onChange }: DraftFieldsProps) {
+  return (
+    <>
       <Switch
         label="Charge the saved card automatically"
         isChecked={draft.isOn}
-        onChange={(isOn) => change({ isOn })}
+        onChange={(isOn) => onChange({ isOn })}
       />
       <AmountField
         label="When less than this is available"
         value={draft.threshold}
         error={error('threshold')}
-        onChange={(threshold) => change({ threshold })}
+        onChange={(threshold) => onChange({ threshold })}
       />
       <Segmented
         label="How much is added"
@@ -173,30 +187,30 @@ function SettingsDialog({
           { value: 'amount', label: 'Add a fixed amount' },
           { value: 'target', label: 'Fill up to' },
         ]}
-        onChange={(way) => change({ way })}
+        onChange={(way) => onChange({ way })}
       />
       {draft.way === 'amount' ? (
         <AmountField
           label="Amount"
           value={draft.amount}
           error={error('amount')}
-          onChange={(amount) => change({ amount })}
+          onChange={(amount) => onChange({ amount })}
         />
       ) : (
         <AmountField
           label="Target"
           value={draft.target}
           error={error('target')}
-          onChange={(target) => change({ target })}
+          onChange={(target) => onChange({ target })}
         />
       )}
       <AmountField
         label="At most in a month"
         value={draft.cap}
         error={error('monthly_cap')}
-        onChange={(cap) => change({ cap })}
+        onChange={(cap) => onChange({ cap })}
       />
-    </FormDialog>
+    </>
   );
 }
 
