@@ -16,7 +16,8 @@ export function judge(order: Order, facts: Facts): Verdict {
   const { progress, failure } = facts;
   if (progress !== 'paid')
     return { state: progress, problem: progress === 'failed' ? (failure ?? 'failed') : null, reversals: [] };
-  const problem = contradictionOf(order, facts);
+  // What was credited stays so, and its refunds count, whatever is changed at Stripe afterwards.
+  const problem = order.state === 'paid' ? null : contradictionOf(order, facts);
   if (problem !== null) return { state: 'contradicted', problem, reversals: [] };
   return { state: 'paid', problem: null, reversals: judgeReversals(order.amount, facts) };
 }

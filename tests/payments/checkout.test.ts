@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { eventually } from '../support/eventually.ts';
 import type { FakeEvent } from '../support/fake-stripe.ts';
+import { startGateway, temporaryFolder } from '../support/gateway.ts';
 import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
 
 let fixture: PaymentsFixture;
@@ -116,6 +117,24 @@ describe('a payment', () => {
     fixture.stripe.pay(session);
     await fixture.database.sql`update payment_polls set claimed_until = now()`;
     await payer.hasBalance('5');
+  });
+
+  test('whose gateway is killed between the answer of Stripe and the credit is credited by another', async () => {
+    const { stripe, database, environment } = fixture;
+    const payer = await fixture.customer();
+    const { session, order } = await payer.checkout('5');
+    stripe.pay(session);
+    const killed = await startGateway({ ...environment, TOLLGATE_DATA: temporaryFolder() });
+    const { reached, release } = stripe.hold(`/sessions/${session}`);
+    await stripe.deliver(killed.origin, newest());
+    await reached;
+    await killed.stop('SIGKILL');
+    release();
+    expect(await payer.balance()).toBe('0');
+    // Instead of waiting until the claim of the dead gateway has ended.
+    await database.sql`update payment_orders set claimed_until = now() where id = ${order}`;
+    await payer.hasBalance('5');
+    expect(await payer.entries()).toEqual(['credit 5']);
   });
 
   test('that does not fit its order is not credited, and the operator is told', async () => {

@@ -127,6 +127,21 @@ describe('what follows from Stripe’s objects', () => {
     });
   });
 
+  test('what was credited is not doubted again, so that its refunds count', () => {
+    const refund = {
+      id: 're_1',
+      kind: 'refund',
+      amount: 2975n,
+      status: 'succeeded',
+      createdAtSeconds: 1,
+    } as const;
+    const facts = { ...paid, customer: null, reversals: [refund] };
+    expect(judge({ ...order, state: 'paid' }, facts)).toMatchObject({
+      state: 'paid',
+      reversals: [{ due: order.amount }],
+    });
+  });
+
   const reversal = fc.record({
     id: fc.uuid(),
     kind: fc.constantFrom<Reversal['kind']>('refund', 'dispute'),
