@@ -37,7 +37,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   generations: ['ledger', 'keys', 'http', 'lib', 'errors'],
   models: ['providers', 'pricing', 'keys', 'http', 'lib', 'errors'],
   nodes: ['ledger', 'database', 'lib'],
-  doctor: ['nodes', 'models', 'ledger', 'database', 'config', 'lib'],
+  doctor: ['payments', 'nodes', 'models', 'ledger', 'database', 'config', 'lib'],
   idempotency: ['nodes', 'ledger', 'json', 'lib', 'errors'],
   payments: ['audit-log', 'json', 'http', 'lib', 'errors'],
   people: ['accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],

@@ -322,7 +322,7 @@ export function startFakeStripe(): FakeStripe {
       case 'POST checkout/sessions':
         return createSession(body);
       case 'GET checkout/sessions':
-        return one(third);
+        return third === '' ? listOf(ofKind('cs')) : one(third);
       case 'POST billing_portal/sessions':
         return add('bps', { object: 'billing_portal.session', url: 'https://stripe.example/portal' });
       case 'GET payment_intents':
