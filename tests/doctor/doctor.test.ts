@@ -412,14 +412,16 @@ describe('providers', () => {
 
 test('payments: the key is accepted or not, and never shown', async () => {
   const stripe = startFakeStripe();
+  const without = { TOLLGATE_CATALOG: writeCatalog(providersOf(['one: { name: One, adapter: sandbox }'])) };
   const changes = {
+    ...without,
     PAYMENTS: 'stripe',
     PUBLIC_URL: 'https://gateway.example.com',
     STRIPE_SECRET_KEY: stripe.secretKey,
     STRIPE_WEBHOOK_SECRET: stripe.webhookSecret,
     STRIPE_API_URL: stripe.url,
   };
-  expect(await about('payments', {}, false)).toEqual([]);
+  expect(await about('payments', without, false)).toEqual([]);
   expect(await about('payments', changes)).toEqual([]);
   expect(await about('payments', changes, false)).toMatchObject([{ level: 'warning' }]);
   const wrong = await about('payments', { ...changes, STRIPE_SECRET_KEY: 'sk_test_wrongwrong' }, false);
