@@ -3,14 +3,30 @@ import { within } from '../lib/within.ts';
 import { codeOfStripe, openStripe } from '../payments/stripe-client.ts';
 import { codeOf, type Finding, good, problem, warning } from './finding.ts';
 
-/** Asks Stripe for one checkout, with the key that the gateway has. The finding contains no key. */
+/**
+ * Reads one of each kind of object that the gateway reads, with its key: a restricted key that lacks one of them would keep
+ * payments from being credited. The finding contains no key.
+ */
 export async function examinePayments(
   settings: PaymentSettings | null,
   patienceMs: number,
 ): Promise<Finding | null> {
   if (settings === null) return null;
   try {
-    await within(patienceMs, openStripe(settings).checkout.sessions.list({ limit: 1 }));
+    const stripe = openStripe(settings);
+    const one = { limit: 1 };
+    await within(
+      patienceMs,
+      Promise.all([
+        stripe.checkout.sessions.list(one),
+        stripe.paymentIntents.list(one),
+        stripe.invoices.list(one),
+        stripe.invoicePayments.list(one),
+        stripe.refunds.list(one),
+        stripe.disputes.list(one),
+        stripe.events.list(one),
+      ]),
+    );
   } catch (error) {
     return problem(
       'payments',

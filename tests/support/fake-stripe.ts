@@ -326,6 +326,7 @@ export function startFakeStripe(): FakeStripe {
       case 'POST billing_portal/sessions':
         return add('bps', { object: 'billing_portal.session', url: 'https://stripe.example/portal' });
       case 'GET payment_intents':
+        return second === '' ? listOf(ofKind('pi')) : one(second);
       case 'GET payment_methods':
         return one(second);
       case 'POST payment_methods': {
