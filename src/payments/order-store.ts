@@ -130,12 +130,12 @@ export async function releaseOrder(sql: SQL, { order, claim }: ClaimedOrder, sec
 
 /** Takes what refunds and disputes could not take before, from accounts that have credit again. */
 export async function collectDebts(sql: SQL, limit: number): Promise<void> {
-  await sql`
-    select collect_payment_reversals(id) from (
-      select payment_orders.id from payment_reversals
-      join payment_orders on payment_orders.id = order_id
-      join accounts on accounts.id = account_id
-      where due > taken and balance > accounts.held
-      group by payment_orders.id order by payment_orders.id limit ${limit}
-    ) as owed`;
+  const owed = await sql<{ id: string }[]>`
+    select distinct order_id as id from payment_reversals
+    join payment_orders on payment_orders.id = order_id
+    join accounts on accounts.id = account_id
+    where due > taken and balance > accounts.held
+    limit ${limit}`;
+  // One by one: a transaction that locks several accounts could wait for one that locks them in another order.
+  for (const { id } of owed) await sql`select collect_payment_reversals(${id})`;
 }
