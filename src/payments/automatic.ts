@@ -76,7 +76,7 @@ async function findOrCreate({ stripe, hasTax }: ChargeServices, order: Order): P
   return id ?? null;
 }
 
-async function addLine(stripe: Stripe, order: Order, invoice: string): Promise<void> {
+export async function addLine(stripe: Stripe, order: Order, invoice: string): Promise<void> {
   await stripe.invoiceItems.create(
     {
       customer: order.customer,
