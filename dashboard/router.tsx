@@ -110,6 +110,7 @@ const tree = root.addChildren([
       createRoute({ getParentRoute: () => ofOperator, path: 'nodes', component: lazy(() => import('./pages/operator/nodes/nodes-page.tsx'), 'OperatorNodesPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'margins', component: lazy(() => import('./pages/operator/margins/margins-page.tsx'), 'OperatorMarginsPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'ledger', component: lazy(() => import('./pages/operator/ledger/ledger-page.tsx'), 'OperatorLedgerPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'payments', component: lazy(() => import('./pages/operator/payments/payments-page.tsx'), 'OperatorPaymentsPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'reconciliation', component: lazy(() => import('./pages/operator/reconciliation/reconciliation-page.tsx'), 'OperatorReconciliationPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'tokens', component: lazy(() => import('./pages/operator/tokens/tokens-page.tsx'), 'OperatorTokensPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'webhooks', component: lazy(() => import('./pages/operator/webhooks/webhooks-page.tsx'), 'OperatorWebhooksPage') }),

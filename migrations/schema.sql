@@ -265,6 +265,31 @@ CREATE TABLE cancelled_calls (
 );
 CREATE INDEX cancelled_calls_by_time ON cancelled_calls USING btree (ended_at);
 
+-- Codes that give credit, once each. They are random, and only their hashes are stored.
+CREATE TABLE credit_codes (
+  id uuid NOT NULL,
+  batch uuid NOT NULL,
+  hash bytea NOT NULL,
+  hint text NOT NULL,
+  amount numeric(38,12) NOT NULL,
+  category text NOT NULL,
+  note text,
+  expires_at timestamp with time zone,
+  voided_at timestamp with time zone,
+  redeemed_at timestamp with time zone,
+  account_id uuid,
+  redeemed_by uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT credit_codes_pkey PRIMARY KEY (id),
+  CONSTRAINT credit_codes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT credit_codes_amount_check CHECK (amount > 0::numeric),
+  CONSTRAINT credit_codes_category_check CHECK (category = ANY (ARRAY['paid'::text, 'promotional'::text])),
+  CONSTRAINT credit_codes_check CHECK (num_nulls(redeemed_at, account_id, redeemed_by) = ANY (ARRAY[0, 3])),
+  CONSTRAINT credit_codes_hash_key UNIQUE (hash),
+  CONSTRAINT credit_codes_redeemed_by_fkey FOREIGN KEY (redeemed_by) REFERENCES users(id)
+);
+CREATE INDEX credit_codes_by_batch ON credit_codes USING btree (batch);
+
 -- The references of credits, corrections and refunds, so that what is sent twice is booked once: a unique index of
 -- ledger_entries would not span months. Never archived.
 CREATE TABLE credit_references (
@@ -873,6 +898,126 @@ CREATE TRIGGER operator_actions_copied AFTER INSERT ON operator_actions
 CREATE TRIGGER operator_actions_never_emptied BEFORE TRUNCATE ON operator_actions
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
+
+-- An account as the payment provider knows it, the card that it has saved there, and when that card is charged.
+CREATE TABLE payment_customers (
+  account_id uuid NOT NULL,
+  -- Whether the provider moves real money for it. What was made with a test key is not used with another.
+  is_live boolean NOT NULL,
+  customer text NOT NULL,
+  payment_method text,
+  card_brand text,
+  card_last4 text,
+  -- As YYYY-MM.
+  card_expires text,
+  is_automatic boolean NOT NULL DEFAULT false,
+  -- Credit is added automatically when less than this is available.
+  threshold numeric(38,12),
+  -- How much is added. Null when it is as much as is missing to top_up_target.
+  top_up_amount numeric(38,12),
+  top_up_target numeric(38,12),
+  -- The most that is added automatically in a month, in UTC.
+  monthly_cap numeric(38,12),
+  -- Why the card is not charged at the moment. An owner has to act.
+  paused_reason text,
+  paused_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_customers_pkey PRIMARY KEY (account_id),
+  CONSTRAINT payment_customers_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT payment_customers_check CHECK (top_up_target > threshold),
+  CONSTRAINT payment_customers_check1 CHECK (NOT is_automatic OR num_nulls(threshold,
+    monthly_cap) = 0 AND num_nonnulls(top_up_amount, top_up_target) = 1),
+  CONSTRAINT payment_customers_check2 CHECK ((paused_reason IS NULL) = (paused_at IS NULL)),
+  CONSTRAINT payment_customers_customer_key UNIQUE (customer),
+  CONSTRAINT payment_customers_monthly_cap_check CHECK (monthly_cap > 0::numeric),
+  CONSTRAINT payment_customers_payment_method_key UNIQUE (payment_method),
+  CONSTRAINT payment_customers_threshold_check CHECK (threshold >= 0::numeric),
+  CONSTRAINT payment_customers_top_up_amount_check CHECK (top_up_amount > 0::numeric)
+);
+CREATE INDEX payment_customers_automatic ON payment_customers USING btree (account_id) WHERE is_automatic;
+
+-- Payments that were asked for. The ID is the reference of the credit, so that each is credited once.
+CREATE TABLE payment_orders (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  kind text NOT NULL,
+  -- What is credited: the price before tax.
+  amount numeric(38,12) NOT NULL,
+  currency text NOT NULL,
+  is_live boolean NOT NULL,
+  -- What the provider's objects say. A credited order stays paid. Contradicted: something was paid that does not fit
+  -- the order, and nothing was credited.
+  state text NOT NULL DEFAULT 'new'::text,
+  customer text NOT NULL,
+  saves_card boolean NOT NULL DEFAULT false,
+  created_by uuid,
+  -- The provider's ID of the checkout; so are customer, invoice and payment_intent.
+  session text,
+  invoice text,
+  payment_intent text,
+  -- What the customer paid, with tax, in cents.
+  paid_minor bigint,
+  receipt_url text,
+  problem text,
+  credited_at timestamp with time zone,
+  -- How often someone asked to have it looked at.
+  asked integer NOT NULL DEFAULT 0,
+  -- When to ask the provider next. Null when only an event can change anything.
+  next_look_at timestamp with time zone,
+  look_failures integer NOT NULL DEFAULT 0,
+  -- Whose look at the provider's objects may be written.
+  claim uuid,
+  claimed_until timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_orders_pkey PRIMARY KEY (id),
+  CONSTRAINT payment_orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT payment_orders_amount_check CHECK (amount > 0::numeric),
+  CONSTRAINT payment_orders_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT payment_orders_invoice_key UNIQUE (invoice),
+  CONSTRAINT payment_orders_kind_check CHECK (kind = ANY (ARRAY['checkout'::text, 'automatic'::text])),
+  CONSTRAINT payment_orders_payment_intent_key UNIQUE (payment_intent),
+  CONSTRAINT payment_orders_session_key UNIQUE (session),
+  CONSTRAINT payment_orders_state_check CHECK (state = ANY (ARRAY['new'::text, 'open'::text, 'processing'::text,
+    'paid'::text, 'failed'::text, 'expired'::text, 'contradicted'::text]))
+);
+CREATE INDEX payment_orders_by_account ON payment_orders USING btree (account_id, id);
+CREATE INDEX payment_orders_due ON payment_orders USING btree (next_look_at) WHERE next_look_at IS NOT NULL;
+CREATE UNIQUE INDEX payment_orders_one_automatic ON payment_orders USING btree (account_id) WHERE kind =
+    'automatic'::text AND (state = ANY (ARRAY['new'::text, 'open'::text, 'processing'::text]));
+
+-- Up to when the provider's list of events was read, in case some were not delivered.
+CREATE TABLE payment_polls (
+  is_live boolean NOT NULL,
+  polled_until timestamp with time zone NOT NULL,
+  claimed_until timestamp with time zone,
+  CONSTRAINT payment_polls_pkey PRIMARY KEY (is_live)
+);
+
+-- Refunds and disputes of payments, by the provider's ID.
+CREATE TABLE payment_reversals (
+  id text NOT NULL,
+  order_id uuid NOT NULL,
+  kind text NOT NULL,
+  -- In cents, with tax.
+  amount_minor bigint NOT NULL,
+  status text NOT NULL,
+  -- Which part of the credit it takes back. 0 when it has failed, or was won.
+  due numeric(38,12) NOT NULL,
+  -- What was taken so far: a balance does not fall below what is held. The rest is taken when there is credit again.
+  taken numeric(38,12) NOT NULL DEFAULT 0,
+  entry_count integer NOT NULL DEFAULT 0,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_reversals_pkey PRIMARY KEY (id),
+  CONSTRAINT payment_reversals_due_check CHECK (due >= 0::numeric),
+  CONSTRAINT payment_reversals_kind_check CHECK (kind = ANY (ARRAY['refund'::text, 'dispute'::text])),
+  CONSTRAINT payment_reversals_order_id_fkey FOREIGN KEY (order_id) REFERENCES payment_orders(id),
+  CONSTRAINT payment_reversals_taken_check CHECK (taken >= 0::numeric)
+);
+CREATE INDEX payment_reversals_by_order ON payment_reversals USING btree (order_id);
+CREATE INDEX payment_reversals_due ON payment_reversals USING btree (order_id) WHERE due <> taken;
 
 -- Every distinct set of prices that was ever loaded. A Generation names the one it was priced with.
 CREATE TABLE price_lists (
@@ -1766,6 +1911,83 @@ begin
   return null;
 end $$;
 
+-- Writes what follows from the provider's objects, if the claim still holds: the state of the order, its credit, and
+-- what refunds and disputes take back. Returns a row if it does. Changes of the rows are what others are told of.
+CREATE FUNCTION apply_payment_look(of_order uuid, with_claim uuid, seen integer, new_state text, new_problem text,
+    new_invoice text, new_payment_intent text, new_paid_minor bigint, new_receipt text, reversal_rows jsonb,
+    suspends boolean, look_again_seconds double precision, credit_words text)
+ RETURNS TABLE(was_credited boolean, was_disputed boolean)
+ LANGUAGE plpgsql
+AS $$
+declare
+  concerned payment_orders;
+begin
+  select * into concerned from payment_orders where id = of_order and claim = with_claim for update;
+  if not found then return; end if;
+  was_credited := false;
+  if new_state = 'paid' and concerned.credited_at is null then
+    was_credited := book_own_movement('credit', concerned.account_id, concerned.amount, credit_words, of_order, null);
+    concerned.credited_at := now();
+  end if;
+  with given as (
+    select * from jsonb_to_recordset(reversal_rows)
+      as row (id text, kind text, amount_minor bigint, status text, due numeric, is_dispute_open boolean)
+  ), written as (
+    insert into payment_reversals as known (id, order_id, kind, amount_minor, status, due)
+    select id, of_order, kind, amount_minor, status, due from given
+    on conflict (id) do update
+    set amount_minor = excluded.amount_minor, status = excluded.status, due = excluded.due, updated_at = now()
+    where known.order_id = of_order and (known.amount_minor, known.status, known.due)
+      is distinct from (excluded.amount_minor, excluded.status, excluded.due)
+    returning id, (xmax = 0) as is_new
+  )
+  select coalesce(bool_or(is_new and is_dispute_open), false) into was_disputed from written join given using (id);
+  update payment_orders
+  set state = case when concerned.credited_at is null then new_state else 'paid' end, problem = new_problem,
+      invoice = coalesce(new_invoice, invoice), payment_intent = coalesce(new_payment_intent, payment_intent),
+      paid_minor = coalesce(new_paid_minor, paid_minor), receipt_url = coalesce(new_receipt, receipt_url),
+      credited_at = concerned.credited_at, claim = null, claimed_until = null, look_failures = 0, updated_at = now(),
+      next_look_at = case when asked > seen then now() else now() + make_interval(secs => look_again_seconds) end
+  where id = of_order;
+  -- Once for each dispute, so that an operator can let the account go on meanwhile.
+  if was_disputed and suspends then
+    update accounts set suspended_at = now() where id = concerned.account_id and suspended_at is null;
+  end if;
+  perform collect_payment_reversals(of_order);
+  return next;
+end $$;
+
+-- Makes the order of an automatic top-up if the account needs one and may have it, and has none in progress. Returns
+-- its ID, or null.
+CREATE FUNCTION begin_automatic_top_up(of_account uuid, new_order uuid, with_live boolean, least_amount numeric)
+ RETURNS uuid
+ LANGUAGE plpgsql
+AS $$
+declare
+  settings payment_customers;
+  available numeric;
+  wanted numeric;
+  added numeric;
+begin
+  select * into settings from payment_customers
+  where account_id = of_account and is_live = with_live and is_automatic and paused_at is null and payment_method is not null
+  for update skip locked;
+  if not found then return null; end if;
+  select balance - held into available from accounts where id = of_account and suspended_at is null;
+  if available is null or available >= settings.threshold then return null; end if;
+  if exists (select 1 from payment_orders where account_id = of_account and kind = 'automatic'
+    and state in ('new', 'open', 'processing')) then return null; end if;
+  wanted := coalesce(settings.top_up_amount, ceil(100 * (settings.top_up_target - available)) / 100);
+  select coalesce(sum(amount), 0) into added from payment_orders
+  where account_id = of_account and kind = 'automatic' and state <> 'failed'
+    and created_at >= date_trunc('month', now(), 'UTC');
+  wanted := least(wanted, floor(100 * (settings.monthly_cap - added)) / 100);
+  if wanted < least_amount then return null; end if;
+  insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, next_look_at)
+  values (new_order, of_account, 'automatic', wanted, 'usd', with_live, settings.customer, now());
+  return new_order;
+end $$;
+
 -- Takes what usage_days has for an account over into margin_days, which has nothing for it yet. The caller has locked
 -- its row of usage_progress.
 CREATE FUNCTION begin_margins(of_account uuid)
@@ -1951,6 +2173,54 @@ begin
     || jsonb_strip_nulls(jsonb_build_object('concerns_entry', about_entry,
       'request_id', 'req_' || replace(about_generation::text, '-', ''))));
   return next;
+end $$;
+
+-- Books a credit or a correction that nobody makes by hand, once for its reference. False if it was booked before.
+CREATE FUNCTION book_own_movement(of_kind text, on_account uuid, moved numeric, with_words text, with_reference uuid,
+    with_reference_text text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $$
+begin
+  perform 1 from accounts where id = on_account for no key update;
+  if exists (select 1 from credit_references where account_id = on_account and reference = with_reference) then
+    return false;
+  end if;
+  with account as (
+    update accounts set balance = balance + moved, entry_count = entry_count + 1 where id = on_account
+    returning id, balance, entry_count
+  )
+  insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, reference, reference_text)
+  select id, entry_count, of_kind, moved, balance, with_words, with_reference, with_reference_text from account;
+  return true;
+end $$;
+
+-- Makes the ledger say what refunds and disputes of an order take, as far as the balance allows.
+CREATE FUNCTION collect_payment_reversals(of_order uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  concerned payment_orders;
+  reversal payment_reversals;
+  step numeric;
+begin
+  select * into concerned from payment_orders where id = of_order for update;
+  for reversal in select * from payment_reversals where order_id = of_order and due <> taken order by due - taken, id loop
+    -- What is given back comes first, so that the rest can be taken from it.
+    select least(reversal.due - reversal.taken, greatest(balance - held, 0)) into step
+    from accounts where id = concerned.account_id for no key update;
+    continue when step = 0;
+    if not book_own_movement('correction', concerned.account_id, -step,
+      case when step < 0 then case reversal.kind when 'refund' then 'A refund of a payment did not succeed'
+          else 'The dispute of a payment has ended' end
+        else case reversal.kind when 'refund' then 'A payment was refunded' else 'A payment is disputed' end end,
+      reference_id(reversal.id || '/' || reversal.entry_count + 1), reversal.id || '/' || reversal.entry_count + 1) then
+      raise exception 'the reference of a payment''s refund is in use' using errcode = 'unique_violation';
+    end if;
+    update payment_reversals set taken = taken + step, entry_count = entry_count + 1, updated_at = now()
+    where id = reversal.id;
+  end loop;
 end $$;
 
 -- What a gateway of the version before has written to the operators' log.
@@ -3050,6 +3320,19 @@ CREATE FUNCTION random_version()
 AS $$
   select (random() * 9e18)::bigint
 $$;
+
+-- The reference that stands for a text, as the gateway computes it.
+CREATE FUNCTION reference_id(text)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $$
+declare
+  bytes bytea := substr(sha256(convert_to(E'tollgate credit reference\n' || $1, 'UTF8')), 1, 16);
+begin
+  bytes := set_byte(bytes, 6, get_byte(bytes, 6) & 15 | 128);
+  return encode(set_byte(bytes, 8, get_byte(bytes, 8) & 63 | 128), 'hex')::uuid;
+end $$;
 
 -- For tables that only grow.
 CREATE FUNCTION refuse_change()

@@ -47,6 +47,8 @@ import { runToEnd } from './operations/run-to-end.ts';
 import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
+import { openStripe } from './payments/stripe-client.ts';
+import { openPayments } from './payments/sweep.ts';
 import { keepEventMailsSent } from './people/event-mail.ts';
 import { type Mailer, openMailer } from './people/mailer.ts';
 import { openPeople } from './people/open.ts';
@@ -180,6 +182,7 @@ async function openAll(given: Start) {
   if (mailer !== null) closers.add('mail', mailer.close);
   tellEvents(given, database, { nodeId: node.id, deriveKey, mailer });
   const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
+  const payments = startPayments(given, database);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
   const readOn = new ReadOnStreams();
@@ -199,10 +202,19 @@ async function openAll(given: Start) {
     traces,
     idempotency,
     people,
+    payments,
     audits,
     readOn,
     cancelledCalls,
   };
+}
+
+/** Null when nothing can be paid here. */
+function startPayments({ config: { payments: settings }, log, closers }: Start, { sql }: Database) {
+  if (settings === null) return null;
+  const payments = openPayments({ sql, stripe: openStripe(settings), settings, log });
+  closers.add('payments', payments.close);
+  return payments;
 }
 
 /** Regular upkeep of the database, done by every node. */
@@ -321,6 +333,8 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
       sql: database.sql,
       log,
     }),
+    payments: opened.payments,
+    operatorContact: config.operatorContact,
     publicUrl: config.publicUrl,
     securityContact: config.securityContact,
     isDraining,

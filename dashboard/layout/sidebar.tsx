@@ -137,6 +137,7 @@ const operatorDestinations: readonly Destination[] = [
   { to: '/operator/nodes', label: 'Nodes', icon: Server },
   { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },
   { to: '/operator/ledger', label: 'Ledger', icon: Scale },
+  { to: '/operator/payments', label: 'Payments', icon: CreditCard },
   { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
   { to: '/operator/tokens', label: 'Admin tokens', icon: KeySquare },
   { to: '/operator/webhooks', label: 'Webhooks', icon: Webhook },

@@ -48,7 +48,13 @@ export type Action =
   | 'revoke_token'
   | 'retry_settlements'
   | 'repair_ledger'
-  | 'reconcile_bill';
+  | 'reconcile_bill'
+  | 'create_codes'
+  | 'void_codes'
+  | 'redeem_code'
+  | 'update_top_up'
+  | 'remove_card'
+  | 'refund_payment';
 
 export type ObjectType =
   | 'account'
@@ -58,7 +64,9 @@ export type ObjectType =
   | 'user'
   | 'invitation'
   | 'token'
-  | 'provider';
+  | 'provider'
+  | 'codes'
+  | 'payment';
 
 /** Values as they are on the wire. Never a secret, nor anything that one can be derived from. */
 export type Fields = Readonly<Record<string, unknown>>;

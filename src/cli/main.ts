@@ -9,6 +9,7 @@ import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
 import { backupCommands } from './backup-commands.ts';
 import { catalogCommands } from './catalog-commands.ts';
+import { codeCommands } from './code-commands.ts';
 import {
   type Command,
   type DatabaseCommand,
@@ -47,6 +48,7 @@ const commands: readonly Command[] = [
   ...doctorCommands,
   ...accountCommands,
   ...movementCommands,
+  ...codeCommands,
   ...keyCommands,
   ...limitCommands,
   ...userCommands,

@@ -7,6 +7,7 @@ import type { Handler } from '../http/context.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import type { Secret } from '../models/provider-key.ts';
+import type { Payments } from '../payments/sweep.ts';
 import type { Attempts } from '../people/attempts.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
 import type { ResetMail } from '../people/reset-mail.ts';
@@ -34,12 +35,14 @@ import { accountLimitsPage } from './operator/limits.ts';
 import { marginsPage } from './operator/margins.ts';
 import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
+import { operatorPaymentsPage } from './operator/payments.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
 import { statementPage } from './operator/statement.ts';
 import { tokensPage } from './operator/tokens.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
+import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
 import { usageDownload, usagePage } from './usage.ts';
 import { accountWebhooksPage, operatorWebhooksPage } from './webhooks.ts';
@@ -69,6 +72,10 @@ export type ConsoleServices = Readonly<{
   /** The ID of this process in the table `nodes`. */
   nodeId: string;
   audits: AuditJobs;
+  /** Null when nothing can be paid here. */
+  payments: Payments | null;
+  /** Whom customers ask for credit; null when the operator has not said. */
+  operatorContact: string | null;
   deriveKey: DerivedKeys;
 }> &
   PlaygroundServices;
@@ -94,6 +101,7 @@ export function consoleRoutes(
       ...generationsPage({ ...services, cursorKey }),
       ...usagePage(services),
       ...billingPage(services),
+      ...paymentsPage(services),
       ...accountAuditLogPage(services),
       ...accountWebhooksPage(services),
     }),
@@ -108,6 +116,7 @@ export function consoleRoutes(
       ...accountsPage(services),
       ...accountLimitsPage(services),
       ...movementsPage(services),
+      ...operatorPaymentsPage(services),
       ...statementPage(services),
       ...usersPage(services),
       ...tokensPage(services, adminDocument),

@@ -30,6 +30,7 @@ export const appPaths = [
   '/operator/nodes',
   '/operator/margins',
   '/operator/ledger',
+  '/operator/payments',
   '/operator/reconciliation',
   '/operator/tokens',
   '/operator/audit-log',

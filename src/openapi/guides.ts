@@ -36,6 +36,7 @@ const sections = [
       'admin',
       'exports',
       'catalog',
+      'payments',
       'reconciliation',
       'importing',
       'sign-in',

@@ -5,6 +5,7 @@ import { type ConsoleServices, consoleRoutes } from '../../src/console/routes.ts
 import { newId } from '../../src/lib/ids.ts';
 import { createTokenAs } from '../../src/tokens/token-store.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
+import { runCommand } from '../support/commands.ts';
 import {
   type ConsoleFixture,
   type Expected,
@@ -135,6 +136,26 @@ function webhookRows(prefix: string, who: Expected, names: () => Promise<{ webho
   };
 }
 
+async function someOrder(): Promise<{ order: string }> {
+  const order = newId();
+  await fixture.database.sql`
+    insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer)
+    values (${order}, ${fixture.account}, 'checkout', 10, 'usd', false, 'cus_1')`;
+  return { order };
+}
+
+let code = '';
+
+async function someCode(): Promise<Record<string, never>> {
+  const words = ['code', 'create', '--amount', '1'];
+  const { codes } = await runCommand<{ codes: string[] }>(words, fixture.environment);
+  code = codes[0] ?? '';
+  fixture.canaries.add(code);
+  return {};
+}
+
+const withoutPayments: Expected = { ...forOwners, owner: 'payments_not_configured' };
+
 const suspended = (isSuspended: boolean) => async () => {
   await fixture.database.sql`
     update accounts set suspended_at = case when ${isSuspended}::boolean then now() end where id = ${fixture.account}`;
@@ -195,6 +216,20 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ key_id: fixture.keyId, request: { model: 'picture', prompt: 'A gate' } }),
   },
   [`GET ${account}/ledger`]: { who: forMembers },
+  [`GET ${account}/payments`]: { who: forMembers },
+  [`GET ${account}/payments/orders`]: { who: forMembers },
+  [`POST ${account}/payments/orders/:order/check`]: { who: withoutPayments, names: someOrder, body: nothing },
+  [`POST ${account}/payments/checkout`]: {
+    who: withoutPayments,
+    body: () => ({ amount: '10', saves_card: false }),
+  },
+  [`POST ${account}/payments/portal`]: { who: withoutPayments, body: nothing },
+  [`PATCH ${account}/payments/automatic`]: {
+    who: withoutPayments,
+    body: () => ({ is_on: true, threshold: '5', amount: '20', target: null, monthly_cap: '100' }),
+  },
+  [`DELETE ${account}/payments/card`]: { who: withoutPayments },
+  [`POST ${account}/payments/redeem`]: { who: forOwners, names: someCode, body: () => ({ code }) },
   [`GET ${account}/audit-log`]: { who: forOwners },
   [`GET ${account}/exports/generations`]: { who: forOwners, query: 'from=2026-01-01' },
   [`GET ${account}/exports/usage`]: { who: forOwners, query: 'from=2026-01-01' },
@@ -271,6 +306,17 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/ledger-audit`]: { who: forOperators },
   [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
   [`GET ${operator}/dead-letters`]: { who: forOperators },
+  [`GET ${operator}/payments`]: { who: forOperators },
+  [`POST ${operator}/payments/:order/check`]: {
+    who: { ...forOperators, operator: 'payments_not_configured' },
+    names: someOrder,
+    body: nothing,
+  },
+  [`POST ${operator}/payments/:order/refunds`]: {
+    who: { ...forOperators, operator: 'payments_not_configured' },
+    names: someOrder,
+    body: () => ({ amount: null, reference: newReference() }),
+  },
   [`GET ${operator}/reconciliation`]: { who: forOperators },
   [`GET ${operator}/reconciliation/:provider/:day`]: {
     who: forOperators,

@@ -109,4 +109,10 @@ const actionLabels: Readonly<Record<ChangeAction, string>> = {
   retry_settlements: 'Retried failed settlements',
   repair_ledger: 'Corrected counters of the ledger',
   reconcile_bill: 'Reconciled the bill',
+  create_codes: 'Created codes',
+  void_codes: 'Voided codes',
+  redeem_code: 'Redeemed a code',
+  update_top_up: 'Changed automatic top-ups',
+  remove_card: 'Removed the saved card',
+  refund_payment: 'Refunded a payment',
 };
