@@ -269,7 +269,7 @@ test('the sandbox stands alone, as a provider would', () => {
 
 test('the dashboard shares only the types of the contract with the server', () => {
   const contract =
-    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:operator-)?|people\/sign-in-)contract\.ts';$/;
+    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:event-|operator-)?|people\/sign-in-)contract\.ts';$/;
   const wrong = files
     .filter(({ name }) => name.startsWith('dashboard/'))
     .flatMap(({ name, text }) =>
@@ -363,8 +363,9 @@ test('SQL gets its values as parameters: no template builds a statement from tex
   ]);
 });
 
-test('no request or command can leave a transaction open', () => {
-  const folders = /^src\/(accounts|admin|audit-log|cli|console|imports|keys|limits|people|tokens)\//;
+test('no request, command or job of these folders can leave a transaction open', () => {
+  const folders =
+    /^src\/(accounts|admin|audit-log|cli|console|events|imports|keys|limits|payments|people|tokens|webhooks)\//;
   const begun = sources.filter(({ name, text }) => folders.test(name) && /\.begin\(/.test(text));
   // Use shortTransaction.
   expect(begun.map(({ name }) => name)).toEqual([]);

@@ -1,6 +1,7 @@
 /** Codes that give credit: `tollgate code …`. */
 import { isUuid } from '../lib/ids.ts';
 import { formatMoney, formatMoneyShort, type Money, moneyFromDatabase } from '../lib/money.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import {
   type CodeBatch,
   type CodeCategory,
@@ -34,7 +35,7 @@ const create: DatabaseCommand = {
       expiresAt: expires === null ? null : readFutureTime(expires, '--expires'),
       note: note === null ? null : readLine(note, '--note', 200),
     };
-    const { batch, codes } = await sql.begin((transaction) =>
+    const { batch, codes } = await shortTransaction(sql, (transaction) =>
       createCodesAs(transaction, shellActor(config), draft),
     );
     const { amount, category } = draft;
@@ -63,7 +64,9 @@ const revoke: DatabaseCommand = {
   run: async (sql, words, config) => {
     const batch = words.positionals[0] ?? '';
     if (!isUuid(batch)) throw new UsageError(`BATCH must be the ID of a batch, but is "${batch}".`);
-    const count = await sql.begin((transaction) => voidCodesAs(transaction, shellActor(config), batch));
+    const count = await shortTransaction(sql, (transaction) =>
+      voidCodesAs(transaction, shellActor(config), batch),
+    );
     return { json: { batch, voided: count }, text: `${count} codes were voided.` };
   },
 };

@@ -5,7 +5,8 @@ import { readQuery } from '../http/query.ts';
 import { bodyOf, readBody } from '../json/fields.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
 import { type Caller, requireMember } from './access.ts';
-import type { MailChoices, MailKind, Role } from './contract.ts';
+import type { Role } from './contract.ts';
+import type { MailChoices, MailKind } from './event-contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 type MailServices = Readonly<{

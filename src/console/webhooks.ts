@@ -6,6 +6,7 @@ import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { amountFrom, bodyOf, nothing, readBody } from '../json/fields.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { findDeliveries, replay } from '../webhooks/delivery-store.ts';
 import {
   endpointChangeOf,
@@ -29,17 +30,16 @@ import {
 } from '../webhooks/endpoint-store.ts';
 import { presentDelivery, presentEndpoint } from '../webhooks/present.ts';
 import { asOperator, asOwner, findRole, idIn, keepSession, requireOwner } from './access.ts';
+import type { Page, Unsent } from './contract.ts';
 import type {
   Alerts,
   NewWebhook,
-  Page,
-  Unsent,
   Webhook,
   WebhookDelivery,
   WebhookPage,
   WebhookReplay,
   WebhookTest,
-} from './contract.ts';
+} from './event-contract.ts';
 import type { AccountHandler, ConsoleContext, ConsoleHandler, Routes } from './guard.ts';
 import { parseCursor } from './operator/list.ts';
 
@@ -61,7 +61,7 @@ export function accountWebhooksPage(services: WebhookServices): Routes<AccountHa
     ...webhookRoutes<Parameters<AccountHandler>[1]>(services, {
       ownerOf: ({ caller }) => ({ accountId: caller.accountId }),
       reading: ({ caller }, read) =>
-        sql.begin(async (transaction) => {
+        shortTransaction(sql, async (transaction) => {
           requireOwner(await findRole(transaction, caller));
           return await read(transaction);
         }),

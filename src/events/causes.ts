@@ -6,6 +6,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { tellUsage } from './usage-told.ts';
 
 const everyMs = 10_000;
@@ -41,7 +42,7 @@ export function keepCausesTold(sql: SQL, log: Log, timings: CauseTimings): () =>
 
 /** A node without a sign of life for `lostSeconds` is lost; with null, none is judged. */
 export async function tellCauses(sql: SQL, lostSeconds: number | null, rest = restMs): Promise<void> {
-  await sql.begin(async (transaction) => {
+  await shortTransaction(sql, async (transaction) => {
     const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`
       select pg_try_advisory_xact_lock(${causesLock}) as is_mine`;
     if (!isMine) return;

@@ -4,6 +4,7 @@
  * up to its usage.
  */
 import type { SQL, TransactionSQL } from 'bun';
+import { shortTransaction } from '../lib/short-transaction.ts';
 
 const usageToldLock = 7_012_018_022;
 /** A charge that was on its way at midnight has been committed by then. */
@@ -23,7 +24,7 @@ async function tellNextDay(sql: SQL): Promise<boolean> {
     select (usage_day + 1)::text as day from event_progress
     where (usage_day + 2)::timestamp at time zone 'UTC' + make_interval(mins => ${graceMinutes}::int) <= now()`;
   if (due === undefined) return false;
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`
       select pg_try_advisory_xact_lock(${usageToldLock}) as is_mine`;
     if (!isMine) return false;

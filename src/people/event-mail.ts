@@ -2,6 +2,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { linkMail, type Mail, type Mailer } from './mailer.ts';
 
 const everyMs = 2_000;
@@ -29,7 +30,7 @@ type EventRow = Readonly<{
 export async function sendEventMails(sql: SQL, mailer: Mailer): Promise<void> {
   let count = maxAtOnce;
   while (count === maxAtOnce) {
-    const rows = await sql.begin((transaction) => takeMails(transaction));
+    const rows = await shortTransaction(sql, (transaction) => takeMails(transaction));
     count = rows.length;
     for (const row of rows) mailer.send(async () => mailOf(row, mailer.origin));
   }

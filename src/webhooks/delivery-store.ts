@@ -3,6 +3,7 @@ import type { SQL, TransactionSQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import type { StoredEvent } from '../events/event.ts';
 import { eventColumns } from '../events/event-store.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
 import { type EndpointOwner, isOwnedBy, type OwnedEndpoint, requireEndpoint } from './endpoint-store.ts';
 import type { Posted } from './post.ts';
 
@@ -104,7 +105,7 @@ export async function recordAttempt(
   const { posted, tookMs, isDelivered, nextInMs } = result;
   const isGone = posted.status === 410;
   const isOver = isDelivered || isGone || nextInMs === null;
-  return await sql.begin(async (transaction) => {
+  return await shortTransaction(sql, async (transaction) => {
     // The endpoint first, as whoever sends again or removes one does.
     await transaction`select 1 from webhook_endpoints where id = ${endpointId} for no key update`;
     const changed = await transaction`
@@ -138,7 +139,7 @@ export async function releaseEndpoint(
   endpointId: string,
   failingPauseMs: number,
 ): Promise<void> {
-  await sql.begin(async (transaction) => {
+  await shortTransaction(sql, async (transaction) => {
     const [mine] = await transaction`
       select 1 from webhook_endpoints where id = ${endpointId} and claimed_by = ${nodeId} for no key update`;
     if (mine === undefined) return;

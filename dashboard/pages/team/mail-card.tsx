@@ -1,5 +1,5 @@
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import type { MailChoices, MailKind } from '../../../src/console/contract.ts';
+import type { MailChoices, MailKind } from '../../../src/console/event-contract.ts';
 import { patch, problemOf } from '../../api/client.ts';
 import { accountKey, accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 import { Card } from '../../kit/card.tsx';

@@ -1,7 +1,7 @@
 /** What became of the events that were sent to a webhook. */
 import { Ellipsis, FileText, RefreshCw, Send } from 'lucide-react';
 import { useState } from 'react';
-import type { Webhook, WebhookDelivery } from '../../../src/console/contract.ts';
+import type { Webhook, WebhookDelivery } from '../../../src/console/event-contract.ts';
 import { problemOf } from '../../api/client.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button, IconButton } from '../../kit/button.tsx';

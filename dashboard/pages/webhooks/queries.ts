@@ -1,16 +1,16 @@
 /** Owners and operators have the same pages, at different paths. */
 import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tanstack/react-query';
 import { createContext, useContext } from 'react';
+import type { Page } from '../../../src/console/contract.ts';
 import type {
   Alerts,
   NewWebhook,
-  Page,
   Webhook,
   WebhookDelivery,
   WebhookPage,
   WebhookReplay,
   WebhookTest,
-} from '../../../src/console/contract.ts';
+} from '../../../src/console/event-contract.ts';
 import { get, patch, post, remove } from '../../api/client.ts';
 
 /** Where the webhooks of a page are, and how what is known of them is named. */

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { Webhook } from '../../../src/console/contract.ts';
+import type { Webhook } from '../../../src/console/event-contract.ts';
 import { FormDialog } from '../../kit/dialog.tsx';
 import { Field, Input } from '../../kit/field.tsx';
 import { formatCount } from '../../kit/format-figures.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { NewWebhook, Webhook } from '../../../src/console/contract.ts';
+import type { NewWebhook, Webhook } from '../../../src/console/event-contract.ts';
 import { Callout } from '../../kit/callout.tsx';
 import { Checkbox } from '../../kit/choice.tsx';
 import { ConfirmDialog, FormDialog } from '../../kit/dialog.tsx';

@@ -10,7 +10,7 @@ import {
   Webhook as WebhookIcon,
 } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
-import type { NewWebhook, Webhook } from '../../../src/console/contract.ts';
+import type { NewWebhook, Webhook } from '../../../src/console/event-contract.ts';
 import { problemOf } from '../../api/client.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button, IconButton } from '../../kit/button.tsx';
