@@ -986,6 +986,13 @@ CREATE INDEX payment_orders_by_account ON payment_orders USING btree (account_id
 CREATE INDEX payment_orders_due ON payment_orders USING btree (next_look_at) WHERE next_look_at IS NOT NULL;
 CREATE UNIQUE INDEX payment_orders_one_automatic ON payment_orders USING btree (account_id) WHERE kind =
     'automatic'::text AND (state = ANY (ARRAY['new'::text, 'open'::text, 'processing'::text]));
+CREATE TRIGGER payment_orders_credit_told AFTER UPDATE OF credited_at ON payment_orders
+  FOR EACH ROW WHEN (old.credited_at IS NULL AND new.credited_at IS NOT NULL)
+  EXECUTE FUNCTION tell_payment();
+CREATE TRIGGER payment_orders_failure_told AFTER UPDATE OF state ON payment_orders
+  FOR EACH ROW WHEN (old.state <> 'failed'::text AND new.state = 'failed'::text AND (new.kind = 'automatic'::text OR
+    new.session IS NOT NULL))
+  EXECUTE FUNCTION tell_payment();
 
 -- Up to when the provider's list of events was read, in case some were not delivered.
 CREATE TABLE payment_polls (
@@ -1018,6 +1025,12 @@ CREATE TABLE payment_reversals (
 );
 CREATE INDEX payment_reversals_by_order ON payment_reversals USING btree (order_id);
 CREATE INDEX payment_reversals_due ON payment_reversals USING btree (order_id) WHERE due <> taken;
+CREATE TRIGGER payment_reversals_change_told AFTER UPDATE OF due ON payment_reversals
+  FOR EACH ROW WHEN (old.due = 0::numeric AND new.due > 0::numeric)
+  EXECUTE FUNCTION tell_payment_reversal();
+CREATE TRIGGER payment_reversals_told AFTER INSERT ON payment_reversals
+  FOR EACH ROW WHEN (new.due > 0::numeric)
+  EXECUTE FUNCTION tell_payment_reversal();
 
 -- Every distinct set of prices that was ever loaded. A Generation names the one it was priced with.
 CREATE TABLE price_lists (
@@ -3520,6 +3533,34 @@ begin
       'memo', new.memo, 'reference', coalesce(new.reference_text, new.reference::text),
       'request_id', 'req_' || replace(coalesce(new.generation_id, new.concerns_generation_id)::text, '-', ''),
       'concerns_entry', new.concerns_entry));
+  return null;
+end $$;
+
+-- Payments that were credited, or failed, are events.
+CREATE FUNCTION tell_payment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (account_id, type, data) values (
+    new.account_id,
+    case when new.state = 'paid' then 'payment.succeeded' else 'payment.failed' end,
+    jsonb_build_object('payment_id', new.id, 'kind', new.kind, 'amount', new.amount::text,
+      'paid', case when new.state = 'paid' then (new.paid_minor * 0.01)::numeric(38,12)::text end));
+  return null;
+end $$;
+
+-- Refunds and disputes are events when they begin to take credit. What one gives back is told as a correction.
+CREATE FUNCTION tell_payment_reversal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (account_id, type, data)
+  select account_id, case new.kind when 'refund' then 'payment.refunded' else 'payment.disputed' end,
+         jsonb_build_object('payment_id', new.order_id, 'reversal_id', new.id, 'status', new.status,
+           'amount', (new.amount_minor * 0.01)::numeric(38,12)::text, 'credit', new.due::text)
+  from payment_orders where id = new.order_id;
   return null;
 end $$;
 

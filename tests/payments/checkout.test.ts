@@ -46,6 +46,13 @@ const isSuspended = async (account: string) => {
 const isLogged = (text: string) =>
   eventually(text, () => fixture.gateways.some((gateway) => gateway.output().includes(text)));
 
+/** What an account was told about payments, apart from its credit. Written with the change itself. */
+async function told(payer: Customer): Promise<{ type: string; data: Record<string, unknown> }[]> {
+  const rows = await fixture.database.sql<{ type: string; data: Record<string, unknown> }[]>`
+    select type, data from events where account_id = ${payer.account} and type like 'payment.%' order by written`;
+  return [...rows];
+}
+
 describe('a payment', () => {
   test('is credited once, without its tax, however often its events come', async () => {
     const start = fixture.stripe.events.length;
@@ -63,6 +70,13 @@ describe('a payment', () => {
       receipt_url: `https://stripe.example/invoices/${payer.session}`,
       reversals: [],
     });
+    const data = {
+      payment_id: payer.order,
+      kind: 'checkout',
+      amount: '25.000000000000',
+      paid: '29.750000000000',
+    };
+    expect(await told(payer)).toEqual([{ type: 'payment.succeeded', data }]);
   });
 
   test('by bank debit is credited when the money has come, and not before', async () => {
@@ -81,6 +95,12 @@ describe('a payment', () => {
     await deliverNewest();
     await eventually('a failure', async () => (await payer.orderState(bad.order)) === 'failed');
     await payer.hasBalance('10');
+    await deliverNewest();
+    const events = (await told(payer)).map(({ type, data }) => [type, data.payment_id, data.paid]);
+    expect(events.toSorted()).toEqual([
+      ['payment.failed', bad.order, null],
+      ['payment.succeeded', good.order, '10.000000000000'],
+    ]);
   });
 
   test('that was not made before its page expired is closed', async () => {
@@ -249,6 +269,12 @@ describe('a refund', () => {
     await payer.hasBalance('0');
     await deliverSince(start);
     expect(await payer.entries()).toEqual(['credit 25', 'correction -10', 'correction -15']);
+    const [, first, ...more] = await told(payer);
+    expect(first).toMatchObject({
+      type: 'payment.refunded',
+      data: { payment_id: payer.order, amount: '11.900000000000', credit: '10.000000000000' },
+    });
+    expect(more).toMatchObject([{ type: 'payment.refunded', data: { credit: '15.000000000000' } }]);
   });
 
   test('that fails weeks later gives the credit back', async () => {
@@ -359,6 +385,13 @@ describe('a dispute', () => {
     await payer.hasBalance('25');
     expect(await isSuspended(payer.account)).toBe(false);
     expect(await payer.entries()).toEqual(['credit 25', 'correction -25', 'correction 25']);
+    expect(await told(payer)).toMatchObject([
+      { type: 'payment.succeeded' },
+      {
+        type: 'payment.disputed',
+        data: { reversal_id: dispute, status: 'needs_response', credit: '25.000000000000' },
+      },
+    ]);
   });
 
   test('that is only an inquiry takes nothing; a lost one of a refunded payment takes nothing more', async () => {
