@@ -1,7 +1,7 @@
 import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
 import { ApiError } from '../errors.ts';
-import type { LimitKind, LimitScope } from '../ledger/operations.ts';
+import { type LimitKind, type LimitScope, limitKinds } from '../ledger/operations.ts';
 import { formatMoneyShort, type Money } from '../lib/money.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
@@ -18,7 +18,6 @@ import {
   createLimitAs,
   type Increase,
   type Limit,
-  limitKinds,
   listLimits,
   removeLimitAs,
   updateLimitAs,

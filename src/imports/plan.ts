@@ -1,17 +1,10 @@
 /** What an import is going to make. It is decided as a whole before anything is written. */
 import type { KeySettings } from '../keys/key-store.ts';
+import type { LimitKind } from '../ledger/operations.ts';
 import type { Money } from '../lib/money.ts';
 import type { Role } from '../people/user-store.ts';
 
 export type Source = 'litellm' | 'new-api';
-
-export type LimitKind =
-  | 'spend_per_day'
-  | 'spend_per_week'
-  | 'spend_per_month'
-  | 'requests_per_minute'
-  | 'tokens_per_minute'
-  | 'concurrent_requests';
 
 export type PlannedLimit = Readonly<{
   /** The account or key that it is planned for, or an end user of the account. */

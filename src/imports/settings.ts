@@ -5,8 +5,9 @@ import {
   maxConcurrentLimit,
   maxRequestsPerMinute,
 } from '../keys/key-store.ts';
+import type { LimitKind } from '../ledger/operations.ts';
 import { formatMoneyShort, type Money, moneyScaleDigits } from '../lib/money.ts';
-import type { Carried, Choices, Dropped, Here, LimitKind, PlannedLimit } from './plan.ts';
+import type { Carried, Choices, Dropped, Here, PlannedLimit } from './plan.ts';
 
 const maxModels = 200;
 const maxModelLength = 200;

@@ -99,7 +99,7 @@ function uuidArray(ids: readonly string[]): string {
   return `{${[...new Set(ids)].join(',')}}`;
 }
 
-/** Whoever writes limits has locked their account, so these need no lock of their own. */
+/** Whoever counts towards limits has locked their account. Only upkeep has not, so the meters are locked as well. */
 async function readLimits(connection: SQL, batch: readonly Operation[], rows: BatchRows): Promise<void> {
   const meters = new Map(batch.flatMap(metersOf).map((meter) => [meter.id, meter]));
   if (meters.size === 0) return;

@@ -37,13 +37,16 @@ export type Attribution = Readonly<{
 }>;
 
 /** What a limit is about, besides those that a key has itself. All but concurrent requests are for a window of time. */
-export type LimitKind =
-  | 'spend_per_day'
-  | 'spend_per_week'
-  | 'spend_per_month'
-  | 'requests_per_minute'
-  | 'tokens_per_minute'
-  | 'concurrent_requests';
+export const limitKinds = [
+  'spend_per_day',
+  'spend_per_week',
+  'spend_per_month',
+  'requests_per_minute',
+  'tokens_per_minute',
+  'concurrent_requests',
+] as const;
+
+export type LimitKind = (typeof limitKinds)[number];
 
 export type LimitScope = 'account' | 'key' | 'end_user' | 'each_end_user';
 

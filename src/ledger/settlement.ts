@@ -1,16 +1,17 @@
 /** Builds settlements, and serializes them for the spool and the dead letters. */
 import { z } from 'zod';
 import type { ErrorCode } from '../errors.ts';
-import type {
-  AppliedLimits,
-  Attempt,
-  BilledCost,
-  BilledUsage,
-  GenerationFacts,
-  GrantedTokens,
-  Loss,
-  ProviderUsage,
-  Settlement,
+import {
+  type AppliedLimits,
+  type Attempt,
+  type BilledCost,
+  type BilledUsage,
+  type GenerationFacts,
+  type GrantedTokens,
+  type Loss,
+  limitKinds,
+  type ProviderUsage,
+  type Settlement,
 } from './operations.ts';
 
 export type Charge = Readonly<{
@@ -214,14 +215,7 @@ const appliedLimitsSchema: z.ZodType<AppliedLimits> = z.object({
       // That of an end user is a hash, and no UUID of any version.
       id: z.guid(),
       limitId: z.uuid(),
-      kind: z.enum([
-        'spend_per_day',
-        'spend_per_week',
-        'spend_per_month',
-        'requests_per_minute',
-        'tokens_per_minute',
-        'concurrent_requests',
-      ]),
+      kind: z.enum(limitKinds),
       scope: z.enum(['account', 'key', 'end_user', 'each_end_user']),
       endUser: z.string().nullable(),
     }),

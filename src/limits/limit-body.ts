@@ -4,12 +4,12 @@ import { ApiError } from '../errors.ts';
 import { invalidQuery, type Query } from '../http/query.ts';
 import { bodyOf, converted, uuid } from '../json/fields.ts';
 import { countUnit, isSpend } from '../ledger/decide-limits.ts';
-import type { LimitKind } from '../ledger/operations.ts';
+import { type LimitKind, limitKinds } from '../ledger/operations.ts';
 import { parseTime } from '../lib/calendar.ts';
 import { isUuid } from '../lib/ids.ts';
 import { isLabel, maxEndUserCharacters } from '../lib/labels.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
-import { type Increase, kindsOfKeys, type LimitChange, type LimitDraft, limitKinds } from './limit-store.ts';
+import { type Increase, kindsOfKeys, type LimitChange, type LimitDraft } from './limit-store.ts';
 
 /** The most requests or tokens that a limit can be about. */
 const largestCount = 1_000_000_000_000n;
@@ -33,7 +33,7 @@ export const limitDraftSchema = bodyOf({
   scope: z.enum(scopes, oneOf(scopes)),
   key_id: uuid('the ID of a key').nullable().default(null),
   end_user: converted(endUserWords, readEndUser).nullable().default(null),
-  kind: z.enum(limitKinds as readonly [LimitKind, ...LimitKind[]], oneOf(limitKinds)),
+  kind: z.enum(limitKinds, oneOf(limitKinds)),
   amount: quantity,
   increase: increase.default(null),
 });

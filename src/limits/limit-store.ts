@@ -11,15 +11,6 @@ import { formatMoney, formatMoneyShort, type Money, moneyFromDatabase } from '..
 /** The kinds that a limit of a key can have: for the others a key has settings. */
 export const kindsOfKeys: readonly LimitKind[] = ['spend_per_day', 'spend_per_week', 'tokens_per_minute'];
 
-export const limitKinds: readonly LimitKind[] = [
-  'spend_per_day',
-  'spend_per_week',
-  'spend_per_month',
-  'requests_per_minute',
-  'tokens_per_minute',
-  'concurrent_requests',
-];
-
 /** Of either party, so that neither can use up what the other needs. */
 export const maxLimitsOfAccount = 10_000;
 

@@ -1,19 +1,29 @@
 /** Limits as clients meet them, on two gateways. */
-import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { afterAll, beforeAll, beforeEach, expect, test } from 'bun:test';
+import { SQL } from 'bun';
 import OpenAI from 'openai';
 import { parseMoney } from '../../src/lib/money.ts';
 import { createLimitAs, type LimitDraft } from '../../src/limits/limit-store.ts';
-import { type ChatFixture, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
+import { type ChatFixture, chatCatalog, type ErrorBody, openChatFixture } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
+import { makeClockSettable, setClockToMinuteStart } from '../support/database-clock.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
 
 let fixture: ChatFixture;
 let second: Gateway;
 
 beforeAll(async () => {
-  fixture = await openChatFixture();
+  fixture = await openChatFixture(chatCatalog, async (environment) => {
+    const sql = new SQL(environment.DATABASE_URL ?? '', { max: 1 });
+    await makeClockSettable(sql);
+    await sql.close();
+    return await startGateway(environment);
+  });
   second = await startGateway(fixture.environment);
 });
+
+// What counts by the minute must not meet the end of one.
+beforeEach(() => setClockToMinuteStart(fixture.database.sql));
 
 afterAll(async () => {
   await second.stop();

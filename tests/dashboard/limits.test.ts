@@ -18,8 +18,9 @@ import {
 } from '../../dashboard/pages/limits/limit-words.ts';
 import type { Limit } from '../../src/console/contract.ts';
 import { parseBody } from '../../src/json/problem.ts';
+import { limitKinds } from '../../src/ledger/operations.ts';
 import { limitDraftOf, limitDraftSchema } from '../../src/limits/limit-body.ts';
-import { kindsOfKeys, limitKinds } from '../../src/limits/limit-store.ts';
+import { kindsOfKeys } from '../../src/limits/limit-store.ts';
 
 const now = new Date('2026-11-15T08:00:00.000Z');
 const form = (part: Partial<LimitFormState> = {}): LimitFormState => ({

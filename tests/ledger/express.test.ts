@@ -5,11 +5,17 @@ import * as fc from 'fast-check';
 import { unmetNeeds } from '../../src/ledger/database-error.ts';
 import { decideWithPlenty, withRates } from '../../src/ledger/express.ts';
 import { commitLocked } from '../../src/ledger/locked-commit.ts';
-import type { AppliedLimits, Hold, Operation, OperationResult } from '../../src/ledger/operations.ts';
+import {
+  type AppliedLimits,
+  type Hold,
+  limitKinds,
+  type Operation,
+  type OperationResult,
+} from '../../src/ledger/operations.ts';
 import { PendingOperations } from '../../src/ledger/pending-operations.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { LimitsInForce } from '../../src/limits/applied-limits.ts';
-import { createLimitAs, limitKinds } from '../../src/limits/limit-store.ts';
+import { createLimitAs } from '../../src/limits/limit-store.ts';
 import { type Customer, LedgerFixture } from '../support/ledger-fixture.ts';
 
 const fixture = await LedgerFixture.open();

@@ -2,7 +2,7 @@
 import { afterAll, afterEach, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { windowEndMs } from '../../src/ledger/decide-limits.ts';
-import type { Hold, HoldResult } from '../../src/ledger/operations.ts';
+import { type Hold, type HoldResult, limitKinds } from '../../src/ledger/operations.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { LimitsInForce } from '../../src/limits/applied-limits.ts';
 import {
@@ -10,19 +10,19 @@ import {
   findLimit,
   type Limit,
   type LimitDraft,
-  limitKinds,
   removeLimitAs,
   removeOldMeters,
   updateLimitAs,
 } from '../../src/limits/limit-store.ts';
 import { meterIdOf } from '../../src/limits/meter-id.ts';
 import { findOrphans } from '../../src/nodes/dead-nodes.ts';
+import { makeClockSettable, setClock, setClockToMinuteStart } from '../support/database-clock.ts';
 import { type Customer, LedgerFixture } from '../support/ledger-fixture.ts';
 
 const fixture = await LedgerFixture.open();
 const { database, customer, anotherKey, hold, settlement, expectSound } = fixture;
 const { sql } = database;
-await shiftable();
+await makeClockSettable(sql);
 const ledgers = [fixture.openLedger(), fixture.openLedger()] as const;
 const [ledger] = ledgers;
 const limits = new LimitsInForce(sql);
@@ -34,21 +34,7 @@ afterAll(async () => {
   await fixture.close();
 });
 
-/** From the next connection on, the database has a clock that `shiftClockTo` sets. */
-async function shiftable(): Promise<void> {
-  await sql`create table clock_shift (shift interval not null)`;
-  await sql`insert into clock_shift values ('0')`;
-  await sql.unsafe(`
-    create function public.clock_timestamp() returns timestamptz language sql volatile as
-    'select pg_catalog.clock_timestamp() + shift from public.clock_shift'`);
-  const [{ name }] = await sql`select current_database() as name`;
-  await sql.unsafe(`alter database "${name}" set search_path = public, pg_catalog`);
-}
-
-async function shiftClockTo(time: string | null): Promise<void> {
-  await sql`
-    update clock_shift set shift = coalesce(${time}::timestamptz - pg_catalog.clock_timestamp(), '0'::interval)`;
-}
+const shiftClockTo = (time: string | null) => setClock(sql, time);
 
 const actor = { door: 'cli', shellUser: 'test@test' } as const;
 /** One request, token or USD. */
@@ -97,6 +83,7 @@ describe('of a thousand holds at once on two ledgers', () => {
   for (const kind of limitKinds)
     test(`exactly those are granted that fit: ${kind}`, async () => {
       const owner = await customer(10_000n * one);
+      await shiftClockTo('2028-05-05T12:00:01Z');
       await limit(owner, { kind, amount: 37n * one });
       const other = await anotherKey(owner.accountId);
       const holds = await Promise.all(
@@ -279,6 +266,7 @@ test('what is refunded counts no longer', async () => {
 
 test('an end user gets a meter with the first request, and loses it when its window is over', async () => {
   const owner = await customer(100n * one);
+  await setClockToMinuteStart(sql);
   const { id } = await limit(owner, {
     scope: 'each_end_user',
     kind: 'requests_per_minute',
@@ -424,6 +412,7 @@ describe('beside others', () => {
 
   test('a limit of tokens that is used up does not refuse what has none', async () => {
     const owner = await customer(100n * one);
+    await setClockToMinuteStart(sql);
     const { id } = await limit(owner, { kind: 'tokens_per_minute', amount: 10n * one });
     await ledger.hold(await limited(owner, null, { tokens: { min: 10, max: 10 } }));
     await sql.begin((transaction) => updateLimitAs(transaction, actor, id, { amount: one }));

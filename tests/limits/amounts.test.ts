@@ -1,9 +1,10 @@
 /** Amounts of limits, as they are read and shown. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { limitKinds } from '../../src/ledger/operations.ts';
 import { formatMoneyShort, largestAmount } from '../../src/lib/money.ts';
 import { leastAmount, leastIncrease, parseAmount } from '../../src/limits/limit-body.ts';
-import { type Limit, limitKinds } from '../../src/limits/limit-store.ts';
+import type { Limit } from '../../src/limits/limit-store.ts';
 import { presentAppliedLimit, presentLimit } from '../../src/limits/present.ts';
 
 const one = 10n ** 12n;

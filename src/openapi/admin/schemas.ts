@@ -1,7 +1,6 @@
 /** What the admin API answers with. */
 import { z } from 'zod';
-import type { LimitKind } from '../../ledger/operations.ts';
-import { limitKinds } from '../../limits/limit-store.ts';
+import { limitKinds } from '../../ledger/operations.ts';
 import { scopes } from '../../tokens/token-store.ts';
 import { count, exactUsd, quantity, requestId, timestamp, uuid } from '../schemas/fields.ts';
 import { generationSchema, generationSummaryFields } from '../schemas/generations.ts';
@@ -89,7 +88,7 @@ export const limitSchema = z
       .describe('What it is for. A limit of an end user replaces that of each end user, of the same kind.'),
     key_id: uuid.nullable().describe('For the scope `key`.'),
     end_user: z.string().nullable().describe('For the scope `end_user`.'),
-    kind: z.enum(limitKinds as readonly [LimitKind, ...LimitKind[]]),
+    kind: z.enum(limitKinds),
     set_by: z.enum(['operator', 'account']).describe('Owners of the account change only what they have set.'),
     amount: quantity.describe('USD, requests or tokens.'),
     increase: z

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { LimitKind } from '../../ledger/operations.ts';
-import { limitKinds } from '../../limits/limit-store.ts';
+import { limitKinds } from '../../ledger/operations.ts';
 import { count, exactUsd, quantity, timestamp, uuid } from '../schemas/fields.ts';
 import { commonErrors, type Endpoint } from './endpoint.ts';
 
@@ -35,7 +34,7 @@ const keySchema = z
       .array(
         z.strictObject({
           scope: z.enum(['account', 'key', 'each_end_user']),
-          kind: z.enum(limitKinds as readonly [LimitKind, ...LimitKind[]]),
+          kind: z.enum(limitKinds),
           amount: quantity.describe('USD, requests or tokens.'),
           increase: z
             .strictObject({ amount: quantity, until: timestamp })
