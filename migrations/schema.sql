@@ -11,11 +11,15 @@ CREATE TABLE account_details (
   metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
   -- Identifies the request for a new account, so that sending it twice creates one account.
   reference uuid,
+  -- Below this balance the account is warned, by an event. Null for never.
+  low_balance numeric(38,12),
   CONSTRAINT account_details_pkey PRIMARY KEY (account_id),
   CONSTRAINT account_details_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT account_details_external_id_key UNIQUE (external_id),
+  CONSTRAINT account_details_low_balance_check CHECK (low_balance >= 0::numeric),
   CONSTRAINT account_details_reference_key UNIQUE (reference)
 );
+CREATE INDEX account_details_with_low_balance ON account_details USING btree (account_id) WHERE low_balance IS NOT NULL;
 
 -- Customers. balance is the balance after the last entry, held the sum of the open holds. version changes with every
 -- change of the row, so that a batch of the ledger fails if the row has changed since the batch was decided.
@@ -46,6 +50,9 @@ CREATE TRIGGER accounts_announce_prices AFTER UPDATE OF price_group ON accounts
 CREATE TRIGGER accounts_renew_version BEFORE UPDATE ON accounts
   FOR EACH ROW WHEN (new.version = old.version)
   EXECUTE FUNCTION renew_version();
+CREATE TRIGGER accounts_suspension_told AFTER UPDATE OF suspended_at ON accounts
+  FOR EACH ROW WHEN ((old.suspended_at IS NULL) <> (new.suspended_at IS NULL))
+  EXECUTE FUNCTION tell_suspension();
 
 -- Requests to the admin API that had an Idempotency-Key, for a day. Each is stored in the transaction of its change, so
 -- one that failed is not here.
@@ -138,14 +145,22 @@ CREATE TABLE api_keys (
   CONSTRAINT api_keys_requests_per_minute_check CHECK (requests_per_minute >= 1 AND requests_per_minute <= 1000000)
 );
 CREATE INDEX api_keys_by_account ON api_keys USING btree (account_id, id);
+CREATE INDEX api_keys_by_end ON api_keys USING btree (revoked_at) WHERE revoked_at IS NOT NULL;
+CREATE INDEX api_keys_by_expiry ON api_keys USING btree (expires_at) WHERE expires_at IS NOT NULL;
 CREATE TRIGGER api_keys_announce AFTER INSERT OR UPDATE ON api_keys
   FOR EACH ROW
   EXECUTE FUNCTION announce_key_change();
+CREATE TRIGGER api_keys_end_told AFTER UPDATE OF revoked_at ON api_keys
+  FOR EACH ROW WHEN (new.revoked_at IS NOT NULL AND old.revoked_at IS DISTINCT FROM new.revoked_at)
+  EXECUTE FUNCTION tell_key();
 CREATE TRIGGER api_keys_renew_meter_version AFTER UPDATE ON api_keys
   FOR EACH ROW WHEN (old.monthly_limit IS DISTINCT FROM new.monthly_limit OR old.requests_per_minute IS DISTINCT FROM
     new.requests_per_minute OR old.max_concurrent IS DISTINCT FROM new.max_concurrent OR old.revoked_at IS DISTINCT FROM
     new.revoked_at OR old.expires_at IS DISTINCT FROM new.expires_at)
   EXECUTE FUNCTION renew_meter_version();
+CREATE TRIGGER api_keys_told AFTER INSERT ON api_keys
+  FOR EACH ROW
+  EXECUTE FUNCTION tell_key();
 
 -- Calls to providers, one row for each attempt of a Generation. Partitioned into months by ID.
 CREATE TABLE attempts (
@@ -250,6 +265,31 @@ CREATE TABLE cancelled_calls (
 );
 CREATE INDEX cancelled_calls_by_time ON cancelled_calls USING btree (ended_at);
 
+-- Codes that give credit, once each. They are random, and only their hashes are stored.
+CREATE TABLE credit_codes (
+  id uuid NOT NULL,
+  batch uuid NOT NULL,
+  hash bytea NOT NULL,
+  hint text NOT NULL,
+  amount numeric(38,12) NOT NULL,
+  category text NOT NULL,
+  note text,
+  expires_at timestamp with time zone,
+  voided_at timestamp with time zone,
+  redeemed_at timestamp with time zone,
+  account_id uuid,
+  redeemed_by uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT credit_codes_pkey PRIMARY KEY (id),
+  CONSTRAINT credit_codes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT credit_codes_amount_check CHECK (amount > 0::numeric),
+  CONSTRAINT credit_codes_category_check CHECK (category = ANY (ARRAY['paid'::text, 'promotional'::text])),
+  CONSTRAINT credit_codes_check CHECK (num_nulls(redeemed_at, account_id, redeemed_by) = ANY (ARRAY[0, 3])),
+  CONSTRAINT credit_codes_hash_key UNIQUE (hash),
+  CONSTRAINT credit_codes_redeemed_by_fkey FOREIGN KEY (redeemed_by) REFERENCES users(id)
+);
+CREATE INDEX credit_codes_by_batch ON credit_codes USING btree (batch);
+
 -- The references of credits, corrections and refunds, so that what is sent twice is booked once: a unique index of
 -- ledger_entries would not span months. Never archived.
 CREATE TABLE credit_references (
@@ -283,6 +323,9 @@ CREATE TABLE dead_letters (
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT dead_letters_pkey PRIMARY KEY (generation_id)
 );
+CREATE TRIGGER dead_letters_told AFTER INSERT ON dead_letters
+  FOR EACH ROW
+  EXECUTE FUNCTION tell_dead_letter();
 
 -- Calls to a chat model for a decision, which no customer is charged for. cost is null when the provider reported no
 -- usage, or when the catalogue does not say what it asks.
@@ -302,6 +345,70 @@ CREATE TABLE decision_calls (
   CONSTRAINT decision_calls_cost_check CHECK (cost >= 0::numeric)
 );
 CREATE INDEX decision_calls_by_time ON decision_calls USING btree (ended_at);
+
+-- What has been told and still lasts, such as a balance below its threshold. It is told again only after it has ended.
+CREATE TABLE event_causes (
+  kind text NOT NULL,
+  subject text NOT NULL,
+  account_id uuid,
+  since timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT event_causes_pkey PRIMARY KEY (kind, subject)
+);
+
+-- Mails about events that are still to be sent. Without a mail server they leave with their events.
+CREATE TABLE event_mails (
+  event_id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  CONSTRAINT event_mails_pkey PRIMARY KEY (event_id, user_id),
+  CONSTRAINT event_mails_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE,
+  CONSTRAINT event_mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+
+-- How far events have been published, and what has been looked at, by whichever node. One row, from the first time on.
+CREATE TABLE event_progress (
+  is_only boolean NOT NULL DEFAULT true,
+  "position" bigint NOT NULL DEFAULT 0,
+  -- When a node last looked for causes of events.
+  looked_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  -- The last day whose usage was told.
+  usage_day date NOT NULL DEFAULT (((now() AT TIME ZONE 'UTC'::text))::date - 1),
+  CONSTRAINT event_progress_pkey PRIMARY KEY (is_only),
+  CONSTRAINT event_progress_is_only_check CHECK (is_only)
+);
+
+-- The last number of an account's events. The operator's own have the owner 00000000-0000-0000-0000-000000000000.
+CREATE TABLE event_sequences (
+  owner_id uuid NOT NULL,
+  last bigint NOT NULL,
+  CONSTRAINT event_sequences_pkey PRIMARY KEY (owner_id)
+);
+
+-- What happened to money and access, for thirty days. Each is written in the transaction that causes it, and published
+-- afterwards by publish_events, so that writers do not wait for one another.
+CREATE TABLE events (
+  id uuid NOT NULL DEFAULT new_event_id(),
+  -- The order of the events of an account, whose writers are one after the other.
+  written bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  -- Null for what concerns the operator alone.
+  account_id uuid,
+  type text NOT NULL,
+  -- Of the form of data. It never holds a secret.
+  version smallint NOT NULL DEFAULT 1,
+  created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  data jsonb NOT NULL,
+  -- The order of publication, in which readers go on from where they were. Null until it is published: IDs could not be
+  -- used, because transactions do not end in the order in which they began.
+  "position" bigint,
+  -- Counts the events of the account, or of the operator, without a gap.
+  sequence bigint,
+  CONSTRAINT events_pkey PRIMARY KEY (id),
+  CONSTRAINT events_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT events_position_key UNIQUE ("position"),
+  CONSTRAINT events_published CHECK (("position" IS NULL) = (sequence IS NULL)),
+  CONSTRAINT events_type_check CHECK (type ~ '^[a-z_]+\.[a-z_]+$'::text)
+);
+CREATE INDEX events_of_account ON events USING btree (account_id, "position");
+CREATE INDEX events_to_publish ON events USING btree (written) WHERE "position" IS NULL;
 
 -- Networks from which a person has signed in before: attempts by others from elsewhere do not make the person wait
 -- there.
@@ -530,6 +637,10 @@ CREATE TABLE ledger_audits (
   CONSTRAINT ledger_audits_outcome_check CHECK (outcome = ANY (ARRAY['sound'::text, 'broken'::text, 'failed'::text]))
 );
 CREATE INDEX ledger_audits_by_start ON ledger_audits USING btree (started_at);
+CREATE TRIGGER ledger_audits_told AFTER UPDATE OF outcome ON ledger_audits
+  FOR EACH ROW WHEN (old.outcome IS DISTINCT FROM new.outcome AND (new.outcome = ANY (ARRAY['broken'::text,
+    'failed'::text])))
+  EXECUTE FUNCTION tell_audit();
 
 -- The last entry of each account that was audited without a finding, with the balance and the usage at that point. The
 -- next audit continues from there.
@@ -602,6 +713,9 @@ CREATE TRIGGER ledger_entries_keep_reference AFTER INSERT ON ledger_entries
 CREATE TRIGGER ledger_entries_never_emptied BEFORE TRUNCATE ON ledger_entries
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER ledger_entries_told AFTER INSERT ON ledger_entries
+  FOR EACH ROW WHEN (new.kind <> 'charge'::text)
+  EXECUTE FUNCTION tell_movement();
 
 -- For entries of a month without a partition. It has the same indexes as each month (index_ledger_partition).
 CREATE TABLE ledger_entries_default PARTITION OF ledger_entries (
@@ -665,6 +779,17 @@ CREATE INDEX limits_by_end_user ON limits USING btree (account_id, end_user) WHE
 CREATE INDEX limits_by_key ON limits USING btree (key_id) WHERE key_id IS NOT NULL;
 CREATE UNIQUE INDEX limits_once ON limits USING btree (account_id, scope, kind, is_operators, COALESCE(key_id::text,
     end_user, ''::text));
+
+-- Which events of an account a member wants as mails. Without a row, owners get all and others none.
+CREATE TABLE mail_choices (
+  user_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  kinds text[] NOT NULL,
+  CONSTRAINT mail_choices_pkey PRIMARY KEY (user_id, account_id),
+  CONSTRAINT mail_choices_kinds_check CHECK (kinds <@ ARRAY['low_balance'::text, 'budget'::text, 'key_expiry'::text]),
+  CONSTRAINT mail_choices_user_id_account_id_fkey FOREIGN KEY (user_id, account_id) REFERENCES memberships(user_id,
+    account_id) ON DELETE CASCADE
+);
 
 -- What customers were charged and what providers ask for it, by day (UTC). Added up together with usage_days, and with
 -- the same totals.
@@ -773,6 +898,139 @@ CREATE TRIGGER operator_actions_copied AFTER INSERT ON operator_actions
 CREATE TRIGGER operator_actions_never_emptied BEFORE TRUNCATE ON operator_actions
   FOR EACH STATEMENT
   EXECUTE FUNCTION refuse_change();
+
+-- An account as the payment provider knows it, the card that it has saved there, and when that card is charged.
+CREATE TABLE payment_customers (
+  account_id uuid NOT NULL,
+  -- Whether the provider moves real money for it. What was made with a test key is not used with another.
+  is_live boolean NOT NULL,
+  customer text NOT NULL,
+  payment_method text,
+  card_brand text,
+  card_last4 text,
+  -- As YYYY-MM.
+  card_expires text,
+  is_automatic boolean NOT NULL DEFAULT false,
+  -- Credit is added automatically when less than this is available.
+  threshold numeric(38,12),
+  -- How much is added. Null when it is as much as is missing to top_up_target.
+  top_up_amount numeric(38,12),
+  top_up_target numeric(38,12),
+  -- The most that is added automatically in a month, in UTC.
+  monthly_cap numeric(38,12),
+  -- Why the card is not charged at the moment. An owner has to act.
+  paused_reason text,
+  paused_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_customers_pkey PRIMARY KEY (account_id),
+  CONSTRAINT payment_customers_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT payment_customers_check CHECK (top_up_target > threshold),
+  CONSTRAINT payment_customers_check1 CHECK (NOT is_automatic OR num_nulls(threshold,
+    monthly_cap) = 0 AND num_nonnulls(top_up_amount, top_up_target) = 1),
+  CONSTRAINT payment_customers_check2 CHECK ((paused_reason IS NULL) = (paused_at IS NULL)),
+  CONSTRAINT payment_customers_customer_key UNIQUE (customer),
+  CONSTRAINT payment_customers_monthly_cap_check CHECK (monthly_cap > 0::numeric),
+  CONSTRAINT payment_customers_payment_method_key UNIQUE (payment_method),
+  CONSTRAINT payment_customers_threshold_check CHECK (threshold >= 0::numeric),
+  CONSTRAINT payment_customers_top_up_amount_check CHECK (top_up_amount > 0::numeric)
+);
+CREATE INDEX payment_customers_automatic ON payment_customers USING btree (account_id) WHERE is_automatic;
+
+-- Payments that were asked for. The ID is the reference of the credit, so that each is credited once.
+CREATE TABLE payment_orders (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  kind text NOT NULL,
+  -- What is credited: the price before tax.
+  amount numeric(38,12) NOT NULL,
+  currency text NOT NULL,
+  is_live boolean NOT NULL,
+  -- What the provider's objects say. A credited order stays paid. Contradicted: something was paid that does not fit
+  -- the order, and nothing was credited.
+  state text NOT NULL DEFAULT 'new'::text,
+  customer text NOT NULL,
+  saves_card boolean NOT NULL DEFAULT false,
+  created_by uuid,
+  -- The provider's ID of the checkout; so are customer, invoice and payment_intent.
+  session text,
+  invoice text,
+  payment_intent text,
+  -- What the customer paid, with tax, in cents.
+  paid_minor bigint,
+  receipt_url text,
+  problem text,
+  credited_at timestamp with time zone,
+  -- How often someone asked to have it looked at.
+  asked integer NOT NULL DEFAULT 0,
+  -- When to ask the provider next. Null when only an event can change anything.
+  next_look_at timestamp with time zone,
+  look_failures integer NOT NULL DEFAULT 0,
+  -- Whose look at the provider's objects may be written.
+  claim uuid,
+  claimed_until timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_orders_pkey PRIMARY KEY (id),
+  CONSTRAINT payment_orders_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT payment_orders_amount_check CHECK (amount > 0::numeric),
+  CONSTRAINT payment_orders_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id),
+  CONSTRAINT payment_orders_invoice_key UNIQUE (invoice),
+  CONSTRAINT payment_orders_kind_check CHECK (kind = ANY (ARRAY['checkout'::text, 'automatic'::text])),
+  CONSTRAINT payment_orders_payment_intent_key UNIQUE (payment_intent),
+  CONSTRAINT payment_orders_session_key UNIQUE (session),
+  CONSTRAINT payment_orders_state_check CHECK (state = ANY (ARRAY['new'::text, 'open'::text, 'processing'::text,
+    'paid'::text, 'failed'::text, 'expired'::text, 'contradicted'::text]))
+);
+CREATE INDEX payment_orders_by_account ON payment_orders USING btree (account_id, id);
+CREATE INDEX payment_orders_due ON payment_orders USING btree (next_look_at) WHERE next_look_at IS NOT NULL;
+CREATE UNIQUE INDEX payment_orders_one_automatic ON payment_orders USING btree (account_id) WHERE kind =
+    'automatic'::text AND (state = ANY (ARRAY['new'::text, 'open'::text, 'processing'::text]));
+CREATE TRIGGER payment_orders_credit_told AFTER UPDATE OF credited_at ON payment_orders
+  FOR EACH ROW WHEN (old.credited_at IS NULL AND new.credited_at IS NOT NULL)
+  EXECUTE FUNCTION tell_payment();
+CREATE TRIGGER payment_orders_failure_told AFTER UPDATE OF state ON payment_orders
+  FOR EACH ROW WHEN (old.state <> 'failed'::text AND new.state = 'failed'::text AND (new.kind = 'automatic'::text OR
+    new.session IS NOT NULL))
+  EXECUTE FUNCTION tell_payment();
+
+-- Up to when the provider's list of events was read, in case some were not delivered.
+CREATE TABLE payment_polls (
+  is_live boolean NOT NULL,
+  polled_until timestamp with time zone NOT NULL,
+  claimed_until timestamp with time zone,
+  CONSTRAINT payment_polls_pkey PRIMARY KEY (is_live)
+);
+
+-- Refunds and disputes of payments, by the provider's ID.
+CREATE TABLE payment_reversals (
+  id text NOT NULL,
+  order_id uuid NOT NULL,
+  kind text NOT NULL,
+  -- In cents, with tax.
+  amount_minor bigint NOT NULL,
+  status text NOT NULL,
+  -- Which part of the credit it takes back. 0 when it has failed, or was won.
+  due numeric(38,12) NOT NULL,
+  -- What was taken so far: a balance does not fall below what is held. The rest is taken when there is credit again.
+  taken numeric(38,12) NOT NULL DEFAULT 0,
+  entry_count integer NOT NULL DEFAULT 0,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  updated_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_reversals_pkey PRIMARY KEY (id),
+  CONSTRAINT payment_reversals_due_check CHECK (due >= 0::numeric),
+  CONSTRAINT payment_reversals_kind_check CHECK (kind = ANY (ARRAY['refund'::text, 'dispute'::text])),
+  CONSTRAINT payment_reversals_order_id_fkey FOREIGN KEY (order_id) REFERENCES payment_orders(id),
+  CONSTRAINT payment_reversals_taken_check CHECK (taken >= 0::numeric)
+);
+CREATE INDEX payment_reversals_by_order ON payment_reversals USING btree (order_id);
+CREATE INDEX payment_reversals_due ON payment_reversals USING btree (order_id) WHERE due <> taken;
+CREATE TRIGGER payment_reversals_change_told AFTER UPDATE OF due ON payment_reversals
+  FOR EACH ROW WHEN (old.due = 0::numeric AND new.due > 0::numeric)
+  EXECUTE FUNCTION tell_payment_reversal();
+CREATE TRIGGER payment_reversals_told AFTER INSERT ON payment_reversals
+  FOR EACH ROW WHEN (new.due > 0::numeric)
+  EXECUTE FUNCTION tell_payment_reversal();
 
 -- Every distinct set of prices that was ever loaded. A Generation names the one it was priced with.
 CREATE TABLE price_lists (
@@ -966,6 +1224,22 @@ CREATE TRIGGER usage_records_return_to_limits AFTER UPDATE OF refunded, refunded
 -- For IDs of nodes whose clock is wrong.
 CREATE TABLE usage_records_default PARTITION OF usage_records DEFAULT;
 
+-- What events have said of the usage of a day, for a month. What is charged or refunded for that day later is told as a
+-- difference.
+CREATE TABLE usage_told (
+  account_id uuid NOT NULL,
+  day date NOT NULL,
+  model text NOT NULL,
+  requests bigint NOT NULL,
+  input_tokens numeric(38,0) NOT NULL,
+  output_tokens numeric(38,0) NOT NULL,
+  images numeric(38,0) NOT NULL,
+  cache_read_tokens numeric(38,0) NOT NULL,
+  cache_write_tokens numeric(38,0) NOT NULL,
+  cost numeric(38,12) NOT NULL,
+  CONSTRAINT usage_told_pkey PRIMARY KEY (account_id, day, model)
+);
+
 -- How a user signs in: a password, as a hash.
 CREATE TABLE user_credentials (
   id uuid NOT NULL,
@@ -1015,6 +1289,77 @@ CREATE INDEX verifications_by_expiry ON verifications USING btree (expires_at);
 CREATE INDEX verifications_by_identifier ON verifications USING btree (identifier);
 CREATE INDEX verifications_by_maker ON verifications USING btree (made_by) WHERE made_by IS NOT NULL;
 CREATE INDEX verifications_by_value ON verifications USING btree (value);
+
+-- Events on their way to endpoints, and what came of the last attempt. They leave with their events.
+CREATE TABLE webhook_deliveries (
+  id uuid NOT NULL DEFAULT new_event_id(),
+  endpoint_id uuid NOT NULL,
+  event_id uuid NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  state text NOT NULL DEFAULT 'pending'::text,
+  attempts integer NOT NULL DEFAULT 0,
+  first_attempt_at timestamp with time zone,
+  next_at timestamp with time zone DEFAULT now(),
+  attempted_at timestamp with time zone,
+  took_ms integer,
+  status integer,
+  -- Why the last attempt failed, if there was no status: refused, timeout, and so on.
+  problem text,
+  -- The head of the last request, without its signature.
+  request_head text,
+  response_head text,
+  CONSTRAINT webhook_deliveries_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_deliveries_endpoint_id_event_id_key UNIQUE (endpoint_id, event_id),
+  CONSTRAINT webhook_deliveries_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE
+    CASCADE,
+  CONSTRAINT webhook_deliveries_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE,
+  CONSTRAINT webhook_deliveries_next CHECK ((state = 'pending'::text) = (next_at IS NOT NULL)),
+  CONSTRAINT webhook_deliveries_state_check CHECK (state = ANY (ARRAY['pending'::text, 'delivered'::text,
+    'failed'::text]))
+);
+CREATE INDEX webhook_deliveries_by_event ON webhook_deliveries USING btree (event_id);
+CREATE INDEX webhook_deliveries_due ON webhook_deliveries USING btree (endpoint_id,
+    next_at) WHERE state = 'pending'::text;
+CREATE INDEX webhook_deliveries_of_endpoint ON webhook_deliveries USING btree (endpoint_id, id);
+
+-- Where events are sent: to an account's own systems, or to the operator's.
+CREATE TABLE webhook_endpoints (
+  id uuid NOT NULL,
+  -- Gets the events of this account only; null for an endpoint of the operator, which gets all.
+  account_id uuid,
+  url text NOT NULL,
+  description text NOT NULL DEFAULT ''::text,
+  -- The types of events that it gets; null for all.
+  types text[],
+  -- Signs what is sent. Encrypted.
+  secret bytea NOT NULL,
+  -- Signs too, until previous_until. Encrypted.
+  previous_secret bytea,
+  previous_until timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  disabled_at timestamp with time zone,
+  disabled_because text,
+  -- The first failure after the last success; null after a success.
+  failing_since timestamp with time zone,
+  -- Whether its last answer was a quick success. Those that are not, or not known yet, share slots of their own.
+  is_prompt boolean NOT NULL DEFAULT false,
+  -- When a delivery is due next; null when there is none.
+  due_at timestamp with time zone,
+  -- The node that sends its deliveries, until claimed_until. Then another one may.
+  claimed_by uuid,
+  claimed_until timestamp with time zone,
+  CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
+  CONSTRAINT webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT webhook_endpoints_description_check CHECK (length(description) <= 200),
+  CONSTRAINT webhook_endpoints_disabled CHECK ((disabled_at IS NULL) = (disabled_because IS NULL)),
+  CONSTRAINT webhook_endpoints_disabled_because_check CHECK (disabled_because = ANY (ARRAY['owner'::text, 'gone'::text,
+    'failing'::text])),
+  CONSTRAINT webhook_endpoints_types_check CHECK (cardinality(types) > 0),
+  CONSTRAINT webhook_endpoints_url_check CHECK (length(url) <= 2000)
+);
+CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt, (failing_since IS NOT NULL),
+    due_at) WHERE disabled_at IS NULL AND due_at IS NOT NULL;
+CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints USING btree (account_id);
 
 -- What the operator, not the customer, bears: usage that was not reported, not plausible, or lost.
 CREATE TABLE write_offs (
@@ -1579,6 +1924,83 @@ begin
   return null;
 end $$;
 
+-- Writes what follows from the provider's objects, if the claim still holds: the state of the order, its credit, and
+-- what refunds and disputes take back. Returns a row if it does. Changes of the rows are what others are told of.
+CREATE FUNCTION apply_payment_look(of_order uuid, with_claim uuid, seen integer, new_state text, new_problem text,
+    new_invoice text, new_payment_intent text, new_paid_minor bigint, new_receipt text, reversal_rows jsonb,
+    suspends boolean, look_again_seconds double precision, credit_words text)
+ RETURNS TABLE(was_credited boolean, was_disputed boolean)
+ LANGUAGE plpgsql
+AS $$
+declare
+  concerned payment_orders;
+begin
+  select * into concerned from payment_orders where id = of_order and claim = with_claim for update;
+  if not found then return; end if;
+  was_credited := false;
+  if new_state = 'paid' and concerned.credited_at is null then
+    was_credited := book_own_movement('credit', concerned.account_id, concerned.amount, credit_words, of_order, null);
+    concerned.credited_at := now();
+  end if;
+  with given as (
+    select * from jsonb_to_recordset(reversal_rows)
+      as row (id text, kind text, amount_minor bigint, status text, due numeric, is_dispute_open boolean)
+  ), written as (
+    insert into payment_reversals as known (id, order_id, kind, amount_minor, status, due)
+    select id, of_order, kind, amount_minor, status, due from given
+    on conflict (id) do update
+    set amount_minor = excluded.amount_minor, status = excluded.status, due = excluded.due, updated_at = now()
+    where known.order_id = of_order and (known.amount_minor, known.status, known.due)
+      is distinct from (excluded.amount_minor, excluded.status, excluded.due)
+    returning id, (xmax = 0) as is_new
+  )
+  select coalesce(bool_or(is_new and is_dispute_open), false) into was_disputed from written join given using (id);
+  update payment_orders
+  set state = case when concerned.credited_at is null then new_state else 'paid' end, problem = new_problem,
+      invoice = coalesce(new_invoice, invoice), payment_intent = coalesce(new_payment_intent, payment_intent),
+      paid_minor = coalesce(new_paid_minor, paid_minor), receipt_url = coalesce(new_receipt, receipt_url),
+      credited_at = concerned.credited_at, claim = null, claimed_until = null, look_failures = 0, updated_at = now(),
+      next_look_at = case when asked > seen then now() else now() + make_interval(secs => look_again_seconds) end
+  where id = of_order;
+  -- Once for each dispute, so that an operator can let the account go on meanwhile.
+  if was_disputed and suspends then
+    update accounts set suspended_at = now() where id = concerned.account_id and suspended_at is null;
+  end if;
+  perform collect_payment_reversals(of_order);
+  return next;
+end $$;
+
+-- Makes the order of an automatic top-up if the account needs one and may have it, and has none in progress. Returns
+-- its ID, or null.
+CREATE FUNCTION begin_automatic_top_up(of_account uuid, new_order uuid, with_live boolean, least_amount numeric)
+ RETURNS uuid
+ LANGUAGE plpgsql
+AS $$
+declare
+  settings payment_customers;
+  available numeric;
+  wanted numeric;
+  added numeric;
+begin
+  select * into settings from payment_customers
+  where account_id = of_account and is_live = with_live and is_automatic and paused_at is null and payment_method is not null
+  for update skip locked;
+  if not found then return null; end if;
+  select balance - held into available from accounts where id = of_account and suspended_at is null;
+  if available is null or available >= settings.threshold then return null; end if;
+  if exists (select 1 from payment_orders where account_id = of_account and kind = 'automatic'
+    and state in ('new', 'open', 'processing')) then return null; end if;
+  wanted := coalesce(settings.top_up_amount, ceil(100 * (settings.top_up_target - available)) / 100);
+  select coalesce(sum(amount), 0) into added from payment_orders
+  where account_id = of_account and kind = 'automatic' and state <> 'failed'
+    and created_at >= date_trunc('month', now(), 'UTC');
+  wanted := least(wanted, floor(100 * (settings.monthly_cap - added)) / 100);
+  if wanted < least_amount then return null; end if;
+  insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, next_look_at)
+  values (new_order, of_account, 'automatic', wanted, 'usd', with_live, settings.customer, now());
+  return new_order;
+end $$;
+
 -- Takes what usage_days has for an account over into margin_days, which has nothing for it yet. The caller has locked
 -- its row of usage_progress.
 CREATE FUNCTION begin_margins(of_account uuid)
@@ -1766,6 +2188,54 @@ begin
   return next;
 end $$;
 
+-- Books a credit or a correction that nobody makes by hand, once for its reference. False if it was booked before.
+CREATE FUNCTION book_own_movement(of_kind text, on_account uuid, moved numeric, with_words text, with_reference uuid,
+    with_reference_text text)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $$
+begin
+  perform 1 from accounts where id = on_account for no key update;
+  if exists (select 1 from credit_references where account_id = on_account and reference = with_reference) then
+    return false;
+  end if;
+  with account as (
+    update accounts set balance = balance + moved, entry_count = entry_count + 1 where id = on_account
+    returning id, balance, entry_count
+  )
+  insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, reference, reference_text)
+  select id, entry_count, of_kind, moved, balance, with_words, with_reference, with_reference_text from account;
+  return true;
+end $$;
+
+-- Makes the ledger say what refunds and disputes of an order take, as far as the balance allows.
+CREATE FUNCTION collect_payment_reversals(of_order uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  concerned payment_orders;
+  reversal payment_reversals;
+  step numeric;
+begin
+  select * into concerned from payment_orders where id = of_order for update;
+  for reversal in select * from payment_reversals where order_id = of_order and due <> taken order by due - taken, id loop
+    -- What is given back comes first, so that the rest can be taken from it.
+    select least(reversal.due - reversal.taken, greatest(balance - held, 0)) into step
+    from accounts where id = concerned.account_id for no key update;
+    continue when step = 0;
+    if not book_own_movement('correction', concerned.account_id, -step,
+      case when step < 0 then case reversal.kind when 'refund' then 'A refund of a payment did not succeed'
+          else 'The dispute of a payment has ended' end
+        else case reversal.kind when 'refund' then 'A payment was refunded' else 'A payment is disputed' end end,
+      reference_id(reversal.id || '/' || reversal.entry_count + 1), reversal.id || '/' || reversal.entry_count + 1) then
+      raise exception 'the reference of a payment''s refund is in use' using errcode = 'unique_violation';
+    end if;
+    update payment_reversals set taken = taken + step, entry_count = entry_count + 1, updated_at = now()
+    where id = reversal.id;
+  end loop;
+end $$;
+
 -- What a gateway of the version before has written to the operators' log.
 CREATE FUNCTION copy_operator_action(done operator_actions)
  RETURNS void
@@ -1911,6 +2381,15 @@ AS $$
     order by number limit last_number - first_number + 1
   ) as entry
   cross join lateral (select * from usage_records where id = entry.generation_id limit 1) as used
+$$;
+
+-- A time as all other responses have it.
+CREATE FUNCTION event_time(at timestamp with time zone)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select to_char(at at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')
 $$;
 
 -- The smallest UUIDv7 that can be made at a time: a boundary between partitions.
@@ -2758,6 +3237,16 @@ AS $$
   select least(greatest(floor(extract(epoch from now() - at) * 1000), 0), 2147483647)::integer
 $$;
 
+-- A UUIDv7.
+CREATE FUNCTION new_event_id()
+ RETURNS uuid
+ LANGUAGE sql
+AS $$
+  select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
+    placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1),
+    'hex')::uuid
+$$;
+
 -- Writes users.last_signed_in_at.
 CREATE FUNCTION note_sign_in()
  RETURNS trigger
@@ -2781,6 +3270,62 @@ begin
   return new;
 end $$;
 
+-- Numbers the events that were committed since the last time and passes them to endpoints and, as mails, to people.
+-- Returns how many; 0 when another node is at it.
+CREATE FUNCTION publish_events(max_count integer)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $$
+declare
+  ids uuid[];
+  accounts_told uuid[];
+begin
+  if not exists (select 1 from events where position is null) then return 0; end if;
+  -- One node at a time, until its commit: positions become visible in their order.
+  if not pg_try_advisory_xact_lock(7012018020) then return 0; end if;
+  insert into event_progress default values on conflict do nothing;
+  ids := array(select id from events where position is null order by written limit max_count);
+  update events
+  set position = progress.position + placed.place, sequence = coalesce(last, 0) + placed.place_of_owner
+  from event_progress as progress, (
+    select id, row_number() over (order by written) as place,
+           row_number() over (partition by account_id order by written) as place_of_owner,
+           coalesce(account_id, '00000000-0000-0000-0000-000000000000') as owner_id
+    from events where id = any (ids)
+  ) as placed left join event_sequences on event_sequences.owner_id = placed.owner_id
+  where events.id = placed.id;
+  insert into event_sequences as known (owner_id, last)
+  select coalesce(account_id, '00000000-0000-0000-0000-000000000000'), count(*) from events where id = any (ids) group by 1
+  on conflict (owner_id) do update set last = known.last + excluded.last;
+  update event_progress set position = position + cardinality(ids);
+
+  accounts_told := array(select distinct account_id from events where id = any (ids) and account_id is not null);
+  -- Whoever finishes with an endpoint looks for what is due while its row is locked, so nothing is overlooked.
+  perform 1 from webhook_endpoints
+  where disabled_at is null and (account_id is null or account_id = any (accounts_told)) order by id for no key update;
+  with sent as (
+    insert into webhook_deliveries (endpoint_id, event_id)
+    select endpoint.id, event.id
+    from events as event join webhook_endpoints as endpoint
+      on endpoint.account_id is null or endpoint.account_id = event.account_id
+    where event.id = any (ids) and disabled_at is null
+      and case when event.type = 'webhook.test' then event.data ->> 'endpoint_id' = endpoint.id::text
+               else types is null or event.type = any (types) end
+    returning endpoint_id
+  )
+  update webhook_endpoints set due_at = least(coalesce(due_at, 'infinity'), now()) where id in (select endpoint_id from sent);
+
+  insert into event_mails (event_id, user_id)
+  select event.id, memberships.user_id
+  from events as event
+  join (values ('balance.low', 'low_balance'), ('budget.reached', 'budget'), ('key.used_up', 'budget'),
+               ('key.expired', 'key_expiry')) as mailed (type, kind) on mailed.type = event.type
+  join memberships on memberships.account_id = event.account_id
+  left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
+  where event.id = any (ids) and (mailed.kind = any (choice.kinds) or (choice.kinds is null and role = 'owner'));
+  return cardinality(ids);
+end $$;
+
 -- A version that a row never had before.
 CREATE FUNCTION random_version()
  RETURNS bigint
@@ -2788,6 +3333,19 @@ CREATE FUNCTION random_version()
 AS $$
   select (random() * 9e18)::bigint
 $$;
+
+-- The reference that stands for a text, as the gateway computes it.
+CREATE FUNCTION reference_id(text)
+ RETURNS uuid
+ LANGUAGE plpgsql
+ IMMUTABLE
+AS $$
+declare
+  bytes bytea := substr(sha256(convert_to(E'tollgate credit reference\n' || $1, 'UTF8')), 1, 16);
+begin
+  bytes := set_byte(bytes, 6, get_byte(bytes, 6) & 15 | 128);
+  return encode(set_byte(bytes, 8, get_byte(bytes, 8) & 63 | 128), 'hex')::uuid;
+end $$;
 
 -- For tables that only grow.
 CREATE FUNCTION refuse_change()
@@ -2919,6 +3477,103 @@ begin
   return 0;
 end
 $$;
+
+-- Audits that find something, or do not get to their end, are events of the operator.
+CREATE FUNCTION tell_audit()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (type, data) values ('audit.failed', jsonb_build_object('audit_id', new.id, 'outcome', new.outcome));
+  return null;
+end $$;
+
+-- Dead letters are events of the operator.
+CREATE FUNCTION tell_dead_letter()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (type, data) values ('dead_letter.added', jsonb_build_object(
+    'account_id', new.account_id, 'request_id', 'req_' || replace(new.generation_id::text, '-', ''),
+    'refusal_code', new.refusal_code, 'refusal_about', new.refusal_about));
+  return null;
+end $$;
+
+-- New and revoked keys are events.
+CREATE FUNCTION tell_key()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+declare
+  key_data constant jsonb := jsonb_build_object('key_id', new.id, 'name', new.name, 'hint', new.hint);
+begin
+  if tg_op = 'INSERT' then
+    insert into events (account_id, type, data)
+    values (new.account_id, 'key.created', key_data || jsonb_build_object('expires_at', event_time(new.expires_at)));
+  elsif new.revoked_at <= clock_timestamp() then
+
+    insert into event_causes (kind, subject, account_id) values ('key_revoked', new.id::text, new.account_id) on conflict do nothing;
+    insert into events (account_id, type, data)
+    values (new.account_id, 'key.revoked', key_data || jsonb_build_object('revoked_at', event_time(new.revoked_at)));
+  end if;
+  return null;
+end $$;
+
+-- Credits, corrections and refunds are events.
+CREATE FUNCTION tell_movement()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (account_id, type, data) values (
+    new.account_id,
+    case new.kind when 'credit' then 'credit.added' when 'refund' then 'charge.refunded' else 'balance.corrected' end,
+    jsonb_build_object('entry_number', new.number, 'amount', new.amount::text, 'balance_after', new.balance_after::text,
+      'memo', new.memo, 'reference', coalesce(new.reference_text, new.reference::text),
+      'request_id', 'req_' || replace(coalesce(new.generation_id, new.concerns_generation_id)::text, '-', ''),
+      'concerns_entry', new.concerns_entry));
+  return null;
+end $$;
+
+-- Payments that were credited, or failed, are events.
+CREATE FUNCTION tell_payment()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (account_id, type, data) values (
+    new.account_id,
+    case when new.state = 'paid' then 'payment.succeeded' else 'payment.failed' end,
+    jsonb_build_object('payment_id', new.id, 'kind', new.kind, 'amount', new.amount::text,
+      'paid', case when new.state = 'paid' then (new.paid_minor * 0.01)::numeric(38,12)::text end));
+  return null;
+end $$;
+
+-- Refunds and disputes are events when they begin to take credit. What one gives back is told as a correction.
+CREATE FUNCTION tell_payment_reversal()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (account_id, type, data)
+  select account_id, case new.kind when 'refund' then 'payment.refunded' else 'payment.disputed' end,
+         jsonb_build_object('payment_id', new.order_id, 'reversal_id', new.id, 'status', new.status,
+           'amount', (new.amount_minor * 0.01)::numeric(38,12)::text, 'credit', new.due::text)
+  from payment_orders where id = new.order_id;
+  return null;
+end $$;
+
+-- Accounts that are suspended or resumed are events.
+CREATE FUNCTION tell_suspension()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (account_id, type, data) values (
+    new.id, case when new.suspended_at is null then 'account.resumed' else 'account.suspended' end, '{}');
+  return null;
+end $$;
 
 -- The earlier entry_usage, which gateways without corrections call.
 CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number bigint)

@@ -81,8 +81,14 @@ export type Config = ProcessSettings &
     isSignUpOpen: boolean;
     /** Null when the gateway cannot send mail. */
     mail: MailSettings | null;
+    /** Null when nothing can be paid here. */
+    payments: PaymentSettings | null;
+    /** Whom customers ask for credit, as a mailto: or https: URL; null when the operator has not said. */
+    operatorContact: string | null;
     /** Whose X-Forwarded-For header is believed. */
     trustedProxies: readonly IpNetwork[];
+    /** Where customers' webhooks may be besides the public internet. */
+    webhookNetworks: readonly IpNetwork[];
     /** How long Generations are kept; null means forever. */
     generationRetentionDays: number | null;
     /** What chat completions take beyond the contract. */
@@ -119,6 +125,20 @@ export type TraceSettings = Readonly<{
   serviceName: string;
 }>;
 
+export type PaymentSettings = Readonly<{
+  secretKey: string;
+  /** Two while one replaces the other. */
+  webhookSecrets: readonly string[];
+  /** Whether the key moves real money. */
+  isLive: boolean;
+  /** Null for Stripe's own address. */
+  apiUrl: string | null;
+  hasTax: boolean;
+  suspendsDisputed: boolean;
+  /** Where people return to after they have paid. */
+  origin: string;
+}>;
+
 /** `url` may contain a password. Links in mails lead to `origin`, never to the Host of a request. */
 export type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 
@@ -137,7 +157,10 @@ export function readConfig(environment: Environment = process.env): Config {
     authSecret: readAuthSecret(environment),
     isSignUpOpen: readChoice(environment, 'SIGN_UP', 'closed', ['open', 'closed']) === 'open',
     mail: readMail(environment),
+    payments: readPayments(environment),
+    operatorContact: readContact(environment, 'OPERATOR_CONTACT'),
     trustedProxies: readNetworks(environment, 'TRUSTED_PROXIES'),
+    webhookNetworks: readNetworks(environment, 'WEBHOOK_NETWORKS'),
     generationRetentionDays: readRetention(environment),
     chatExtensions: new Set(readList(environment, 'CHAT_EXTENSIONS', chatExtensions)),
     callsEarly: readChoice(environment, 'EARLY_CALLS', 'on', ['on', 'off']) === 'on',
@@ -146,7 +169,7 @@ export function readConfig(environment: Environment = process.env): Config {
     logLevel: readChoice(environment, 'LOG_LEVEL', 'info', logLevels),
     traces: readTraces(environment),
     isProxied: proxyVariables.some((name) => environment[name]),
-    securityContact: readSecurityContact(environment),
+    securityContact: readContact(environment, 'SECURITY_CONTACT'),
     sudoUser: environment.SUDO_USER?.replace(/\p{Cc}/gu, '').slice(0, 100) || null,
     secret: (name) => readSecret(environment, name),
   };
@@ -227,15 +250,16 @@ function readPublicUrl(environment: Environment): string | null {
   );
 }
 
-function readSecurityContact(environment: Environment): string | null {
-  const text = environment.SECURITY_CONTACT;
+function readContact(environment: Environment, name: 'SECURITY_CONTACT' | 'OPERATOR_CONTACT'): string | null {
+  const text = environment[name];
   if (!text) return null;
   // Whatever could begin another line of the file is refused.
   const url = URL.canParse(text) && !/[\s\p{Cc}]/u.test(text) ? new URL(text) : null;
   if (url?.protocol === 'mailto:' && /^[^@]+@[^@]+$/.test(url.pathname)) return url.href;
   if (url?.protocol === 'https:' && url.username === '' && url.password === '') return url.href;
+  const example = name === 'SECURITY_CONTACT' ? 'security' : 'billing';
   throw new OperatorError(
-    `SECURITY_CONTACT must be an address such as mailto:security@example.com or https://example.com/security, but is "${text}".`,
+    `${name} must be an address such as mailto:${example}@example.com or https://example.com/${example}, but is "${text}".`,
   );
 }
 
@@ -263,6 +287,44 @@ function readMail(environment: Environment): MailSettings | null {
   if (origin === null)
     throw new OperatorError('With SMTP_URL set, PUBLIC_URL must be set too: links in mails lead there.');
   return { url, from, origin };
+}
+
+/** With a secret that can be guessed, anyone could send events. No message repeats a secret. */
+function readPayments(environment: Environment): PaymentSettings | null {
+  if (readChoice(environment, 'PAYMENTS', 'off', ['off', 'stripe']) === 'off') return null;
+  const secretKey = readSecret(environment, 'STRIPE_SECRET_KEY');
+  const [, mode] = /^(?:sk|rk)_(live|test)_\w{8,}$/.exec(secretKey ?? '') ?? [];
+  if (secretKey === null || mode === undefined)
+    throw new OperatorError(
+      'With PAYMENTS=stripe, STRIPE_SECRET_KEY must be a secret or restricted key of Stripe: sk_live_…, rk_live_…, or with test.',
+    );
+  const webhookSecrets = (readSecret(environment, 'STRIPE_WEBHOOK_SECRET') ?? '').split(',');
+  if (!webhookSecrets.every((secret) => /^whsec_[!-~]{32,}$/.test(secret)))
+    throw new OperatorError(
+      'With PAYMENTS=stripe, STRIPE_WEBHOOK_SECRET must be the signing secret of the webhook endpoint: whsec_ and at least 32 characters; or two of them with a comma between.',
+    );
+  const origin = readPublicUrl(environment);
+  if (origin === null)
+    throw new OperatorError('With PAYMENTS=stripe, PUBLIC_URL must be set too: people return there.');
+  return {
+    secretKey,
+    webhookSecrets,
+    isLive: mode === 'live',
+    apiUrl: readStripeUrl(environment),
+    hasTax: readChoice(environment, 'STRIPE_TAX', 'on', ['on', 'off']) === 'on',
+    suspendsDisputed:
+      readChoice(environment, 'PAYMENTS_DISPUTES', 'suspend', ['suspend', 'keep']) === 'suspend',
+    origin,
+  };
+}
+
+/** For tests: nobody else has a Stripe of their own. */
+function readStripeUrl(environment: Environment): string | null {
+  const text = environment.STRIPE_API_URL;
+  if (!text) return null;
+  const url = URL.parse(text);
+  if (url !== null && (url.protocol === 'http:' || url.protocol === 'https:')) return url.origin;
+  throw new OperatorError('STRIPE_API_URL must be an address such as http://127.0.0.1:12111.');
 }
 
 /** The names are OpenTelemetry's own. */

@@ -11,6 +11,8 @@ import { keepRetention } from './database/retention.ts';
 import { watchDatabaseState } from './database/state.ts';
 import { openDecisions } from './decisions/open.ts';
 import { prepareDemo } from './demo.ts';
+import { keepCausesTold } from './events/causes.ts';
+import { keepEventsPublished } from './events/publish.ts';
 import { Exports } from './exports/exports.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
@@ -28,12 +30,13 @@ import { KnownRates } from './keys/known-rates.ts';
 import { openLedger } from './ledger/ledger.ts';
 import { settleLeftBehind } from './ledger/left-behind.ts';
 import { openSpool } from './ledger/spool.ts';
+import type { DerivedKeys } from './lib/derived-keys.ts';
 import { newId } from './lib/ids.ts';
 import { createLog, type Log } from './lib/log.ts';
 import { LimitsInForce } from './limits/applied-limits.ts';
 import { keepLimitsTidy } from './limits/upkeep.ts';
 import { defaultTimings, type LeaseTimings } from './nodes/heartbeat.ts';
-import { takeLease } from './nodes/lease.ts';
+import { leaseSeconds, takeLease } from './nodes/lease.ts';
 import { drain } from './operations/drain.ts';
 import { checkReadiness } from './operations/health.ts';
 import { type Closers, listenForSignals, type Signals } from './operations/lifecycle.ts';
@@ -44,7 +47,10 @@ import { runToEnd } from './operations/run-to-end.ts';
 import { openSecret } from './operations/secret.ts';
 import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
-import { openMailer } from './people/mailer.ts';
+import { openStripe } from './payments/stripe-client.ts';
+import { openPayments } from './payments/sweep.ts';
+import { keepEventMailsSent } from './people/event-mail.ts';
+import { type Mailer, openMailer } from './people/mailer.ts';
 import { openPeople } from './people/open.ts';
 import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
@@ -60,6 +66,8 @@ import { listenForMetrics, type MetricsPage, openMetricsPage } from './telemetry
 import { OtlpExporter } from './telemetry/otlp-exporter.ts';
 import { RequestRecorder } from './telemetry/request-recorder.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
+import { keepDelivering } from './webhooks/deliver.ts';
+import { openDisabledMail } from './webhooks/disabled-mail.ts';
 
 /** Runs until SIGTERM or SIGINT, then drains and ends the process. */
 export async function serve(
@@ -172,7 +180,9 @@ async function openAll(given: Start) {
   closers.add('idempotency', idempotency.close);
   const mailer = config.mail === null ? null : openMailer(config.mail, log);
   if (mailer !== null) closers.add('mail', mailer.close);
+  tellEvents(given, database, { nodeId: node.id, deriveKey, mailer });
   const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
+  const payments = startPayments(given, database);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
   const readOn = new ReadOnStreams();
@@ -192,10 +202,19 @@ async function openAll(given: Start) {
     traces,
     idempotency,
     people,
+    payments,
     audits,
     readOn,
     cancelledCalls,
   };
+}
+
+/** Null when nothing can be paid here. */
+function startPayments({ config: { payments: settings }, log, closers }: Start, { sql }: Database) {
+  if (settings === null) return null;
+  const payments = openPayments({ sql, stripe: openStripe(settings), settings, log });
+  closers.add('payments', payments.close);
+  return payments;
 }
 
 /** Regular upkeep of the database, done by every node. */
@@ -207,6 +226,28 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
   closers.add('sign-in', keepSignInTidy(sql, log));
   closers.add('admin requests', keepAdminTidy(sql, log));
   closers.add('meters of limits', keepLimitsTidy(sql, log));
+  closers.add('events', keepEventsPublished(sql, log));
+  closers.add('causes', keepCausesTold(sql, log, { leaseSeconds }));
+}
+
+/** Sends events to webhooks and, where there is a mail server, to people. */
+function tellEvents(
+  { config, log, closers }: Start,
+  { sql }: Database,
+  { nodeId, deriveKey, mailer }: Readonly<{ nodeId: string; deriveKey: DerivedKeys; mailer: Mailer | null }>,
+): void {
+  closers.add(
+    'webhooks',
+    keepDelivering({
+      sql,
+      nodeId,
+      encryptionKey: deriveKey('webhook secrets'),
+      networks: config.webhookNetworks,
+      log,
+      onDisabled: openDisabledMail(sql, mailer),
+    }),
+  );
+  if (mailer !== null) closers.add('event mails', keepEventMailsSent(sql, mailer, log));
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */
@@ -292,6 +333,8 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
       sql: database.sql,
       log,
     }),
+    payments: opened.payments,
+    operatorContact: config.operatorContact,
     publicUrl: config.publicUrl,
     securityContact: config.securityContact,
     isDraining,

@@ -31,6 +31,7 @@ import { referencePages } from './openapi/serve.ts';
 import { reportHealth, reportReadiness } from './operations/health.ts';
 import { defaultIdleSeconds } from './operations/listen.ts';
 import { securityTxtPath, showSecurityTxt } from './operations/security-txt.ts';
+import { receiveEvents, stripeEventsPath } from './payments/events-handler.ts';
 import { signInRoutes } from './people/sign-in-handler.ts';
 import type { MetricsPage } from './telemetry/metrics-page.ts';
 import type { RequestRecorder } from './telemetry/request-recorder.ts';
@@ -95,6 +96,9 @@ export function createRoutes(services: Services, origin: () => string): { routes
     '/api/decisions/run': { POST: runDecision(services) },
     ...signInRoutes(services),
     ...consoleRoutes(services, reference.adminDocument),
+    ...(services.payments === null
+      ? {}
+      : { [stripeEventsPath]: { POST: receiveEvents({ ...services, payments: services.payments }) } }),
     ...adminRoutes(services, reference.adminDocument),
     '/openapi.json': { GET: reference.showDocument },
     '/docs': { GET: reference.showPage },

@@ -38,6 +38,16 @@ function judgeBooks({ ledger }: Evidence): Truth[] {
     summary('the ledger’s entries sum to the balances', ledger.accounts, ledger.unequalAccounts),
     summary('nothing is left open or held', ledger.generations.size, ledger.openGenerations + ledger.holders),
     summary('no monthly limit was exceeded', ledger.limitedKeys, ledger.exceededLimits),
+    summary(
+      'every credit, correction and refund is told by one event, and none that was not made',
+      ledger.entriesToTell,
+      ledger.untoldEntries,
+    ),
+    summary(
+      'the events of each account are numbered without a gap',
+      ledger.accounts,
+      ledger.misnumberedAccounts,
+    ),
   ];
 }
 

@@ -25,6 +25,7 @@ import {
   UserSearch,
   Users,
   UsersRound,
+  Webhook,
 } from 'lucide-react';
 import { useState } from 'react';
 import type { Me } from '../../src/console/contract.ts';
@@ -114,14 +115,17 @@ const accountDestinations: readonly Destination[] = [
   { to: '/usage', label: 'Usage', icon: ChartColumn },
   { to: '/billing', label: 'Billing', icon: CreditCard },
   { to: '/team', label: 'Team', icon: UsersRound },
+  { to: '/webhooks', label: 'Webhooks', icon: Webhook },
   { to: '/audit-log', label: 'Audit log', icon: ClipboardList },
   { to: '/playground', label: 'Playground', icon: MessageSquareText },
   { to: '/decisions', label: 'Decisions', icon: Split },
 ];
 
-/** Only owners see who changed what. */
+/** Only owners see who changed what, and where events are sent. */
+const ownersOnly = new Set<LinkProps['to']>(['/audit-log', '/webhooks']);
+
 function destinationsFor({ role }: Pick<Me['accounts'][number], 'role'>): readonly Destination[] {
-  return accountDestinations.filter(({ to }) => role === 'owner' || to !== '/audit-log');
+  return accountDestinations.filter(({ to }) => role === 'owner' || !ownersOnly.has(to));
 }
 
 const operatorDestinations: readonly Destination[] = [
@@ -133,8 +137,10 @@ const operatorDestinations: readonly Destination[] = [
   { to: '/operator/nodes', label: 'Nodes', icon: Server },
   { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },
   { to: '/operator/ledger', label: 'Ledger', icon: Scale },
+  { to: '/operator/payments', label: 'Payments', icon: CreditCard },
   { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
   { to: '/operator/tokens', label: 'Admin tokens', icon: KeySquare },
+  { to: '/operator/webhooks', label: 'Webhooks', icon: Webhook },
   { to: '/operator/audit-log', label: 'Audit log', icon: ClipboardList },
 ];
 

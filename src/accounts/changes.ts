@@ -80,6 +80,8 @@ export type AccountState = Readonly<{
   external_id: string | null;
   metadata: Metadata;
   price_group: string | null;
+  /** Below it the account is warned; null for never. */
+  low_balance: string | null;
   is_suspended: boolean;
 }>;
 
@@ -90,6 +92,7 @@ export type AccountChange = Readonly<{
   metadata?: Metadata | undefined;
   /** The catalogue has to have it; null is for list prices. */
   priceGroup?: string | null | undefined;
+  lowBalance?: Money | null | undefined;
 }>;
 
 /** `check` sees what is about to be changed, and may throw. */
@@ -109,12 +112,19 @@ export async function updateAccountAs(
     external_id: change.externalId === undefined ? before.external_id : change.externalId,
     metadata: change.metadata === undefined ? before.metadata : inOrder(change.metadata),
     price_group: change.priceGroup === undefined ? before.price_group : change.priceGroup,
+    low_balance:
+      change.lowBalance === undefined
+        ? before.low_balance
+        : change.lowBalance === null
+          ? null
+          : formatMoney(change.lowBalance),
   };
   const difference = differenceOf(before, after);
   if (Object.keys(difference.after).length === 0) return;
   await transaction`
     update account_details
-    set external_id = ${after.external_id}, metadata = ${JSON.stringify(after.metadata)}::text::jsonb
+    set external_id = ${after.external_id}, metadata = ${JSON.stringify(after.metadata)}::text::jsonb,
+        low_balance = ${after.low_balance}::text::numeric
     where account_id = ${id}`.catch(externalIdTaken);
   await recordChange(transaction, actor, { action: 'update_account', accountId: id, ...difference });
   // Last, because requests of the account wait while this row is locked.
@@ -135,7 +145,7 @@ async function lockDetails(transaction: TransactionSQL, id: string): Promise<Acc
     insert into account_details (account_id) select id from accounts where id = ${id} on conflict do nothing`;
   await transaction`select 1 from account_details where account_id = ${id} for no key update`;
   const [state] = await transaction<AccountState[]>`
-    select name, external_id, metadata, price_group, suspended_at is not null as is_suspended
+    select name, external_id, metadata, price_group, low_balance, suspended_at is not null as is_suspended
     from accounts join account_details on account_id = id where id = ${id}`;
   if (state === undefined) throw new ApiError('account_not_found');
   return state;

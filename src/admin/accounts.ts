@@ -8,7 +8,7 @@ import {
   updateAccountAs,
 } from '../accounts/changes.ts';
 import { ApiError } from '../errors.ts';
-import { bodyOf, line } from '../json/fields.ts';
+import { amountFrom, bodyOf, line } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { formatMoney, moneyFromDatabase } from '../lib/money.ts';
 import { requirePriceGroup } from '../models/access.ts';
@@ -57,6 +57,7 @@ export const accountChangeSchema = bodyOf({
   external_id: externalId.optional(),
   metadata: metadata.optional(),
   price_group: priceGroup.optional(),
+  low_balance: amountFrom(0n, ', or null').nullable().optional(),
 });
 
 /** zod leaves out this name without a word, and what a client sends must not get lost. */
@@ -119,6 +120,7 @@ export function accountEndpoints({ sql, deriveKey, catalog }: AdminServices): En
             externalId: body.external_id,
             metadata: body.metadata,
             priceGroup: body.price_group,
+            lowBalance: body.low_balance,
           };
           await updateAccountAs(transaction, actor, id, change, (current) =>
             requireMatch(precondition, accountTag(current)),
@@ -151,9 +153,9 @@ async function showAccount(sql: SQL, id: string): Promise<Answer> {
 }
 
 function accountTag({ metadata: fields, ...state }: AccountState): string {
-  const { name, external_id, price_group, is_suspended } = state;
+  const { name, external_id, price_group, low_balance, is_suspended } = state;
   const inOrder = Object.entries(fields).toSorted();
-  return etagOf({ name, external_id, metadata: inOrder, price_group, is_suspended });
+  return etagOf({ name, external_id, metadata: inOrder, price_group, low_balance, is_suspended });
 }
 
 type AccountRow = AccountState &
@@ -175,7 +177,7 @@ async function findAccounts(
   rowCount: number,
 ): Promise<AccountRow[]> {
   return await sql<AccountRow[]>`
-    select account.id, name, external_id, coalesce(metadata, '{}') as metadata, price_group, is_suspended, balance, held, month_spent,
+    select account.id, name, external_id, coalesce(metadata, '{}') as metadata, price_group, low_balance, is_suspended, balance, held, month_spent,
            keys_in_force, members, created_at
     from account_overviews as account left join account_details on account_id = account.id
     where (${id}::uuid is null or account.id = ${id}::uuid) and (${before}::uuid is null or account.id < ${before}::uuid)
@@ -184,7 +186,7 @@ async function findAccounts(
 
 function presentAccount(row: AccountRow) {
   const { id, external_id, name, metadata: fields, price_group, is_suspended, balance, held } = row;
-  const { month_spent, keys_in_force, members, created_at } = row;
+  const { low_balance, month_spent, keys_in_force, members, created_at } = row;
   return {
     object: 'account',
     id,
@@ -192,6 +194,7 @@ function presentAccount(row: AccountRow) {
     name,
     metadata: fields,
     price_group,
+    low_balance,
     is_suspended,
     balance,
     held,

@@ -4,6 +4,7 @@ import { accountEndpoints } from './accounts.ts';
 import { activityEndpoints } from './activity.ts';
 import { authenticateTokens } from './authenticate.ts';
 import { type Endpoints, endpointHandlers, type Method } from './endpoint.ts';
+import { eventEndpoints } from './events.ts';
 import { exportEndpoints } from './exports.ts';
 import { gatewayEndpoints, ownEndpoints } from './gateway.ts';
 import { keyEndpoints } from './keys.ts';
@@ -12,6 +13,7 @@ import { invitationEndpoints, memberEndpoints } from './members.ts';
 import { moneyEndpoints } from './money.ts';
 import { movementEndpoints } from './movements.ts';
 import type { AdminServices } from './services.ts';
+import { webhookEndpoints } from './webhooks.ts';
 
 export const adminPrefix = '/admin/v1';
 
@@ -27,6 +29,8 @@ export function adminEndpoints(services: AdminServices, document: () => Promise<
     ...moneyEndpoints(services),
     ...activityEndpoints(services),
     ...exportEndpoints(services),
+    ...eventEndpoints(services),
+    ...webhookEndpoints(services),
     ...gatewayEndpoints(services),
     ...ownEndpoints(services, document),
   };

@@ -27,6 +27,10 @@ export type Action =
   | 'create_limit'
   | 'update_limit'
   | 'remove_limit'
+  | 'create_webhook'
+  | 'update_webhook'
+  | 'remove_webhook'
+  | 'rotate_webhook_secret'
   | 'create_user'
   | 'sign_up'
   | 'make_reset_link'
@@ -44,9 +48,25 @@ export type Action =
   | 'revoke_token'
   | 'retry_settlements'
   | 'repair_ledger'
-  | 'reconcile_bill';
+  | 'reconcile_bill'
+  | 'create_codes'
+  | 'void_codes'
+  | 'redeem_code'
+  | 'update_top_up'
+  | 'remove_card'
+  | 'refund_payment';
 
-export type ObjectType = 'account' | 'key' | 'limit' | 'user' | 'invitation' | 'token' | 'provider';
+export type ObjectType =
+  | 'account'
+  | 'key'
+  | 'limit'
+  | 'webhook'
+  | 'user'
+  | 'invitation'
+  | 'token'
+  | 'provider'
+  | 'codes'
+  | 'payment';
 
 /** Values as they are on the wire. Never a secret, nor anything that one can be derived from. */
 export type Fields = Readonly<Record<string, unknown>>;

@@ -26,6 +26,7 @@ export function isOwnColumn(sql: SQL, accountId: string) {
 const fieldsForOwners = new Set([
   'name',
   'is_suspended',
+  'low_balance',
   'amount',
   'memo',
   'reason',
@@ -49,6 +50,10 @@ const fieldsForOwners = new Set([
   'set_by',
   'increase',
   'increase_until',
+  'url',
+  'description',
+  'types',
+  'is_enabled',
 ]);
 
 function forOwners(fields: Fields | null): Record<string, unknown> | null {

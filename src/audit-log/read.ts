@@ -82,6 +82,7 @@ function shownQuery(sql: SQL, changes: SQL.Query<unknown>) {
                    else ', each end user' end
                  from limits where id = object_id::uuid)
                when 'user' then (select email from users where id = object_id::uuid)
+               when 'webhook' then (select substring(url from '^[a-z]+://[^/?#]+') from webhook_endpoints where id = object_id::uuid)
                when 'token' then (select name from admin_tokens where id = object_id::uuid)
                when 'provider' then object_id end) end as object,
            before, after, actor_user_id

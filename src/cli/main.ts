@@ -9,6 +9,7 @@ import { accountCommands } from './account-commands.ts';
 import { type Arguments, type OptionSpec, readArguments, UsageError } from './arguments.ts';
 import { backupCommands } from './backup-commands.ts';
 import { catalogCommands } from './catalog-commands.ts';
+import { codeCommands } from './code-commands.ts';
 import {
   type Command,
   type DatabaseCommand,
@@ -28,6 +29,7 @@ import { movementCommands } from './movement-commands.ts';
 import { reconcileCommand } from './reconcile-command.ts';
 import { tokenCommands } from './token-commands.ts';
 import { userCommands } from './user-commands.ts';
+import { webhookCommands } from './webhook-commands.ts';
 
 const serve: LocalCommand = {
   name: 'serve',
@@ -46,10 +48,12 @@ const commands: readonly Command[] = [
   ...doctorCommands,
   ...accountCommands,
   ...movementCommands,
+  ...codeCommands,
   ...keyCommands,
   ...limitCommands,
   ...userCommands,
   ...tokenCommands,
+  ...webhookCommands,
   ...catalogCommands,
   ...ledgerCommands,
   reconcileCommand,

@@ -261,6 +261,64 @@ export type LedgerEntry = {
   created_at: string;
 };
 
+/** GET …/payments: how credit can be bought here. */
+export type PaymentOptions = {
+  /** Whether cards can be charged. Without it there are codes, and the operator. */
+  is_online: boolean;
+  /** The least and the most of one payment. */
+  least: string;
+  most: string;
+  /** Whom to ask for credit, as a mailto: or https: URL; null when the operator has not said. */
+  contact: string | null;
+  card: SavedCard | null;
+  automatic: AutomaticTopUp | null;
+};
+export type SavedCard = { brand: string | null; last4: string | null; expires: string | null };
+/** Credit is added when less than `threshold` is available: `amount`, or as much as is missing to `target`. */
+export type AutomaticTopUp = AutomaticTopUpDraft & {
+  /** Added automatically in this month, in UTC. */
+  month_added: string;
+  /** Why the card is not charged, in the payment provider's word; null when it is. */
+  paused_reason: string | null;
+};
+/** PUT-like: PATCH …/payments/automatic → PaymentOptions. Owners only. It also ends a pause. */
+export type AutomaticTopUpDraft = {
+  is_on: boolean;
+  threshold: string;
+  amount: string | null;
+  target: string | null;
+  monthly_cap: string;
+};
+/** GET …/payments/orders?limit&cursor → Page<Payment>, the newest first. */
+export type Payment = {
+  id: string;
+  kind: 'checkout' | 'automatic';
+  amount: string;
+  state: 'new' | 'open' | 'processing' | 'paid' | 'failed' | 'expired' | 'contradicted';
+  /** What was paid, with tax; null before. */
+  paid: string | null;
+  receipt_url: string | null;
+  created_at: string;
+  /** `amount` is what the customer gets back, with tax. `owed` is what could not be taken from the balance yet. */
+  reversals: {
+    id: string;
+    kind: 'refund' | 'dispute';
+    amount: string;
+    status: string;
+    taken: string;
+    owed: string;
+  }[];
+};
+/** POST …/payments/checkout → { url }: where to pay. Owners only. `saves_card` is for automatic top-ups. */
+export type CheckoutDraft = { amount: string; saves_card: boolean };
+/** POST …/payments/portal with an empty object → { url }: where to see invoices and to change the card. Owners only. */
+export type PaymentPage = { url: string };
+/** POST …/payments/orders/{id}/check with an empty object → Payment, as the payment provider has it now. */
+/** DELETE …/payments/card → 204. Owners only. Automatic top-ups end with it. */
+/** POST …/payments/redeem → RedeemedCode. Owners only. */
+export type CodeRedemption = { code: string };
+export type RedeemedCode = { amount: string };
+
 /** GET …/members → { data: Member[] }, in the order in which they joined. */
 export type Member = { id: string; email: string; name: string; role: Role; created_at: string };
 
@@ -303,6 +361,10 @@ export type ChangeAction =
   | 'create_limit'
   | 'update_limit'
   | 'remove_limit'
+  | 'create_webhook'
+  | 'update_webhook'
+  | 'remove_webhook'
+  | 'rotate_webhook_secret'
   | 'create_user'
   | 'sign_up'
   | 'make_reset_link'
@@ -320,11 +382,27 @@ export type ChangeAction =
   | 'revoke_token'
   | 'retry_settlements'
   | 'repair_ledger'
-  | 'reconcile_bill';
+  | 'reconcile_bill'
+  | 'create_codes'
+  | 'void_codes'
+  | 'redeem_code'
+  | 'update_top_up'
+  | 'remove_card'
+  | 'refund_payment';
 
 /** The name is null for what no longer exists, and for what has none. */
 export type ChangedObject = {
-  type: 'account' | 'key' | 'limit' | 'user' | 'invitation' | 'token' | 'provider';
+  type:
+    | 'account'
+    | 'key'
+    | 'limit'
+    | 'webhook'
+    | 'user'
+    | 'invitation'
+    | 'token'
+    | 'provider'
+    | 'codes'
+    | 'payment';
   id: string;
   name: string | null;
 };

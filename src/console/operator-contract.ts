@@ -6,6 +6,7 @@ import type {
   GenerationRow,
   LedgerEntry,
   Page,
+  Payment,
   Role,
 } from './contract.ts';
 
@@ -56,6 +57,22 @@ export type OperatorEntry = LedgerEntry & {
   /** Who made it; null for what the gateway booked by itself. */
   actor: { kind: 'operator' | 'shell' | 'token'; name: string } | null;
 };
+/** GET …/operator/payments?search&limit&cursor → Page<OperatorPayment>, the newest first. The search is for an account. */
+export type OperatorPayment = Payment & {
+  account: { id: string; name: string; is_suspended: boolean };
+  /** Why it failed, or what does not fit; null when nothing is wrong. */
+  problem: string | null;
+  /** The ID of the payment at Stripe. */
+  payment_intent: string | null;
+  is_live: boolean;
+};
+export type OperatorPayments = Page<OperatorPayment>;
+/**
+ * POST …/operator/payments/{id}/refunds → OperatorPayment. The amount is what the customer gets back, with tax; null for all
+ * that is left. Repeating a `reference` (a UUID) refunds nothing more. POST …/check with an empty object asks Stripe anew.
+ */
+export type PaymentRefund = { amount: string | null; reference: string };
+
 /** POST …/operator/accounts/{id}/price-group → OperatorAccount. Null is for list prices. */
 export type AccountPriceGroup = { price_group: string | null };
 /**

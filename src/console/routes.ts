@@ -7,6 +7,7 @@ import type { Handler } from '../http/context.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import type { Log } from '../lib/log.ts';
 import type { Secret } from '../models/provider-key.ts';
+import type { Payments } from '../payments/sweep.ts';
 import type { Attempts } from '../people/attempts.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
 import type { ResetMail } from '../people/reset-mail.ts';
@@ -21,6 +22,7 @@ import { createGuard, type Routes } from './guard.ts';
 import { invitationsPage } from './invitations.ts';
 import { keysPage } from './keys.ts';
 import { limitsPage } from './limits.ts';
+import { mailChoicesPage } from './mail-choices.ts';
 import { mePage, signInOptionsPage } from './me.ts';
 import { membersPage } from './members.ts';
 import { modelsPage } from './models.ts';
@@ -33,14 +35,17 @@ import { accountLimitsPage } from './operator/limits.ts';
 import { marginsPage } from './operator/margins.ts';
 import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
+import { operatorPaymentsPage } from './operator/payments.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
 import { statementPage } from './operator/statement.ts';
 import { tokensPage } from './operator/tokens.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
+import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
 import { usageDownload, usagePage } from './usage.ts';
+import { accountWebhooksPage, operatorWebhooksPage } from './webhooks.ts';
 
 export type ConsoleServices = Readonly<{
   sql: SQL;
@@ -67,6 +72,10 @@ export type ConsoleServices = Readonly<{
   /** The ID of this process in the table `nodes`. */
   nodeId: string;
   audits: AuditJobs;
+  /** Null when nothing can be paid here. */
+  payments: Payments | null;
+  /** Whom customers ask for credit; null when the operator has not said. */
+  operatorContact: string | null;
   deriveKey: DerivedKeys;
 }> &
   PlaygroundServices;
@@ -85,13 +94,16 @@ export function consoleRoutes(
       ...keysPage(services),
       ...limitsPage(services),
       ...membersPage(services),
+      ...mailChoicesPage(services),
       ...invitationsPage(services),
       ...modelsPage(services),
       ...overviewPage(services),
       ...generationsPage({ ...services, cursorKey }),
       ...usagePage(services),
       ...billingPage(services),
+      ...paymentsPage(services),
       ...accountAuditLogPage(services),
+      ...accountWebhooksPage(services),
     }),
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
@@ -104,6 +116,7 @@ export function consoleRoutes(
       ...accountsPage(services),
       ...accountLimitsPage(services),
       ...movementsPage(services),
+      ...operatorPaymentsPage(services),
       ...statementPage(services),
       ...usersPage(services),
       ...tokensPage(services, adminDocument),
@@ -115,6 +128,7 @@ export function consoleRoutes(
       ...reconciliationPage(services),
       ...marginsPage(services),
       ...auditLogPage(services),
+      ...operatorWebhooksPage(services),
     }),
   };
 }

@@ -15,6 +15,7 @@ export const appPaths = [
   '/billing',
   '/team',
   '/audit-log',
+  '/webhooks',
   '/playground',
   '/decisions',
   '/account',
@@ -29,9 +30,11 @@ export const appPaths = [
   '/operator/nodes',
   '/operator/margins',
   '/operator/ledger',
+  '/operator/payments',
   '/operator/reconciliation',
   '/operator/tokens',
   '/operator/audit-log',
+  '/operator/webhooks',
 ] as const;
 
 /** Paths for programs, which get errors as JSON. */

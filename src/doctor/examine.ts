@@ -4,13 +4,14 @@ import { examineDatabase } from './database.ts';
 import { type Finding, problem } from './finding.ts';
 import { examineDataFolder, examineDescriptors, examinePort } from './machine.ts';
 import { examineMail } from './mail.ts';
+import { examinePayments } from './payments.ts';
 import { examineCatalog } from './providers.ts';
 import { examineSecret } from './secret.ts';
 
 const defaultPatienceMs = 5_000;
 
 type Options = Readonly<{
-  /** Calls no provider and no mail server. */
+  /** Calls no provider, no mail server and no payment provider. */
   isOffline: boolean;
   patienceMs?: number;
   /** Why the secret was not read. */
@@ -21,10 +22,11 @@ export async function examine(
   config: Config,
   { isOffline, patienceMs = defaultPatienceMs, secretProblem = null }: Options,
 ): Promise<Finding[]> {
-  const [{ findings, localPorts }, catalog, mail] = await Promise.all([
+  const [{ findings, localPorts }, catalog, mail, payments] = await Promise.all([
     examineDatabase(config, patienceMs),
     examineCatalog(config, isOffline, patienceMs),
     isOffline ? null : examineMail(config.mail, patienceMs),
+    isOffline ? null : examinePayments(config.payments, patienceMs),
   ]);
   return [
     // A secret that was not read cannot be compared with those of the gateways.
@@ -35,5 +37,6 @@ export async function examine(
     await examinePort(config, localPorts, patienceMs),
     ...catalog,
     ...(mail === null ? [] : [mail]),
+    ...(payments === null ? [] : [payments]),
   ];
 }

@@ -1,4 +1,4 @@
-/** The transactions of requests and commands. */
+/** The transactions of requests, commands and jobs. */
 import type { SQL, TransactionSQL } from 'bun';
 
 type Run<Result> = (transaction: TransactionSQL) => Promise<Result>;

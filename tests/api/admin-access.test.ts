@@ -62,7 +62,9 @@ async function prepareAccount(email: string): Promise<Record<string, string>> {
     body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content: 'hi' }] }),
   });
   const generation = answered.headers.get('x-service-request-id') ?? '';
-  return { account, key: keyId, user: user.id, invitation, id: limit, generation, number: '1' };
+  const draft = { url: 'http://127.0.0.1:9/', types: ['balance.low'] };
+  const { id: webhook } = await bodyOf<{ id: string }>(everything.send('POST', '/webhooks', draft));
+  return { webhook, account, key: keyId, user: user.id, invitation, id: limit, generation, number: '1' };
 }
 
 type Row = Readonly<{
@@ -152,6 +154,26 @@ const table: Readonly<Record<string, Row>> = {
   'GET /exports/usage': { scope: 'read', query: '?from=2026-01-01' },
   'GET /exports/entries': { scope: 'read', query: '?from=2026-01-01' },
   'GET /exports/audit_log': { scope: 'read', query: '?from=2026-01-01' },
+  'GET /events': { scope: 'read' },
+  'GET /webhooks': { scope: 'read' },
+  'POST /webhooks': {
+    scope: 'accounts',
+    body: () => ({ url: 'http://127.0.0.1:9/', types: ['balance.low'] }),
+  },
+  'GET /webhooks/:webhook': { scope: 'read' },
+  'PATCH /webhooks/:webhook': {
+    scope: 'accounts',
+    body: () => ({ description: newId() }),
+    headers: any,
+  },
+  'POST /webhooks/:webhook/rotate-secret': { scope: 'accounts' },
+  'POST /webhooks/:webhook/test': { scope: 'accounts' },
+  'GET /webhooks/:webhook/deliveries': { scope: 'read' },
+  'POST /webhooks/:webhook/replay': {
+    scope: 'accounts',
+    body: () => ({ from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }),
+  },
+  'DELETE /webhooks/:webhook': { scope: 'accounts' },
   'GET /nodes': { scope: 'read' },
   'GET /circuits': { scope: 'read' },
   'GET /catalogue': { scope: 'read' },

@@ -68,23 +68,32 @@ test('every operation works with its example', async () => {
   });
   const generation = called.headers.get('x-service-request-id') ?? '';
   const { body: members } = await client.listMembers({ account: account.id });
-  for (const { operationId, body } of adminEndpoints) {
-    const invitation = await client.createInvitation({ account: account.id, body: { role: 'member' } });
+  for (const { operationId, path, body } of adminEndpoints) {
+    // There may be few of each.
+    const invitation = path.includes('{invitation}')
+      ? await client.createInvitation({ account: account.id, body: { role: 'member' } })
+      : null;
     const limit = await client.createLimit({
       account: account.id,
       body: { scope: 'end_user', end_user: operationId, kind: 'spend_per_day', amount: '10' },
     });
+    const webhook = path.includes('{webhook}')
+      ? await client.createWebhook({ body: { url: 'http://127.0.0.1:9/', types: ['balance.low'] } })
+      : null;
     const input = {
+      webhook: webhook?.body.id ?? '',
       account: operationId.length % 2 === 0 ? account.id : 'external_id:examples',
       key: (await key()).body.id,
       user: members.data[0]?.id ?? '',
-      invitation: invitation.body.id,
+      invitation: invitation?.body.id ?? '',
       id: limit.body.id,
       generation,
       number: '1',
       ifMatch: '*',
       // Their names are those of query parameters too.
-      ...(['listWriteOffs', 'listChanges'].includes(operationId) ? { account: account.id } : {}),
+      ...(['listWriteOffs', 'listChanges', 'listEvents', 'listWebhooks'].includes(operationId)
+        ? { account: account.id }
+        : {}),
       ...(operationId === 'listAccountGenerations' ? { key: undefined } : {}),
       ...(operationId.startsWith('export') ? { from: '2026-01-01', format: 'ndjson' } : {}),
       ...(body === null ? {} : { body: body.example }),
@@ -133,6 +142,7 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'list',
     'limit',
     'account',
+    'account',
     'usage',
     'list',
     'list',
@@ -143,10 +153,12 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'account',
     'account',
     'list',
+    'list',
+    'webhook',
   ]);
   expect(answers.map((answer) => answer.already_credited).filter((given) => given !== undefined)).toEqual([
     false,
     true,
   ]);
-  expect(answers.at(-2)?.name).toBe('Acme Corporation');
+  expect(answers.at(-4)?.name).toBe('Acme Corporation');
 }, 60_000);

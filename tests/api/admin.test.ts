@@ -65,6 +65,7 @@ test('the whole life of a customer', async () => {
     available: '0.000000000000',
     month_spent: '0.000000000000',
     price_group: null,
+    low_balance: null,
     keys_in_force: 0,
     members: 0,
     created_at: expect.stringMatching(/Z$/),

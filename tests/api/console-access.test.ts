@@ -5,6 +5,7 @@ import { type ConsoleServices, consoleRoutes } from '../../src/console/routes.ts
 import { newId } from '../../src/lib/ids.ts';
 import { createTokenAs } from '../../src/tokens/token-store.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
+import { runCommand } from '../support/commands.ts';
 import {
   type ConsoleFixture,
   type Expected,
@@ -85,6 +86,25 @@ async function someInvitation(): Promise<{ invitation: string }> {
   return { invitation: invitation.id };
 }
 
+/** Nobody answers there, and the events it wants do not happen. */
+const webhookDraft = { url: 'https://receiver.invalid/', types: ['balance.low'] };
+
+/** Of the account, or with null of the operator. There is a limit, so those before it are removed. */
+const someWebhook = (accountId: () => string | null) => async (): Promise<{ webhook: string }> => {
+  const { sql } = fixture.database;
+  await sql`delete from webhook_endpoints`;
+  const webhook = newId();
+  await sql`
+    insert into webhook_endpoints (id, account_id, url, secret, types)
+    values (${webhook}, ${accountId()}, ${webhookDraft.url}, '\\x00', '{balance.low}')`;
+  return { webhook };
+};
+
+async function noChoices() {
+  await fixture.database.sql`delete from mail_choices`;
+  return {};
+}
+
 async function someKey(): Promise<{ key: string }> {
   const path = `/api/console/accounts/${fixture.account}/keys`;
   const response = await fixture.people.owner.send('POST', path, { name: 'Some' });
@@ -101,11 +121,53 @@ async function someLimit(): Promise<{ limit: string }> {
   return { limit: ((await response.json()) as { id: string }).id };
 }
 
+/** The same for owners and for operators, whose webhooks are their own. */
+function webhookRows(prefix: string, who: Expected, names: () => Promise<{ webhook: string }>) {
+  const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
+  return {
+    [`GET ${prefix}/webhooks`]: { who },
+    [`POST ${prefix}/webhooks`]: { who, names, body: () => webhookDraft },
+    [`PATCH ${prefix}/webhooks/:webhook`]: { who, names, body: () => ({ description: 'Other' }) },
+    [`DELETE ${prefix}/webhooks/:webhook`]: { who, names },
+    [`POST ${prefix}/webhooks/:webhook/rotate-secret`]: { who, names, body: nothing },
+    [`POST ${prefix}/webhooks/:webhook/test`]: { who, names, body: nothing },
+    [`GET ${prefix}/webhooks/:webhook/deliveries`]: { who, names },
+    [`POST ${prefix}/webhooks/:webhook/replay`]: { who, names, body: () => range, isChange: false },
+  };
+}
+
+async function someOrder(): Promise<{ order: string }> {
+  const order = newId();
+  await fixture.database.sql`
+    insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer)
+    values (${order}, ${fixture.account}, 'checkout', 10, 'usd', false, 'cus_1')`;
+  return { order };
+}
+
+let code = '';
+
+async function someCode(): Promise<Record<string, never>> {
+  const words = ['code', 'create', '--amount', '1'];
+  const { codes } = await runCommand<{ codes: string[] }>(words, fixture.environment);
+  code = codes[0] ?? '';
+  fixture.canaries.add(code);
+  return {};
+}
+
+const withoutPayments: Expected = { ...forOwners, owner: 'payments_not_configured' };
+
 const suspended = (isSuspended: boolean) => async () => {
   await fixture.database.sql`
     update accounts set suspended_at = case when ${isSuspended}::boolean then now() end where id = ${fixture.account}`;
   return {};
 };
+
+/** One that is not in force yet. */
+function nextThreshold(): string {
+  threshold += 1;
+  return `${threshold}`;
+}
+let threshold = 0;
 
 const account = '/api/console/accounts/:account';
 const operator = '/api/console/operator';
@@ -129,6 +191,12 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/members`]: { who: forMembers },
   [`PATCH ${account}/members/:user`]: { who: forOwners, names: someUser, body: () => ({ role: 'owner' }) },
   [`DELETE ${account}/members/:user`]: { who: forOwners, names: someUser },
+  [`GET ${account}/mail-choices`]: { who: forMembers },
+  [`PATCH ${account}/mail-choices`]: {
+    who: forMembers,
+    body: () => ({ kinds: ['budget'] }),
+    names: noChoices,
+  },
   [`GET ${account}/invitations`]: { who: forOwners },
   [`POST ${account}/invitations`]: { who: forOwners, body: () => ({ role: 'member' }) },
   [`DELETE ${account}/invitations/:invitation`]: { who: forOwners, names: someInvitation },
@@ -148,11 +216,31 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ key_id: fixture.keyId, request: { model: 'picture', prompt: 'A gate' } }),
   },
   [`GET ${account}/ledger`]: { who: forMembers },
+  [`GET ${account}/payments`]: { who: forMembers },
+  [`GET ${account}/payments/orders`]: { who: forMembers },
+  [`POST ${account}/payments/orders/:order/check`]: { who: withoutPayments, names: someOrder, body: nothing },
+  [`POST ${account}/payments/checkout`]: {
+    who: withoutPayments,
+    body: () => ({ amount: '10', saves_card: false }),
+  },
+  [`POST ${account}/payments/portal`]: { who: withoutPayments, body: nothing },
+  [`PATCH ${account}/payments/automatic`]: {
+    who: withoutPayments,
+    body: () => ({ is_on: true, threshold: '5', amount: '20', target: null, monthly_cap: '100' }),
+  },
+  [`DELETE ${account}/payments/card`]: { who: withoutPayments },
+  [`POST ${account}/payments/redeem`]: { who: forOwners, names: someCode, body: () => ({ code }) },
   [`GET ${account}/audit-log`]: { who: forOwners },
   [`GET ${account}/exports/generations`]: { who: forOwners, query: 'from=2026-01-01' },
   [`GET ${account}/exports/usage`]: { who: forOwners, query: 'from=2026-01-01' },
   [`GET ${account}/exports/entries`]: { who: forOwners, query: 'from=2026-01-01' },
   [`GET ${account}/exports/audit_log`]: { who: forOwners, query: 'from=2026-01-01' },
+  ...webhookRows(
+    account,
+    forOwners,
+    someWebhook(() => fixture.account),
+  ),
+  [`PATCH ${account}/alerts`]: { who: forOwners, body: () => ({ low_balance: nextThreshold() }) },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
     who: forOperators,
@@ -218,6 +306,17 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/ledger-audit`]: { who: forOperators },
   [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
   [`GET ${operator}/dead-letters`]: { who: forOperators },
+  [`GET ${operator}/payments`]: { who: forOperators },
+  [`POST ${operator}/payments/:order/check`]: {
+    who: { ...forOperators, operator: 'payments_not_configured' },
+    names: someOrder,
+    body: nothing,
+  },
+  [`POST ${operator}/payments/:order/refunds`]: {
+    who: { ...forOperators, operator: 'payments_not_configured' },
+    names: someOrder,
+    body: () => ({ amount: null, reference: newReference() }),
+  },
   [`GET ${operator}/reconciliation`]: { who: forOperators },
   [`GET ${operator}/reconciliation/:provider/:day`]: {
     who: forOperators,
@@ -237,6 +336,11 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${operator}/exports/usage`]: { who: forOperators, query: 'from=2026-01-01' },
   [`GET ${operator}/exports/entries`]: { who: forOperators, query: 'from=2026-01-01' },
   [`GET ${operator}/exports/audit_log`]: { who: forOperators, query: 'from=2026-01-01' },
+  ...webhookRows(
+    operator,
+    forOperators,
+    someWebhook(() => null),
+  ),
 };
 const routes = Object.keys(table);
 
@@ -261,6 +365,9 @@ async function state(): Promise<string> {
            (select string_agg(id::text || name || coalesce(suspended_at::text, ''), ' ' order by id) from accounts) as accounts,
            (select string_agg(api_keys::text, ' ' order by id) from api_keys) as keys,
            (select count(*)::int from ledger_entries where kind <> 'charge') as movements,
+           (select count(*)::int from mail_choices) as choices,
+           (select count(*)::int from events where type = 'webhook.test') as tests,
+           (select string_agg(id::text, ' ' order by id) from webhook_endpoints) as webhooks,
            (select count(*)::int from audit_log) as changes`;
   return JSON.stringify([row, fixture.sandbox.entries.length]);
 }

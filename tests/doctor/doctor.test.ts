@@ -13,6 +13,7 @@ import { judgeDescriptors, judgeRoom } from '../../src/doctor/machine.ts';
 import { judgeStatus } from '../../src/doctor/providers.ts';
 import { formatReport } from '../../src/doctor/report.ts';
 import { createDatabase, createEmptyDatabase, type TestDatabase } from '../support/cluster.ts';
+import { startFakeStripe } from '../support/fake-stripe.ts';
 import {
   type Environment,
   startGateway,
@@ -407,6 +408,26 @@ describe('providers', () => {
       { level: 'problem', text: expect.stringContaining('DOCTOR_KEY_FILE names') },
     ]);
   });
+});
+
+test('payments: the key is accepted or not, and never shown', async () => {
+  const stripe = startFakeStripe();
+  const without = { TOLLGATE_CATALOG: writeCatalog(providersOf(['one: { name: One, adapter: sandbox }'])) };
+  const changes = {
+    ...without,
+    PAYMENTS: 'stripe',
+    PUBLIC_URL: 'https://gateway.example.com',
+    STRIPE_SECRET_KEY: stripe.secretKey,
+    STRIPE_WEBHOOK_SECRET: stripe.webhookSecret,
+    STRIPE_API_URL: stripe.url,
+  };
+  expect(await about('payments', without, false)).toEqual([]);
+  expect(await about('payments', changes)).toEqual([]);
+  expect(await about('payments', changes, false)).toMatchObject([{ level: 'warning' }]);
+  const wrong = await about('payments', { ...changes, STRIPE_SECRET_KEY: 'sk_test_wrongwrong' }, false);
+  expect(wrong).toMatchObject([{ level: 'problem' }]);
+  expect(JSON.stringify(wrong)).not.toContain('wrongwrong');
+  await stripe.stop();
 });
 
 test('mail: connected and signed in, and none sent', async () => {

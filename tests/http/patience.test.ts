@@ -72,6 +72,8 @@ function routesFor(isSignedIn: boolean) {
     recorder: new RequestRecorder(createLog('error'), null, null),
     metricsPage: null,
     securityContact: null,
+    payments: null,
+    operatorContact: null,
     admission: { checkWait: () => {} },
     audits: { start: async () => true },
     idempotency: { once: () => answerLate() },

@@ -4,6 +4,7 @@ import { accountCommands } from '../../src/cli/account-commands.ts';
 import { readArguments } from '../../src/cli/arguments.ts';
 import { backupCommands } from '../../src/cli/backup-commands.ts';
 import { catalogCommands } from '../../src/cli/catalog-commands.ts';
+import { codeCommands } from '../../src/cli/code-commands.ts';
 import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { exportCommands } from '../../src/cli/export-commands.ts';
 import { importCommands } from '../../src/cli/import-commands.ts';
@@ -21,6 +22,7 @@ import type { Environment } from './gateway.ts';
 const commands = [
   ...accountCommands,
   ...movementCommands,
+  ...codeCommands,
   ...keyCommands,
   ...limitCommands,
   ...ledgerCommands,

@@ -31,7 +31,7 @@ export async function openDashboardFixture(
   return { ...fixture, browser, enter, close };
 }
 
-function cookiesOf(header: string, url: string) {
+export function cookiesOf(header: string, url: string) {
   return header
     .split('; ')
     .filter((pair) => pair !== '')

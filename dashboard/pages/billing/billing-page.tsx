@@ -1,21 +1,30 @@
 import { keepPreviousData } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { CreditCard } from 'lucide-react';
-import type { Statement } from '../../../src/console/contract.ts';
-import { useAccountQuery, useMe } from '../../api/session.ts';
+import { useEffect } from 'react';
+import type { Payment, Statement } from '../../../src/console/contract.ts';
+import { useSearchValue } from '../../address.ts';
+import { useAccount, useAccountQuery } from '../../api/session.ts';
+import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
-import { EmptyState } from '../../kit/states.tsx';
+import { EmptyState, Loaded } from '../../kit/states.tsx';
+import { showToast } from '../../kit/toast.tsx';
 import { AccountExportButton } from '../exports/export-button.tsx';
+import { AddCredit } from './add-credit.tsx';
+import { AutomaticTopUpCard } from './automatic-top-up.tsx';
 import { MoneyFigures } from './money-figures.tsx';
+import { paymentColumns } from './payment-columns.tsx';
+import { useCheckPayment, usePaymentOptions, usePayments } from './payment-queries.ts';
 import { digitsOf, entryColumns } from './statement.tsx';
 
 export function BillingPage() {
   const cursors = useAddressCursors();
   const statement = useStatement(cursors.cursor);
+  const options = usePaymentOptions();
+  const { role } = useAccount();
+  usePaidOrder();
   const hasFailed = statement.data === undefined && statement.isError;
   return (
     <Page
@@ -24,7 +33,18 @@ export function BillingPage() {
       actions={<AccountExportButton name="entries" />}
     >
       {!hasFailed && <MoneyFigures money={statement.data} />}
-      <AboutMoney />
+      <Loaded query={options} errorTitle="The ways to add credit could not be loaded">
+        {(data) => (
+          <div className="grid items-start gap-4 lg:grid-cols-2">
+            <AddCredit options={data} />
+            <div className="grid gap-4">
+              {data.is_online && role === 'owner' && <AutomaticTopUpCard options={data} />}
+              <AboutHeld />
+            </div>
+          </div>
+        )}
+      </Loaded>
+      <Payments />
       <Card title="Statement" description="All transactions, newest first." isFlush>
         <QueryTable
           query={statement}
@@ -35,7 +55,7 @@ export function BillingPage() {
           expectedRows={10}
           empty={
             <EmptyState icon={CreditCard} title="No transactions yet">
-              Credit from the operator and the cost of each request appear here.
+              Credit and the cost of each request appear here.
             </EmptyState>
           }
           cursors={cursors}
@@ -46,29 +66,46 @@ export function BillingPage() {
   );
 }
 
-function AboutMoney() {
-  const { user } = useMe();
+function AboutHeld() {
   return (
-    <div className="grid gap-3 lg:grid-cols-2">
-      <Callout title="How to add credit">
-        {user.is_operator ? (
-          <>
-            Card payments are not available. As an operator, you can add credit under{' '}
-            <Link to="/operator/accounts" className={textLinkClass}>
-              Operator → Accounts
-            </Link>
-            . It appears below immediately.
-          </>
-        ) : (
-          'Ask the operator of this gateway for credit. Card payments are not available. Credit appears below as soon as the operator adds it.'
-        )}
-      </Callout>
-      <Callout title="What “held” means">
-        While a request is running, its maximum cost is set aside. When it ends, only its actual cost is
-        charged, and the rest becomes available again.
-      </Callout>
-    </div>
+    <Callout title="What “held” means">
+      While a request is running, its maximum cost is set aside. When it ends, only its actual cost is
+      charged, and the rest becomes available again.
+    </Callout>
   );
+}
+
+/** Payments, where there have been any. */
+function Payments() {
+  const payments = usePayments();
+  if ((payments.data?.data.length ?? 0) === 0) return null;
+  return (
+    <Card title="Payments" description="The newest ones." isFlush>
+      <QueryTable
+        query={payments}
+        caption="Payments"
+        columns={paymentColumns<Payment>()}
+        rows={payments.data?.data}
+        rowKey={({ id }) => id}
+      />
+    </Card>
+  );
+}
+
+/** Whoever comes back from the payment provider should see the credit without waiting for an event. */
+function usePaidOrder(): void {
+  const [paid, setPaid] = useSearchValue('paid');
+  const { mutate } = useCheckPayment();
+  useEffect(() => {
+    if (paid === '') return;
+    mutate(paid, {
+      onSuccess: ({ state, amount }) =>
+        state === 'paid'
+          ? showToast('good', `${formatMoneyExactly(amount)} was added.`)
+          : showToast('good', 'The payment is on its way. The credit appears here when it has arrived.'),
+    });
+    setPaid('');
+  }, [paid, mutate, setPaid]);
 }
 
 const pageSize = 50;

@@ -15,6 +15,7 @@ import { EmptyState } from '../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { InvitationsCard } from './invitations-card.tsx';
 import { InviteDialog } from './invite-dialog.tsx';
+import { MailCard } from './mail-card.tsx';
 import { RemoveDialog, RoleDialog } from './member-dialogs.tsx';
 import { useMembers } from './queries.ts';
 
@@ -64,6 +65,7 @@ export function TeamPage() {
         />
       </Card>
       {isOwner && <InvitationsCard />}
+      <MailCard />
       {isInviting && <InviteDialog onClose={() => setInviting(false)} />}
       {dialog?.action === 'role' && <RoleDialog member={dialog.member} onClose={close} />}
       {dialog?.action === 'remove' && <RemoveDialog member={dialog.member} onClose={close} />}

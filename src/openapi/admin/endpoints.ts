@@ -11,6 +11,7 @@ import { keyChangeSchema, keyDraftSchema, replacementSchema } from '../../keys/k
 import { queryParameter } from '../endpoints/endpoint.ts';
 import { nameSchema } from '../json-schema.ts';
 import { type AdminEndpoint, deleting, ofAccount, page, patching, posting, reading } from './endpoint.ts';
+import { eventEndpoints } from './event-endpoints.ts';
 import { exportEndpoints } from './exports.ts';
 import { limitEndpoints } from './limit-endpoints.ts';
 import * as schemas from './schemas.ts';
@@ -441,5 +442,6 @@ export const adminEndpoints: readonly AdminEndpoint[] = [
   ...people,
   ...activity,
   ...exportEndpoints,
+  ...eventEndpoints,
   ...gateway,
 ];

@@ -39,6 +39,9 @@ export const accountSchema = z
       .string()
       .nullable()
       .describe('The group of the catalogue whose prices it pays; null for list prices.'),
+    low_balance: exactUsd
+      .nullable()
+      .describe('Below this balance there is an event `balance.low`; null for never.'),
     is_suspended: z.boolean().describe('Whether all of its keys are rejected.'),
     balance: signedUsd,
     held: exactUsd.describe('What is held for requests in progress.'),

@@ -1,0 +1,56 @@
+/** Accounts as Stripe knows them, and the card that each has saved there. */
+import type { SQL } from 'bun';
+import type { Card } from './facts.ts';
+import type { Stripe } from './stripe-client.ts';
+
+type NewCustomer = Readonly<{ accountId: string; userId: string; name: string; email: string }>;
+
+/** One for each account, whoever asks first. */
+export async function customerOf(
+  sql: SQL,
+  stripe: Stripe,
+  isLive: boolean,
+  { accountId, userId, name, email }: NewCustomer,
+): Promise<string> {
+  const [known] = await sql<{ customer: string }[]>`
+    select customer from payment_customers where account_id = ${accountId} and is_live = ${isLive}`;
+  if (known !== undefined) return known.customer;
+  // Whoever asks twice gets the same one. Of two owners who ask at the same time, one gets one that is never used.
+  const created = await stripe.customers.create(
+    { name, email, metadata: { account: accountId } },
+    { idempotencyKey: `tollgate-customer-${accountId}-${userId}` },
+  );
+  // What was made with a test key is replaced by the first live payment.
+  const [stored] = await sql<[{ customer: string }]>`
+    insert into payment_customers as known (account_id, is_live, customer) values (${accountId}, ${isLive}, ${created.id})
+    on conflict (account_id) do update
+    set customer = case when known.is_live = excluded.is_live then known.customer else excluded.customer end,
+        payment_method = case when known.is_live = excluded.is_live then known.payment_method end,
+        is_automatic = known.is_automatic and known.is_live = excluded.is_live,
+        is_live = excluded.is_live, updated_at = now()
+    returning customer`;
+  return stored.customer;
+}
+
+/** A card that was saved with a payment replaces the one before. */
+export async function saveCard(sql: SQL, accountId: string, customer: string, card: Card): Promise<void> {
+  await sql`
+    update payment_customers
+    set payment_method = ${card.paymentMethod}, card_brand = ${card.brand}, card_last4 = ${card.last4},
+        card_expires = ${card.expires}, paused_reason = null, paused_at = null, updated_at = now()
+    where account_id = ${accountId} and customer = ${customer} and payment_method is distinct from ${card.paymentMethod}`;
+}
+
+export async function forgetCard(sql: SQL, paymentMethod: string): Promise<void> {
+  await sql`
+    update payment_customers
+    set payment_method = null, card_brand = null, card_last4 = null, card_expires = null, updated_at = now()
+    where payment_method = ${paymentMethod}`;
+}
+
+/** The card is not charged again before an owner has acted. */
+export async function pauseAutomatic(sql: SQL, accountId: string, reason: string): Promise<void> {
+  await sql`
+    update payment_customers set paused_reason = ${reason}, paused_at = now(), updated_at = now()
+    where account_id = ${accountId} and is_automatic and paused_at is null`;
+}

@@ -1,0 +1,37 @@
+/** Which orders an event of Stripe points to. Nothing else in it is believed. */
+import { isUuid } from '../lib/ids.ts';
+
+export type Pointers = Readonly<{
+  isLive: boolean;
+  /** IDs of our orders. */
+  orders: readonly string[];
+  /** IDs of Stripe's checkouts, payments and invoices. */
+  objects: readonly string[];
+  /** A saved card that has changed; null when none has. */
+  paymentMethod: string | null;
+}>;
+
+const followed = /^(?:v1\.)?(?:checkout\.session|payment_intent|charge|refund|invoice|payment_method)\./;
+const objectId = /^(?:cs|pi|in)_\w{1,250}$/;
+
+/** Null for an event that concerns no payment. Both of Stripe's forms are read: with a copy of the object, and without. */
+export function pointersOf(event: unknown): Pointers | null {
+  const { type, livemode, data, related_object: related } = recordOf(event);
+  if (typeof type !== 'string' || !followed.test(type)) return null;
+  const object = recordOf(recordOf(data).object ?? related);
+  const own = textOf(object.id);
+  return {
+    isLive: livemode === true,
+    orders: [recordOf(object.metadata).order, object.client_reference_id].map(textOf).filter(isUuid),
+    objects: [own, idOf(object.payment_intent), idOf(object.invoice)].filter((id) => objectId.test(id)),
+    paymentMethod: /^pm_\w{1,250}$/.test(own) ? own : null,
+  };
+}
+
+function recordOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+}
+
+const textOf = (value: unknown) => (typeof value === 'string' ? value : '');
+/** Another object is its ID, or all of it. */
+const idOf = (value: unknown) => textOf(typeof value === 'string' ? value : recordOf(value).id);

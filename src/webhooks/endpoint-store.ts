@@ -1,0 +1,215 @@
+/** The endpoints that events are sent to: who has them, what they get, and with which secret it is signed. */
+import type { SQL, TransactionSQL } from 'bun';
+import { type Actor, differenceOf, recordChange } from '../audit-log/audit-log.ts';
+import { ApiError } from '../errors.ts';
+import { testEventType } from '../events/event.ts';
+import { newId } from '../lib/ids.ts';
+import { newSecret, showSecret } from './signature.ts';
+import { encryptSecret } from './stored-secret.ts';
+
+/** An account's endpoint, or with null one of the operator. */
+export type EndpointOwner = Readonly<{ accountId: string | null }>;
+export type OwnedEndpoint = EndpointOwner & Readonly<{ id: string }>;
+
+/** By its names on the wire. Never with its secret. */
+export type Endpoint = Readonly<{
+  id: string;
+  account_id: string | null;
+  url: string;
+  description: string;
+  /** Null for all that its owner can get. */
+  types: readonly string[] | null;
+  created_at: Date;
+  disabled_at: Date | null;
+  disabled_because: 'owner' | 'gone' | 'failing' | null;
+  failing_since: Date | null;
+  /** Until when the secret before this one signs, too. */
+  previous_until: Date | null;
+}>;
+
+export type EndpointDraft = Readonly<{ url: string; description: string; types: readonly string[] | null }>;
+
+/** What is undefined stays as it is. */
+export type EndpointChange = Readonly<{
+  url?: string | undefined;
+  description?: string | undefined;
+  types?: readonly string[] | null | undefined;
+  isEnabled?: boolean | undefined;
+}>;
+
+/** The secret is shown once; then only the gateway can read it. */
+export type CreatedEndpoint = Readonly<{ id: string; secret: string }>;
+
+const maxEndpointsOfAccount = 10;
+const maxEndpointsOfOperator = 50;
+/** How long a receiver has to learn a new secret. */
+const rotationHours = 24;
+
+export function endpointColumns(sql: SQL) {
+  return sql`webhook_endpoints.id, webhook_endpoints.account_id, url, description, types, webhook_endpoints.created_at,
+    disabled_at, disabled_because, failing_since, case when previous_until > now() then previous_until end as previous_until`;
+}
+
+export function isOwnedBy(sql: SQL, { accountId }: EndpointOwner) {
+  return accountId === null
+    ? sql`webhook_endpoints.account_id is null`
+    : sql`webhook_endpoints.account_id = ${accountId}::uuid`;
+}
+
+export function maxEndpointsOf({ accountId }: EndpointOwner): number {
+  return accountId === null ? maxEndpointsOfOperator : maxEndpointsOfAccount;
+}
+
+/** The newest first. */
+export async function findEndpoints(sql: SQL, owner: EndpointOwner): Promise<Endpoint[]> {
+  return await sql<Endpoint[]>`
+    select ${endpointColumns(sql)} from webhook_endpoints where ${isOwnedBy(sql, owner)} order by id desc`;
+}
+
+export async function requireEndpoint(sql: SQL, owned: OwnedEndpoint): Promise<Endpoint> {
+  const [endpoint] = await sql<Endpoint[]>`
+    select ${endpointColumns(sql)} from webhook_endpoints where id = ${owned.id} and ${isOwnedBy(sql, owned)}`;
+  if (endpoint === undefined) throw new ApiError('webhook_not_found');
+  return endpoint;
+}
+
+export async function createEndpointAs(
+  transaction: TransactionSQL,
+  actor: Actor,
+  owner: EndpointOwner,
+  draft: EndpointDraft,
+  encryptionKey: Buffer,
+): Promise<CreatedEndpoint> {
+  const { accountId } = owner;
+  await transaction`select pg_advisory_xact_lock(hashtextextended(${`webhooks ${accountId}`}, 0))`;
+  const [{ count }] = await transaction<[{ count: number }]>`
+    select count(*)::int as count from webhook_endpoints where ${isOwnedBy(transaction, owner)}`;
+  if (count >= maxEndpointsOf(owner)) throw new ApiError('too_many_webhooks');
+  const id = newId();
+  const secret = newSecret();
+  await transaction`
+    insert into webhook_endpoints (id, account_id, url, description, types, secret)
+    values (${id}, ${accountId}, ${draft.url}, ${draft.description}, ${arrayOf(transaction, draft.types)},
+            ${encryptSecret(secret, encryptionKey, id)})`;
+  await recordChange(transaction, actor, {
+    action: 'create_webhook',
+    accountId,
+    object: { type: 'webhook', id },
+    after: described(draft),
+  });
+  return { id, secret: showSecret(secret) };
+}
+
+/** Enabling one that was disabled sends what is still due. `check` sees what is about to be changed, and may throw. */
+export async function changeEndpointAs(
+  transaction: TransactionSQL,
+  actor: Actor,
+  owned: OwnedEndpoint,
+  change: EndpointChange,
+  check: (current: Endpoint) => void = () => undefined,
+): Promise<void> {
+  const { id, accountId } = owned;
+  const before = await lockEndpoint(transaction, owned);
+  check(before);
+  const after = {
+    url: change.url ?? before.url,
+    description: change.description ?? before.description,
+    types: change.types === undefined ? before.types : change.types,
+    isEnabled: change.isEnabled ?? before.disabled_at === null,
+  };
+  const difference = differenceOf(
+    { ...described(before), is_enabled: before.disabled_at === null },
+    { ...described(after), is_enabled: after.isEnabled },
+  );
+  const isMoved = before.url !== after.url;
+  if (Object.keys(difference.after).length === 0 && !isMoved) return;
+  const isToggled = after.isEnabled !== (before.disabled_at === null);
+  await transaction`
+    update webhook_endpoints
+    set url = ${after.url}, description = ${after.description}, types = ${arrayOf(transaction, after.types)},
+        disabled_at = case when ${isToggled} then case when not ${after.isEnabled} then now() end else disabled_at end,
+        disabled_because = case when ${isToggled} then case when not ${after.isEnabled} then 'owner' end else disabled_because end,
+        failing_since = case when ${isToggled || isMoved} then null else failing_since end,
+        is_prompt = is_prompt and not ${isMoved},
+        due_at = (select min(next_at) from webhook_deliveries where endpoint_id = ${id} and state = 'pending')
+    where id = ${id}`;
+  await recordChange(transaction, actor, {
+    action: 'update_webhook',
+    accountId,
+    object: { type: 'webhook', id },
+    ...difference,
+  });
+}
+
+export async function removeEndpointAs(
+  transaction: TransactionSQL,
+  actor: Actor,
+  owned: OwnedEndpoint,
+): Promise<void> {
+  const { id, accountId } = owned;
+  const endpoint = await lockEndpoint(transaction, owned);
+  await transaction`delete from webhook_endpoints where id = ${id}`;
+  await recordChange(transaction, actor, {
+    action: 'remove_webhook',
+    accountId,
+    object: { type: 'webhook', id },
+    before: described(endpoint),
+  });
+}
+
+/** Both secrets sign for a day. Returns the new one. */
+export async function rotateSecretAs(
+  transaction: TransactionSQL,
+  actor: Actor,
+  owned: OwnedEndpoint,
+  encryptionKey: Buffer,
+): Promise<string> {
+  const { id, accountId } = owned;
+  await lockEndpoint(transaction, owned);
+  const secret = newSecret();
+  await transaction`
+    update webhook_endpoints
+    set previous_secret = secret, previous_until = now() + make_interval(hours => ${rotationHours}::int),
+        secret = ${encryptSecret(secret, encryptionKey, id)}
+    where id = ${id}`;
+  await recordChange(transaction, actor, {
+    action: 'rotate_webhook_secret',
+    accountId,
+    object: { type: 'webhook', id },
+  });
+  return showSecret(secret);
+}
+
+/** So that nobody can have the gateway knock at a stranger's door again and again. */
+const maxTestsPerMinute = 10;
+
+/** An event that only this endpoint gets, whatever types it has chosen. */
+export async function sendTest(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<string> {
+  const { disabled_at: disabledAt } = await lockEndpoint(transaction, owned);
+  if (disabledAt !== null) throw new ApiError('webhook_disabled');
+  const [{ count }] = await transaction<[{ count: number }]>`
+    select count(*)::int as count from events
+    where id >= first_id_at(now() - interval '1 minute') and type = ${testEventType}
+      and account_id is not distinct from ${owned.accountId}::uuid`;
+  if (count >= maxTestsPerMinute) throw new ApiError('too_many_attempts', { retryAfterSeconds: 60 });
+  const data = JSON.stringify({ endpoint_id: owned.id });
+  const [event] = await transaction<[{ id: string }]>`
+    insert into events (account_id, type, data) values (${owned.accountId}::uuid, ${testEventType}, ${data}::text::jsonb)
+    returning id`;
+  return event.id;
+}
+
+async function lockEndpoint(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<Endpoint> {
+  await transaction`
+    select 1 from webhook_endpoints where id = ${owned.id} and ${isOwnedBy(transaction, owned)} for update`;
+  return await requireEndpoint(transaction, owned);
+}
+
+function arrayOf(sql: SQL, types: readonly string[] | null) {
+  return types === null ? sql`null::text[]` : sql`${sql.array([...types], 'text')}`;
+}
+
+/** An address may have a secret in its path or its query, and the log has none. */
+function described({ url, description, types }: EndpointDraft) {
+  return { url: new URL(url).origin, description, types };
+}

@@ -1,0 +1,127 @@
+/** The billing page: pay, save a card, have it charged automatically, redeem a code; and what operators see of it. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { Browser, Page } from 'playwright-core';
+import {
+  checkLooks,
+  expectNoComplaints,
+  openBrowser,
+  openPage,
+  visit,
+  type Watched,
+  waitUntilLoaded,
+} from '../support/browser.ts';
+import { runCommand } from '../support/commands.ts';
+import { cookiesOf } from '../support/dashboard-fixture.ts';
+import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
+
+let fixture: PaymentsFixture;
+let browser: Browser;
+
+beforeAll(async () => {
+  [fixture, browser] = await Promise.all([
+    openPaymentsFixture({ OPERATOR_CONTACT: 'mailto:billing@example.com' }),
+    openBrowser(),
+  ]);
+}, 60_000);
+
+afterAll(async () => {
+  await browser.close();
+  await fixture.close();
+});
+
+async function enter(person: 'owner' | 'operator', path: string): Promise<Watched> {
+  const origin = fixture.gateways[0]?.origin ?? '';
+  const watched = await openPage(browser, origin);
+  await watched.page.context().addCookies(cookiesOf(fixture.cookies[person], origin));
+  await watched.page.goto(path);
+  return watched;
+}
+
+/** Pays on Stripe's page as soon as it is opened, and comes back. */
+async function payAtStripe(page: Page): Promise<void> {
+  await page.route('https://stripe.example/pay/*', async (route) => {
+    const session = [...fixture.stripe.objects.values()].find(({ url }) => url === route.request().url());
+    fixture.stripe.pay(String(session?.id));
+    await route.fulfill({ status: 303, headers: { location: String(session?.success_url) } });
+  });
+}
+
+async function payFor(page: Page, payer: Customer): Promise<void> {
+  await page.getByLabel('Amount in USD').fill('30');
+  await page.getByLabel('Save the card for automatic top-ups').check();
+  await page.getByRole('button', { name: 'Pay with Stripe' }).click();
+  await page.getByText('$30.00 was added.').waitFor();
+  await payer.hasBalance('30');
+}
+
+test('someone without credit pays, is topped up automatically, redeems a code, and gets a refund', async () => {
+  const { stripe } = fixture;
+  const payer = await fixture.customer();
+  const watched = await enter('owner', `/billing?account=${payer.account}`);
+  const { page } = watched;
+  await waitUntilLoaded(page);
+  await checkLooks(page, 'billing-empty');
+  stripe.setTax(19);
+  await payAtStripe(page);
+  await payFor(page, payer);
+  await page.getByText('Visa ending in 4242, expires 07/2031').waitFor();
+
+  await page.getByRole('button', { name: 'Set up' }).click();
+  await page.getByLabel('When less than this is available').fill('40');
+  await page.getByText('Fill up to').click();
+  await page.getByLabel('Target').fill('50');
+  await checkLooks(page, 'billing-automatic');
+  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await payer.hasBalance('50');
+  stripe.setTax(0);
+
+  const words = ['code', 'create', '--amount', '10', '--note', 'Welcome'];
+  const { codes } = await runCommand<{ codes: string[] }>(words, fixture.environment);
+  await page.getByLabel('Code').fill('tg_code_wrong');
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  await page.getByText('This code is not valid').waitFor();
+  await page.getByLabel('Code').fill(codes[0] ?? '');
+  await page.getByRole('button', { name: 'Redeem' }).click();
+  await payer.hasBalance('60');
+
+  const [automatic, first] = await payer.payments();
+  expect([automatic?.kind, first?.kind]).toEqual(['automatic', 'checkout']);
+  await fixture.operator('POST', `/api/console/operator/payments/${first?.id}/refunds`, {
+    amount: '11.90',
+    reference: crypto.randomUUID(),
+  });
+  await page.reload();
+  await page.getByText('Refund $11.90').waitFor();
+  await page.getByText('Automatic top-up', { exact: true }).nth(1).waitFor();
+  expect(
+    await page.getByRole('link', { name: 'View', exact: true }).first().getAttribute('href'),
+  ).toStartWith('https://stripe.example/invoices/');
+  await waitUntilLoaded(page);
+  await checkLooks(page, 'billing-paid');
+  expectNoComplaints(watched);
+  await watched.close();
+});
+
+test('operators see all payments, and refund one', async () => {
+  const { stripe } = fixture;
+  const payer = await fixture.customer();
+  const { session, order } = await payer.checkout('25');
+  stripe.pay(session);
+  await payer.send('POST', payer.path(`payments/orders/${order}/check`), {});
+  stripe.dispute(stripe.intentOf(session), 'warning_needs_response');
+  const watched = await enter('operator', '/operator/accounts');
+  const { page } = watched;
+  await visit(page, `/operator/payments?search=${order}`);
+  await page.getByRole('button', { name: 'Actions for Payer' }).click();
+  await page.getByRole('menuitem', { name: 'Refund' }).click();
+  await page.getByLabel('Amount in USD, with tax').fill('100');
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
+  await page.getByText('This is more than can be taken').waitFor();
+  await page.getByLabel('Amount in USD, with tax').fill('5');
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
+  await payer.hasBalance('20');
+  await page.getByText('Refund $5.00').waitFor();
+  await checkLooks(page, 'operator-payments');
+  expectNoComplaints(watched);
+  await watched.close();
+});

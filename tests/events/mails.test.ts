@@ -1,0 +1,74 @@
+/** Who gets which events as mails. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { createAccount } from '../../src/accounts/account-store.ts';
+import { publishEvents } from '../../src/events/publish.ts';
+import { sendEventMails } from '../../src/people/event-mail.ts';
+import type { Mail, Mailer } from '../../src/people/mailer.ts';
+import { addCheapUser } from '../support/cheap-user.ts';
+import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+
+let database: TestDatabase;
+let account: string;
+const mails: Mail[] = [];
+const mailer: Mailer = {
+  origin: 'https://gateway.test',
+  send: (write) => {
+    write()
+      .then((mail) => mail !== null && mails.push(mail))
+      .catch(() => undefined);
+  },
+  close: async () => undefined,
+};
+
+beforeAll(async () => {
+  database = await createDatabase();
+  ({ id: account } = await createAccount(database.sql, 'Acme <b>', 0n));
+  for (const [email, role] of [
+    ['owner@example.com', 'owner'],
+    ['quiet@example.com', 'owner'],
+    ['member@example.com', 'member'],
+    ['curious@example.com', 'member'],
+  ] as const)
+    await addCheapUser(database.sql, email, 'correct horse battery', { accountId: account, role });
+  await choose('quiet@example.com', '{key_expiry}');
+  await choose('curious@example.com', '{low_balance}');
+});
+
+afterAll(() => database.close());
+
+async function choose(email: string, kinds: string): Promise<void> {
+  await database.sql`
+    insert into mail_choices (user_id, account_id, kinds)
+    select id, ${account}, ${kinds}::text[] from users where email = ${email}`;
+}
+
+async function happen(type: string, data: object): Promise<void> {
+  await database.sql`
+    insert into events (account_id, type, data) values (${account}, ${type}, ${JSON.stringify(data)}::text::jsonb)`;
+  await publishEvents(database.sql);
+  await Promise.all([sendEventMails(database.sql, mailer), sendEventMails(database.sql, mailer)]);
+}
+
+test('owners get them unless they chose otherwise, members if they chose so, each once', async () => {
+  await happen('balance.low', { balance: '4.200000000000', threshold: '5.000000000000' });
+  await eventually('two mails', () => mails.length === 2);
+  expect(mails.map(({ to }) => to).toSorted()).toEqual(['curious@example.com', 'owner@example.com']);
+  expect(mails[0]?.text).toContain('The balance of Acme <b> is 4.20 USD, which is below 5.00 USD.');
+  expect(mails[0]?.html).toContain('Acme &lt;b&gt;');
+  expect(mails[0]?.text).toContain(`https://gateway.test/billing?account=${account}`);
+  await happen('key.expired', { hint: 'svc_sk_…abcd' });
+  await eventually('two more', () => mails.length === 4);
+  expect(
+    mails
+      .slice(2)
+      .map(({ to }) => to)
+      .toSorted(),
+  ).toEqual(['owner@example.com', 'quiet@example.com']);
+  await happen('budget.reached', { percent: 80, used: '8.000000000000', amount: '10.500000000000' });
+  await eventually('one more', () => mails.length === 5);
+  expect(mails[4]).toMatchObject({ to: 'owner@example.com', subject: '80 % of a budget are used' });
+  await happen('key.created', {});
+  expect(await database.sql`select 1 from event_mails`).toHaveLength(0);
+  expect(mails).toHaveLength(5);
+});

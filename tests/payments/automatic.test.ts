@@ -1,0 +1,157 @@
+/** Automatic top-ups: a saved card is charged through an invoice when the balance is low, one at a time on two gateways. */
+import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import type { PaymentOptions } from '../../src/console/contract.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
+
+let fixture: PaymentsFixture;
+
+beforeAll(async () => {
+  fixture = await openPaymentsFixture();
+}, 60_000);
+
+afterAll(() => fixture.close());
+
+const settings = { is_on: true, threshold: '5', amount: '20', target: null, monthly_cap: '100' };
+
+/** Has paid 10 USD and saved the card. */
+async function withCard(): Promise<Customer> {
+  const { stripe } = fixture;
+  stripe.setCard('ok');
+  const payer = await fixture.customer();
+  const { session, order } = await payer.checkout('10', true);
+  stripe.pay(session);
+  await payer.send('POST', payer.path(`payments/orders/${order}/check`), {});
+  await payer.hasBalance('10');
+  return payer;
+}
+
+const optionsOf = async (payer: Customer) =>
+  (await payer.send('GET', payer.path('payments'))).body as unknown as PaymentOptions;
+
+const choose = (payer: Customer, changes = {}) =>
+  payer.send('PATCH', payer.path('payments/automatic'), { ...settings, ...changes });
+
+/** Leaves this much of the 10 USD. */
+async function spend(payer: Customer, amount: string): Promise<void> {
+  await fixture.operator('POST', `/api/console/operator/accounts/${payer.account}/corrections`, {
+    amount: `-${amount}`,
+    reason: 'Spent',
+    reference: crypto.randomUUID(),
+    entry_number: null,
+    request_id: null,
+  });
+}
+
+const paused = async (payer: Customer) => (await optionsOf(payer)).automatic?.paused_reason ?? null;
+const chargeCount = () => fixture.stripe.requests.filter((request) => request.endsWith('/pay')).length;
+
+describe('a saved card', () => {
+  test('is charged once when less than the threshold is left, and the rest is told', async () => {
+    const { stripe, database } = fixture;
+    const payer = await withCard();
+    expect((await optionsOf(payer)).card).toEqual({ brand: 'visa', last4: '4242', expires: '2031-07' });
+    stripe.setTax(19);
+    expect((await choose(payer)).status).toBe(200);
+    const before = chargeCount();
+    await spend(payer, '6');
+    await payer.hasBalance('24');
+    stripe.setTax(0);
+    expect(chargeCount()).toBe(before + 1);
+    // A month is in UTC, and may end between the two.
+    expect((await optionsOf(payer)).automatic).toMatchObject({ is_on: true, paused_reason: null });
+    const [payment] = await payer.payments();
+    expect(payment).toMatchObject({ kind: 'automatic', state: 'paid', paid: '23.800000000000' });
+    expect(payment?.receipt_url).toStartWith('https://stripe.example/invoices/in_');
+    const [log] = await database.sql`
+      select after from audit_log where account_id = ${payer.account} and action = 'update_top_up'`;
+    expect(log.after).toMatchObject({ is_on: true, threshold: '5.000000000000' });
+  });
+
+  test('fills up to a target, within what is left of the month', async () => {
+    const payer = await withCard();
+    await choose(payer, { amount: null, target: '50', monthly_cap: '60' });
+    await spend(payer, '6.5');
+    await payer.hasBalance('50');
+    await spend(payer, '48');
+    // 46.50 of 60 USD are used.
+    await payer.hasBalance('15.5');
+    await spend(payer, '15');
+    await choose(payer, { amount: null, target: '50', monthly_cap: '60' });
+    expect(await payer.entries()).toEqual([
+      'credit 10',
+      'correction -6.5',
+      'credit 46.5',
+      'correction -48',
+      'credit 13.5',
+      'correction -15',
+    ]);
+  });
+
+  test('that is declined is not tried again before an owner has acted', async () => {
+    const { stripe } = fixture;
+    const payer = await withCard();
+    stripe.setCard('declined');
+    await choose(payer);
+    const before = chargeCount();
+    await spend(payer, '6');
+    await eventually('a pause', () => paused(payer));
+    await eventually('a failure', async () => (await payer.payments())[0]?.state === 'failed');
+    expect([await paused(payer), chargeCount()]).toEqual(['insufficient_funds', before + 1]);
+    stripe.setCard('ok');
+    await choose(payer);
+    await payer.hasBalance('24');
+  });
+
+  test('is charged once, although Stripe does not confirm it', async () => {
+    const { stripe } = fixture;
+    const payer = await withCard();
+    await choose(payer);
+    stripe.fail(
+      ...['/v1/invoices', '/v1/invoiceitems', '/finalize', '/pay', '/pay'].map((path) => ({
+        path,
+        when: 'after' as const,
+      })),
+    );
+    await spend(payer, '6');
+    await payer.hasBalance('24');
+    expect(await payer.entries()).toEqual(['credit 10', 'correction -6', 'credit 20']);
+    const invoices = [...stripe.objects.values()].filter(
+      ({ metadata, object }) => object === 'invoice' && (metadata as { order?: string })?.order !== undefined,
+    );
+    expect(invoices.every(({ status }) => status === 'paid' || status === 'void')).toBe(true);
+  });
+
+  test('can be removed, which ends automatic top-ups', async () => {
+    const { stripe } = fixture;
+    const payer = await withCard();
+    await choose(payer);
+    expect((await payer.send('DELETE', payer.path('payments/card'))).status).toBe(204);
+    expect(stripe.events.at(-1)?.type).toBe('payment_method.detached');
+    const options = await optionsOf(payer);
+    expect([options.card, options.automatic?.is_on]).toEqual([null, false]);
+    const { status, body } = await choose(payer);
+    expect([status, body.error.code]).toEqual([409, 'no_saved_card']);
+  });
+
+  test('that was removed at Stripe is forgotten', async () => {
+    const { stripe, gateways } = fixture;
+    const payer = await withCard();
+    const card = [...stripe.objects.values()].findLast(({ object }) => object === 'payment_method');
+    Object.assign(card ?? {}, { customer: null });
+    const event = { id: 'evt_1', type: 'payment_method.detached', livemode: false, data: { object: card } };
+    await stripe.deliver(gateways[1]?.origin ?? '', event);
+    await eventually('no card', async () => (await optionsOf(payer)).card === null);
+  });
+});
+
+test.each([
+  ['both an amount and a target', { target: '50' }, 'amount'],
+  ['neither', { amount: null }, 'amount'],
+  ['a target below the threshold', { amount: null, target: '4' }, 'target'],
+  ['a month that allows no payment', { monthly_cap: '19' }, 'monthly_cap'],
+])('%s is refused', async (_, changes, param) => {
+  const payer = await fixture.customer();
+  const { status, body } = await choose(payer, changes);
+  expect([status, body.error.param]).toEqual([400, param]);
+});

@@ -1,0 +1,103 @@
+/** Codes that give credit: made at the command line, redeemed once by an owner, on a gateway without a payment provider. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { PaymentOptions } from '../../src/console/contract.ts';
+import { referenceOf } from '../../src/ledger/reference.ts';
+import type { ErrorBody } from '../support/chat-fixture.ts';
+import { runCommand } from '../support/commands.ts';
+import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+
+let fixture: ConsoleFixture;
+
+beforeAll(async () => {
+  fixture = await openConsoleFixture();
+}, 60_000);
+
+afterAll(() => fixture.close());
+
+type Created = { batch: string; codes: string[] };
+
+async function create(...words: string[]): Promise<Created> {
+  const created = await runCommand<Created>(['code', 'create', ...words], fixture.environment);
+  for (const code of created.codes) fixture.canaries.add(code);
+  return created;
+}
+
+const path = (rest: string) => `/api/console/accounts/${fixture.account}/payments${rest}`;
+
+async function redeem(code: string, by: 'owner' | 'member' | 'stranger' = 'owner'): Promise<string> {
+  const response = await fixture.people[by].send('POST', path('/redeem'), { code });
+  const body = (await response.json()) as ErrorBody & { amount: string };
+  return response.ok ? body.amount : body.error.code;
+}
+
+const balance = async () => {
+  const [row] = await fixture.database.sql`
+    select balance::float8::text as balance from accounts where id = ${fixture.account}`;
+  return row.balance;
+};
+
+test('each is redeemed once, although several ask at the same time', async () => {
+  const { codes } = await create('--amount', '10', '--count', '2', '--note', 'Welcome');
+  expect(codes).toHaveLength(2);
+  const [code = '', other = ''] = codes;
+  expect(await redeem(code, 'member')).toBe('permission_denied');
+  expect(await redeem(code, 'stranger')).toBe('account_not_found');
+  const outcomes = await Promise.all([1, 2, 3, 4].map(() => redeem(` ${code} `)));
+  expect(outcomes.toSorted()).toEqual(['10.000000000000', 'invalid_code', 'invalid_code', 'invalid_code']);
+  expect(await balance()).toBe('110');
+  expect(await redeem(other)).toBe('10.000000000000');
+  const [entry] = await fixture.database.sql`
+    select kind, memo, actor from ledger_entries where account_id = ${fixture.account} order by number desc limit 1`;
+  expect(entry).toEqual({ kind: 'credit', memo: 'Welcome', actor: null });
+});
+
+test('expired, voided and mistyped ones give nothing, and nobody learns why', async () => {
+  const before = await balance();
+  const expired = await create('--amount', '5', '--expires', new Date(Date.now() + 60_000).toISOString());
+  await fixture.database.sql`update credit_codes set expires_at = now() where batch = ${expired.batch}`;
+  const voided = await create('--amount', '5', '--category', 'promotional');
+  expect(
+    await runCommand<{ voided: number }>(['code', 'void', voided.batch], fixture.environment),
+  ).toMatchObject({ voided: 1 });
+  for (const code of [expired.codes[0] ?? '', voided.codes[0] ?? '', 'tg_code_nothing', ''])
+    expect(await redeem(code)).toBe('invalid_code');
+  expect(await balance()).toBe(before);
+  const [batch] = await runCommand<unknown[]>(['code', 'list'], fixture.environment);
+  expect(batch).toMatchObject({
+    batch: voided.batch,
+    count: 1,
+    redeemed: 0,
+    voided: 1,
+    category: 'promotional',
+  });
+});
+
+test('guesses are bounded', async () => {
+  let outcome = '';
+  for (let count = 0; count < 25 && outcome !== 'too_many_attempts'; count++) outcome = await redeem('wrong');
+  expect(outcome).toBe('too_many_attempts');
+  const { codes } = await create('--amount', '5');
+  expect(await redeem(codes[0] ?? '')).toBe('too_many_attempts');
+});
+
+test('nothing can be paid here, and the page says so', async () => {
+  const response = await fixture.people.member.send('GET', path(''));
+  expect((await response.json()) as PaymentOptions).toMatchObject({
+    is_online: false,
+    contact: null,
+    card: null,
+  });
+  const refused = await fixture.people.owner.send('POST', path('/checkout'), {
+    amount: '5',
+    saves_card: false,
+  });
+  expect(((await refused.json()) as ErrorBody).error.code).toBe('payments_not_configured');
+  const events = await fetch(`${fixture.gateway.origin}/api/payments/stripe/events`, { method: 'POST' });
+  expect(events.status).toBe(404);
+});
+
+test('the database makes references as the gateway does', async () => {
+  const text = 're_1/2 ä';
+  const [row] = await fixture.database.sql`select reference_id(${text}) as id`;
+  expect(row.id).toBe(referenceOf(text).id);
+});

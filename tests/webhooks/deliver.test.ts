@@ -1,0 +1,304 @@
+/** Deliveries by two nodes at once: what fails is tried again, and holds up nobody else. */
+import { afterAll, afterEach, beforeAll, expect, test } from 'bun:test';
+import { SQL } from 'bun';
+import { Webhook } from 'standardwebhooks';
+import { createAccount } from '../../src/accounts/account-store.ts';
+import { publishEvents } from '../../src/events/publish.ts';
+import { newId } from '../../src/lib/ids.ts';
+import { parseNetwork } from '../../src/lib/ip-address.ts';
+import { createLog } from '../../src/lib/log.ts';
+import { keepDelivering } from '../../src/webhooks/deliver.ts';
+import { claimEndpoints, replay } from '../../src/webhooks/delivery-store.ts';
+import {
+  changeEndpointAs,
+  createEndpointAs,
+  requireEndpoint,
+  rotateSecretAs,
+  sendTest,
+} from '../../src/webhooks/endpoint-store.ts';
+import { encryptSecret } from '../../src/webhooks/stored-secret.ts';
+import { createDatabase, type TestDatabase } from '../support/cluster.ts';
+import { eventually } from '../support/eventually.ts';
+import { type Received, type Receiver, startReceiver } from '../support/webhook-receiver.ts';
+
+const actor = { door: 'cli', shellUser: 'test@test' } as const;
+const encryptionKey = Buffer.alloc(32, 7);
+const log = createLog('error', () => undefined);
+
+let database: TestDatabase;
+let second: SQL;
+let stops: (() => Promise<void>)[] = [];
+const receivers: Receiver[] = [];
+const disabled: [string, string][] = [];
+
+beforeAll(async () => {
+  database = await createDatabase();
+  second = new SQL(database.url, { max: 4, bigint: true });
+});
+
+afterEach(async () => {
+  for (const stop of stops) await stop();
+  stops = [];
+});
+
+afterAll(async () => {
+  for (const receiver of receivers) await receiver.stop();
+  await second.close({ timeout: 1 });
+  await database.close();
+});
+
+function startNodes(networks = ['127.0.0.0/8']): void {
+  for (const sql of [database.sql, second])
+    stops.push(
+      keepDelivering({
+        sql,
+        nodeId: newId(),
+        encryptionKey,
+        networks: networks.map((text) => parseNetwork(text)).filter((one) => one !== null),
+        log,
+        onDisabled: (id, because) => disabled.push([id, because]),
+      }),
+    );
+}
+
+function receiver(answer?: (one: Received) => Response | Promise<Response>): Receiver {
+  const started = startReceiver(answer);
+  receivers.push(started);
+  return started;
+}
+
+/** One of the operator, or with an account one of its owners. */
+async function endpoint(
+  url: string,
+  accountId: string | null = null,
+  types: string[] | null = ['key.created'],
+) {
+  const created = await database.sql.begin((transaction) =>
+    createEndpointAs(transaction, actor, { accountId }, { url, description: '', types }, encryptionKey),
+  );
+  return { ...created, accountId };
+}
+
+/** Events of an account, all at once. */
+async function happen(accountId: string, count: number): Promise<void> {
+  await database.sql`
+    insert into events (account_id, type, data)
+    select ${accountId}, 'key.created', jsonb_build_object('place', place) from generate_series(1, ${count}) as place`;
+  await publishEvents(database.sql);
+}
+
+async function account(): Promise<string> {
+  return (await createAccount(database.sql, 'Test', 0n)).id;
+}
+
+type Row = {
+  state: string;
+  attempts: number;
+  status: number | null;
+  problem: string | null;
+  wait: number | null;
+};
+
+async function rowsOf(id: string): Promise<Row[]> {
+  return await database.sql<Row[]>`
+    select state, attempts, status, problem, extract(epoch from next_at - now())::float8 as wait
+    from webhook_deliveries where endpoint_id = ${id} order by id`;
+}
+
+/** What is due later is due now, and nobody has a claim. */
+async function hurry(id: string): Promise<void> {
+  await database.sql`update webhook_deliveries set next_at = now() where endpoint_id = ${id} and state = 'pending'`;
+  await database.sql`update webhook_endpoints set due_at = now() where id = ${id} and claimed_by is null`;
+}
+
+test('two nodes send each event once, with a few of them at a time', async () => {
+  let open = 0;
+  let most = 0;
+  const server = receiver(async () => {
+    open += 1;
+    most = Math.max(most, open);
+    await Bun.sleep(20);
+    open -= 1;
+    return new Response();
+  });
+  const { id } = await endpoint(server.url);
+  startNodes();
+  await happen(await account(), 150);
+  await eventually('all deliveries', async () =>
+    (await rowsOf(id)).every(({ state }) => state === 'delivered'),
+  );
+  expect(new Set(server.received.map(({ headers }) => headers['webhook-id'])).size).toBe(150);
+  expect(server.received).toHaveLength(150);
+  expect(most).toBeLessThanOrEqual(8);
+});
+
+test('a failure is tried again with the same ID and a new signature, when the receiver wants it', async () => {
+  let status = 503;
+  const server = receiver(() => new Response(null, { status, headers: { 'retry-after': '100' } }));
+  const { id, secret } = await endpoint(server.url);
+  startNodes();
+  await happen(await account(), 1);
+  const [failed] = await eventually('an attempt', async () => {
+    const rows = await rowsOf(id);
+    return rows[0]?.attempts === 1 && rows;
+  });
+  expect(failed).toMatchObject({ state: 'pending', status: 503 });
+  expect(failed?.wait).toBeGreaterThan(90);
+  status = 302;
+  await eventually('a second attempt', async () => {
+    await hurry(id);
+    return (await rowsOf(id))[0]?.attempts === 2;
+  });
+  status = 204;
+  await eventually('success', async () => {
+    await hurry(id);
+    return (await rowsOf(id))[0]?.state === 'delivered';
+  });
+  const ids = server.received.map(({ headers }) => headers['webhook-id']);
+  expect([ids.length, new Set(ids).size]).toEqual([3, 1]);
+  for (const { text, headers } of server.received) new Webhook(secret).verify(text, headers);
+});
+
+test('endpoints that do not answer hold up neither each other nor those that do', async () => {
+  const accountId = await account();
+  const silent = receiver(() => new Promise(() => undefined));
+  const quick = receiver();
+  const bad = [];
+  for (let place = 0; place < 10; place += 1) bad.push(await endpoint(silent.url));
+  const good = await endpoint(quick.url);
+  startNodes();
+  await happen(accountId, 3);
+  await eventually('the good one', async () =>
+    (await rowsOf(good.id)).every(({ state }) => state === 'delivered'),
+  );
+  // One that has never been reached gets one turn, with what fits in it, and the others theirs.
+  await eventually('a turn for each', () => silent.received.length >= 10);
+  for (const { id } of bad) {
+    expect((await rowsOf(id)).map(({ state }) => state)).toEqual(['pending', 'pending', 'pending']);
+    await database.sql`delete from webhook_endpoints where id = ${id}`;
+  }
+});
+
+test('ten thousand endpoints that do not answer keep nobody else waiting', async () => {
+  const silent = receiver(() => new Promise(() => undefined));
+  const quick = receiver();
+  const prompt = await endpoint(quick.url);
+  await database.sql`update webhook_endpoints set is_prompt = true where id = ${prompt.id}`;
+  const ids = Array.from({ length: 10_000 }, () => newId());
+  const secrets = ids.map((id) => encryptSecret(Buffer.alloc(32), encryptionKey, id).toString('hex'));
+  await database.sql`
+    insert into webhook_endpoints (id, url, types, secret)
+    select id, ${silent.url}, '{key.created}', decode(secret, 'hex')
+    from unnest(${database.sql.array(ids, 'uuid')}, ${database.sql.array(secrets, 'text')}) as given (id, secret)`;
+  startNodes();
+  const accountId = await account();
+  await happen(accountId, 1);
+  await eventually('their slots to be taken', () => silent.received.length >= 128);
+  await happen(accountId, 1);
+  await eventually('both deliveries', async () => {
+    const rows = await rowsOf(prompt.id);
+    return rows.length === 2 && rows.every(({ state }) => state === 'delivered');
+  });
+  expect(silent.received.length).toBeLessThan(1_000);
+  for (const stop of stops) await stop();
+  stops = [];
+  await database.sql`delete from webhook_endpoints where url = ${silent.url}`;
+});
+
+test('410 ends an endpoint, and three days of failures do, and someone is told once', async () => {
+  const gone = receiver(() => new Response(null, { status: 410 }));
+  const failing = receiver(() => new Response(null, { status: 500 }));
+  const first = await endpoint(gone.url);
+  const other = await endpoint(failing.url);
+  startNodes();
+  await happen(await account(), 2);
+  await eventually('gone', () => disabled.some(([id, because]) => id === first.id && because === 'gone'));
+  await eventually('an attempt', async () => (await rowsOf(other.id)).some(({ attempts }) => attempts > 0));
+  await database.sql`update webhook_deliveries set attempts = 9 where endpoint_id = ${other.id} and attempts > 0`;
+  await eventually('failing', async () => {
+    await hurry(other.id);
+    return disabled.some(([id, because]) => id === other.id && because === 'failing');
+  });
+  expect(disabled.filter(([id]) => id === other.id || id === first.id)).toHaveLength(2);
+  const stored = await requireEndpoint(database.sql, other);
+  expect(stored).toMatchObject({ disabled_because: 'failing' });
+  const attempted = failing.received.length;
+  await happen(await account(), 1);
+  expect((await rowsOf(other.id)).filter(({ state }) => state === 'pending').length).toBeLessThan(2);
+  expect(failing.received).toHaveLength(attempted);
+});
+
+test('what a dead node had claimed is sent by another one', async () => {
+  const server = receiver();
+  const { id } = await endpoint(server.url);
+  await happen(await account(), 1);
+  const claimed = await claimEndpoints(database.sql, newId(), false, 100);
+  expect(claimed.map((one) => one.id)).toContain(id);
+  startNodes();
+  const other = await endpoint(server.url);
+  await happen(await account(), 1);
+  await eventually('the other', async () => (await rowsOf(other.id))[0]?.state === 'delivered');
+  expect((await rowsOf(id)).map(({ attempts }) => attempts)).toEqual([0, 0]);
+  await database.sql`update webhook_endpoints set claimed_until = now() where id = ${id}`;
+  await eventually('the claimed ones', async () =>
+    (await rowsOf(id)).every(({ state }) => state === 'delivered'),
+  );
+});
+
+test('a customer gets events of the own account, from public addresses only, and none of the operator', async () => {
+  const server = receiver();
+  const own = await account();
+  const { id } = await endpoint(server.url, own, null);
+  startNodes(['127.0.0.9/32']);
+  await happen(await account(), 1);
+  await database.sql`insert into events (type, data) values ('node.lost', '{}')`;
+  await happen(own, 1);
+  const [refused] = await eventually('an attempt', async () => {
+    const rows = await rowsOf(id);
+    return rows[0]?.attempts === 1 && rows;
+  });
+  expect(refused).toMatchObject({ state: 'pending', status: null, problem: 'unreachable' });
+  expect(await rowsOf(id)).toHaveLength(1);
+  expect(server.received).toEqual([]);
+});
+
+test('a test goes to one endpoint; one delivery or a range is sent again; both secrets sign while they change', async () => {
+  const server = receiver();
+  const own = await account();
+  const mine = await endpoint(server.url, own, ['key.created']);
+  startNodes();
+  await database.sql.begin((transaction) => sendTest(transaction, mine));
+  await happen(own, 2);
+  await eventually('three deliveries', async () => {
+    const rows = await rowsOf(mine.id);
+    return rows.length === 3 && rows.every(({ state }) => state === 'delivered');
+  });
+  const newer = await database.sql.begin((transaction) =>
+    rotateSecretAs(transaction, actor, mine, encryptionKey),
+  );
+  const [{ id: deliveryId }] = await database.sql<[{ id: string }]>`
+    select id from webhook_deliveries where endpoint_id = ${mine.id} order by id limit 1`;
+  await database.sql.begin((transaction) => replay(transaction, mine, { deliveryId }));
+  const again = await eventually('the replay', () => server.received[3]);
+  for (const secret of [mine.secret, newer]) new Webhook(secret).verify(again.text, again.headers);
+  const range = { from: new Date(Date.now() - 60_000), to: new Date(Date.now() + 60_000) };
+  expect(await database.sql.begin((transaction) => replay(transaction, mine, range))).toBe(2);
+  await eventually('the range', () => server.received.length === 6);
+  expect(new Set(server.received.map(({ headers }) => headers['webhook-id'])).size).toBe(3);
+  const tests = [];
+  for (let count = 0; count < 12; count += 1)
+    tests.push(
+      await database.sql
+        .begin((transaction) => sendTest(transaction, mine))
+        .catch((error: { code: string }) => error.code),
+    );
+  expect(tests.slice(8)).toEqual([
+    expect.any(String),
+    'too_many_attempts',
+    'too_many_attempts',
+    'too_many_attempts',
+  ]);
+  await database.sql.begin((transaction) => changeEndpointAs(transaction, actor, mine, { isEnabled: false }));
+  const refused = database.sql.begin((transaction) => replay(transaction, mine, range));
+  expect(await refused.catch((error: { code: string }) => error.code)).toBe('webhook_disabled');
+});
