@@ -40,6 +40,7 @@ create table grants (
   category text not null check (category in ('paid', 'promotional', 'allowance')),
   amount numeric(38,12) not null check (amount >= 0),
   remaining numeric(38,12) not null default 0,
+  lapsed numeric(38,12) not null default 0,
   priority smallint not null default 50 check (priority between 0 and 100),
   expires_at timestamptz,
   allowance_id uuid references allowances,
@@ -58,6 +59,7 @@ comment on table grants is
   'Of accounts that have had a grant: every credit, and whatever else has added to the balance without coming back from a charge.';
 comment on column grants.number is 'The number of the entry that it came with. 0: the balance from before the first grant.';
 comment on column grants.remaining is 'What is left, as of the entry that grant_progress names. 0 before its own entry.';
+comment on column grants.lapsed is 'What has left because it expired or was voided.';
 comment on column grants.priority is 'Of two grants the one with the lower number is spent first.';
 comment on column grants.ended_at is
   'When it was first settled after its end. What is left then belongs to holds from before, and leaves when they end.';
@@ -270,6 +272,7 @@ begin
     insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, actor, concerns_entry)
     values (of_account, account.entry_count, case when ended.voided_by is null then 'expiry' else 'void' end, -taken,
       account.balance, ended.void_reason, ended.voided_by, ended.number);
+    update grants set lapsed = lapsed + taken where account_id = of_account and number = ended.number;
   end loop;
 
   for given in select * from allowances where account_id = of_account and ended_at is null and next_at <= at order by id loop
@@ -289,6 +292,30 @@ begin
 end $$;
 comment on function settle_grants is
   'Takes what has ended and no hold needs, gives allowances that are due, and says when to do it again. What holds keep of a grant that has ended stays due.';
+
+create function refresh_grants(of_account uuid) returns void language plpgsql as $$
+declare
+  due timestamptz;
+begin
+  select grants_due_at into due from accounts where id = of_account;
+  if due <= clock_timestamp() then
+    perform settle_grants(of_account);
+  elsif due is not null then
+    perform draw_grants(of_account);
+  end if;
+end $$;
+comment on function refresh_grants is 'For whoever reads the grants of an account next.';
+
+create function balances_by_category(of_account uuid) returns table (category text, amount numeric) language plpgsql as $$
+#variable_conflict use_column
+begin
+  perform refresh_grants(of_account);
+  return query
+    select 'paid', balance from accounts where id = of_account and grants_due_at is null
+    union all
+    select category, sum(remaining)::numeric(38,12) from grants where account_id = of_account and remaining > 0 group by category;
+end $$;
+comment on function balances_by_category is 'What an account has left of each category, with what is held. A category of which nothing is left may be missing.';
 
 create function record_account_change(
   by_actor text, change_id uuid, from_address text, with_action text, on_account uuid, with_after jsonb
@@ -321,7 +348,7 @@ begin
   outcome := case when concerned.id is null then 'no_grant' when concerned.voided_at is not null then 'repeated'
     when concerned.remaining = 0 or concerned.ended_at is not null then 'nothing_left' else 'voided' end;
   if outcome = 'voided' then
-    update grants set voided_at = now(), voided_by = by_actor, void_reason = with_reason
+    update grants set voided_at = clock_timestamp(), voided_by = by_actor, void_reason = with_reason
     where account_id = on_account and id = grant_id;
     perform settle_grants(on_account);
     select concerned.remaining - remaining into taken from grants where account_id = on_account and id = grant_id;
@@ -334,7 +361,7 @@ comment on function void_grant is
   'Ends a grant now. What holds keep of it leaves when they end. Returns voided, with what was taken at once, repeated, nothing_left, no_grant or denied.';
 
 create function note_return_to_grants(of_account uuid) returns void language sql as $$
-  update accounts set grants_due_at = least(grants_due_at, now()) where id = of_account and grants_due_at is not null
+  update accounts set grants_due_at = least(grants_due_at, clock_timestamp()) where id = of_account and grants_due_at is not null
 $$;
 comment on function note_return_to_grants is 'What was given back may belong to a grant that has ended, or ends soon.';
 
@@ -431,7 +458,7 @@ begin
     select * into account from accounts where id = on_account;
   else
     select * into account from accounts where id = on_account for no key update;
-    if account.grants_due_at <= now() then
+    if account.grants_due_at <= clock_timestamp() then
       perform settle_grants(on_account);
       select * into account from accounts where id = on_account;
     end if;
@@ -493,7 +520,8 @@ begin
         select known.number, known.amount from corrections
         join credit_references as known on known.account_id = on_account and known.concerns_entry = corrections.number
       )
-      select -(concerned.amount + coalesce(sum(corrections.amount), 0)) into amount from corrections;
+      select -(concerned.amount + coalesce(sum(corrections.amount), 0)) + coalesce((
+        select lapsed from grants where grants.account_id = on_account and number = about_entry), 0) into amount from corrections;
     end if;
     possible := account.balance - account.held;
     outcome := case when amount = 0 then 'nothing_left' when amount < -possible then 'too_large' end;

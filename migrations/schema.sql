@@ -44,6 +44,7 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held)
 ) WITH (fillfactor=70);
+CREATE INDEX accounts_grants_due ON accounts USING btree (grants_due_at) WHERE grants_due_at IS NOT NULL;
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
   EXECUTE FUNCTION announce_account_change();
@@ -557,6 +558,8 @@ CREATE TABLE grants (
   amount numeric(38,12) NOT NULL,
   -- What is left, as of the entry that grant_progress names. 0 before its own entry.
   remaining numeric(38,12) NOT NULL DEFAULT 0,
+  -- What has left because it expired or was voided.
+  lapsed numeric(38,12) NOT NULL DEFAULT 0,
   -- Of two grants the one with the lower number is spent first.
   priority smallint NOT NULL DEFAULT 50,
   expires_at timestamp with time zone,
@@ -1595,6 +1598,7 @@ CREATE VIEW grants_in_order AS
     category,
     amount,
     remaining,
+    lapsed,
     priority,
     expires_at,
     allowance_id,
@@ -2090,6 +2094,20 @@ begin
   return next;
 end $$;
 
+-- What an account has left of each category, with what is held. A category of which nothing is left may be missing.
+CREATE FUNCTION balances_by_category(of_account uuid)
+ RETURNS TABLE(category text, amount numeric)
+ LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+begin
+  perform refresh_grants(of_account);
+  return query
+    select 'paid', balance from accounts where id = of_account and grants_due_at is null
+    union all
+    select category, sum(remaining)::numeric(38,12) from grants where account_id = of_account and remaining > 0 group by category;
+end $$;
+
 -- Makes the order of an automatic top-up if the account needs one and may have it, and has none in progress. Returns
 -- its ID, or null.
 CREATE FUNCTION begin_automatic_top_up(of_account uuid, new_order uuid, with_live boolean, least_amount numeric)
@@ -2227,7 +2245,7 @@ begin
     select * into account from accounts where id = on_account;
   else
     select * into account from accounts where id = on_account for no key update;
-    if account.grants_due_at <= now() then
+    if account.grants_due_at <= clock_timestamp() then
       perform settle_grants(on_account);
       select * into account from accounts where id = on_account;
     end if;
@@ -2289,7 +2307,8 @@ begin
         select known.number, known.amount from corrections
         join credit_references as known on known.account_id = on_account and known.concerns_entry = corrections.number
       )
-      select -(concerned.amount + coalesce(sum(corrections.amount), 0)) into amount from corrections;
+      select -(concerned.amount + coalesce(sum(corrections.amount), 0)) + coalesce((
+        select lapsed from grants where grants.account_id = on_account and number = about_entry), 0) into amount from corrections;
     end if;
     possible := account.balance - account.held;
     outcome := case when amount = 0 then 'nothing_left' when amount < -possible then 'too_large' end;
@@ -3487,7 +3506,7 @@ CREATE FUNCTION note_return_to_grants(of_account uuid)
  RETURNS void
  LANGUAGE sql
 AS $$
-  update accounts set grants_due_at = least(grants_due_at, now()) where id = of_account and grants_due_at is not null
+  update accounts set grants_due_at = least(grants_due_at, clock_timestamp()) where id = of_account and grants_due_at is not null
 $$;
 
 -- Writes users.last_signed_in_at.
@@ -3606,6 +3625,22 @@ declare
 begin
   bytes := set_byte(bytes, 6, get_byte(bytes, 6) & 15 | 128);
   return encode(set_byte(bytes, 8, get_byte(bytes, 8) & 63 | 128), 'hex')::uuid;
+end $$;
+
+-- For whoever reads the grants of an account next.
+CREATE FUNCTION refresh_grants(of_account uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  due timestamptz;
+begin
+  select grants_due_at into due from accounts where id = of_account;
+  if due <= clock_timestamp() then
+    perform settle_grants(of_account);
+  elsif due is not null then
+    perform draw_grants(of_account);
+  end if;
 end $$;
 
 -- For tables that only grow.
@@ -3754,6 +3789,7 @@ begin
     insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, actor, concerns_entry)
     values (of_account, account.entry_count, case when ended.voided_by is null then 'expiry' else 'void' end, -taken,
       account.balance, ended.void_reason, ended.voided_by, ended.number);
+    update grants set lapsed = lapsed + taken where account_id = of_account and number = ended.number;
   end loop;
 
   for given in select * from allowances where account_id = of_account and ended_at is null and next_at <= at order by id loop
@@ -3990,7 +4026,7 @@ begin
   outcome := case when concerned.id is null then 'no_grant' when concerned.voided_at is not null then 'repeated'
     when concerned.remaining = 0 or concerned.ended_at is not null then 'nothing_left' else 'voided' end;
   if outcome = 'voided' then
-    update grants set voided_at = now(), voided_by = by_actor, void_reason = with_reason
+    update grants set voided_at = clock_timestamp(), voided_by = by_actor, void_reason = with_reason
     where account_id = on_account and id = grant_id;
     perform settle_grants(on_account);
     select concerned.remaining - remaining into taken from grants where account_id = on_account and id = grant_id;
