@@ -55,6 +55,7 @@ create table grants (
   check (num_nulls(voided_at, voided_by, void_reason) in (0, 3))
 );
 create index grants_remaining on grants (account_id) where remaining > 0;
+create index grants_to_end on grants (account_id, expires_at) where ended_at is null;
 comment on table grants is
   'Of accounts that have had a grant: every credit, and whatever else has added to the balance without coming back from a charge.';
 comment on column grants.number is 'The number of the entry that it came with. 0: the balance from before the first grant.';
@@ -62,7 +63,7 @@ comment on column grants.remaining is 'What is left, as of the entry that grant_
 comment on column grants.lapsed is 'What has left because it expired or was voided.';
 comment on column grants.priority is 'Of two grants the one with the lower number is spent first.';
 comment on column grants.ended_at is
-  'When it was first settled after its end. What is left then belongs to holds from before, and leaves when they end.';
+  'When it was first settled after its end, before any request that came later. What is left then belongs to holds from before.';
 comment on column grants.kept_for is 'The Generations that were open at ended_at, if any.';
 
 create view grants_in_order as
@@ -256,7 +257,7 @@ begin
   update grants set ended_at = at, kept_for = (
     select array_agg(open.id) from api_keys join open_generations as open on open.key_id = api_keys.id
     where api_keys.account_id = of_account and hold > 0)
-  where account_id = of_account and remaining > 0 and ended_at is null and (expires_at <= at or voided_at is not null);
+  where account_id = of_account and ended_at is null and (expires_at <= at or voided_at is not null);
 
   -- Holds reserve money in the order of spending.
   for ended in
@@ -286,7 +287,8 @@ begin
 
   perform draw_grants(of_account);
   update accounts set grants_due_at = least('infinity',
-    (select min(coalesce(ended_at, expires_at)) from grants where account_id = of_account and remaining > 0),
+    (select min(expires_at) from grants where account_id = of_account and ended_at is null),
+    (select min(ended_at) from grants where account_id = of_account and remaining > 0),
     (select min(next_at) from allowances where account_id = of_account and ended_at is null))
   where id = of_account;
 end $$;

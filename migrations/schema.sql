@@ -567,7 +567,8 @@ CREATE TABLE grants (
   voided_at timestamp with time zone,
   voided_by text,
   void_reason text,
-  -- When it was first settled after its end. What is left then belongs to holds from before, and leaves when they end.
+  -- When it was first settled after its end, before any request that came later. What is left then belongs to holds
+  -- from before.
   ended_at timestamp with time zone,
   -- The Generations that were open at ended_at, if any.
   kept_for uuid[],
@@ -583,6 +584,7 @@ CREATE TABLE grants (
   CONSTRAINT grants_priority_check CHECK (priority >= 0 AND priority <= 100)
 );
 CREATE INDEX grants_remaining ON grants USING btree (account_id) WHERE remaining > 0::numeric;
+CREATE INDEX grants_to_end ON grants USING btree (account_id, expires_at) WHERE ended_at IS NULL;
 
 -- Requests with an Idempotency-Key, and their stored responses, encrypted. request_id and node_id say who has the
 -- claim.
@@ -3773,7 +3775,7 @@ begin
   update grants set ended_at = at, kept_for = (
     select array_agg(open.id) from api_keys join open_generations as open on open.key_id = api_keys.id
     where api_keys.account_id = of_account and hold > 0)
-  where account_id = of_account and remaining > 0 and ended_at is null and (expires_at <= at or voided_at is not null);
+  where account_id = of_account and ended_at is null and (expires_at <= at or voided_at is not null);
 
   -- Holds reserve money in the order of spending.
   for ended in
@@ -3803,7 +3805,8 @@ begin
 
   perform draw_grants(of_account);
   update accounts set grants_due_at = least('infinity',
-    (select min(coalesce(ended_at, expires_at)) from grants where account_id = of_account and remaining > 0),
+    (select min(expires_at) from grants where account_id = of_account and ended_at is null),
+    (select min(ended_at) from grants where account_id = of_account and remaining > 0),
     (select min(next_at) from allowances where account_id = of_account and ended_at is null))
   where id = of_account;
 end $$;

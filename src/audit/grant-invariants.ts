@@ -66,9 +66,9 @@ export const grantInvariants: readonly Invariant[] = [
   {
     invariant: 'whatever ends of the grants of an account is due by then',
     query: () => `
-      select count(*) as checked, count(*) filter (where grants_due_at > coalesce(grants.ended_at, expires_at)
-               or grants_due_at is null) as violations
+      select count(*) as checked, count(*) filter (where grants_due_at is null
+               or grants_due_at > coalesce(grants.ended_at, expires_at)) as violations
       from grants join accounts on accounts.id = account_id
-      where remaining > 0 and (grants.ended_at is not null or expires_at is not null)`,
+      where ended_at is null and expires_at is not null or ended_at is not null and remaining > 0`,
   },
 ];
