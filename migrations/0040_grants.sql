@@ -153,12 +153,14 @@ begin
   ), sources as (
     select number, remaining, sum(remaining) over (order by place) - remaining as before
     from grants_in_order where account_id = of_account
+  ), needed as materialized (
+    select * from sources where before < (select sum(amount) from charges)
   ), drawn as (
     insert into grant_draws (account_id, entry_number, grant_number, amount, origin, generation_id)
     select of_account, charge.number, source.number,
       least(charge.before + charge.amount, source.before + source.remaining) - greatest(charge.before, source.before),
       charge.number, generation_id
-    from charges as charge join sources as source
+    from charges as charge join needed as source
       on charge.before < source.before + source.remaining and source.before < charge.before + charge.amount
     returning grant_number, amount
   )
@@ -204,6 +206,7 @@ declare
   seen bigint;
   first_seen bigint;
   last bigint;
+  upper bigint;
   entry ledger_entries;
 begin
   select entry_number into seen from grant_progress where account_id = of_account for update;
@@ -211,10 +214,12 @@ begin
   first_seen := seen;
   select least(entry_count, seen + max_entries) into last from accounts where id = of_account;
   while seen < last loop
+    -- Not too many charges at once, because each is compared with each grant.
+    upper := least(last, seen + 1000);
     select * into entry from ledger_entries
-    where account_id = of_account and number > seen and number <= last and kind <> 'charge' order by number limit 1;
-    if coalesce(entry.number - 1, last) > seen then
-      perform charge_grants(of_account, seen + 1, coalesce(entry.number - 1, last));
+    where account_id = of_account and number > seen and number <= upper and kind <> 'charge' order by number limit 1;
+    if coalesce(entry.number - 1, upper) > seen then
+      perform charge_grants(of_account, seen + 1, coalesce(entry.number - 1, upper));
     end if;
     if entry.kind = 'credit' then
       update grants set remaining = amount where account_id = of_account and number = entry.number;
@@ -230,7 +235,7 @@ begin
     elsif entry.amount < 0 then
       perform take_from_grants(of_account, entry.number, -entry.amount, null, entry.concerns_entry);
     end if;
-    seen := coalesce(entry.number, last);
+    seen := coalesce(entry.number, upper);
   end loop;
   if seen > first_seen then
     update grant_progress set entry_number = seen where account_id = of_account;
