@@ -212,6 +212,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'lib',
   ],
   cli: [
+    'grants',
     'webhooks',
     'main',
     'imports',

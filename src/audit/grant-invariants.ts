@@ -4,7 +4,7 @@ import { withBase } from './new-entries.ts';
 
 /** Accounts whose money is told apart. An audit that is not full skips those without a new entry. */
 const accounts = ({ isFull }: AuditScope) => `
-  select progress.*, balance, entry_count, grants_due_at
+  select progress.*, accounts.balance
   from accounts join grant_progress as progress on progress.account_id = accounts.id
   ${isFull ? '' : 'join base on base.account_id = accounts.id and base.last_number > base.number'}`;
 
@@ -56,7 +56,7 @@ export const grantInvariants: readonly Invariant[] = [
   {
     invariant: 'what has expired or was voided left with an entry of its own',
     query: (scope) => `${withBase(scope)}
-      select count(*) as checked, count(*) filter (where grants.number is null or draws.amount <> -entries.amount) as violations
+      select count(*) as checked, count(*) filter (where grants.number is null or draws.amount is distinct from -entries.amount) as violations
       from (select * from entries where kind in ('expiry', 'void')) as entries
       left join grants on grants.account_id = entries.account_id and grants.number = concerns_entry
         and (expires_at is not null or voided_at is not null)

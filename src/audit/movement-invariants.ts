@@ -54,7 +54,8 @@ export const movementInvariants: readonly Invariant[] = [
     query: (scope) => `${withBase(scope)}
       select count(*) as checked, count(*) filter (where not (case
                when kind in ('expiry', 'void') then concerns_entry is not null
-               when actor is null then ${concerns} = 0 or kind = 'correction' and num_nulls(memo, reference) = 0
+               when actor is null then ${concerns} = 0 or kind = 'correction' and exists (
+                 select 1 from payment_reversals where id = split_part(reference_text, '/', 1))
                when kind = 'correction' then num_nulls(memo, reference) = 0 and ${concerns} <= 1
                when kind = 'refund' then num_nulls(memo, reference) = 0 and ${concerns} = 0
                else kind = 'credit' and ${concerns} = 0 end)) as violations

@@ -47,8 +47,8 @@ async function settleDue(sql: SQL, isStopped: () => boolean): Promise<void> {
   }
 }
 
-/** In parts, because whoever reads the grants of the account waits for each. */
-async function drawRest(sql: SQL, isStopped: () => boolean): Promise<void> {
+/** All of them, which a month needs before it is archived. In parts, because whoever reads the grants of the account waits for each. */
+export async function drawRest(sql: SQL, isStopped = () => false): Promise<void> {
   const pageAfter = (id: string) => sql<{ id: string }[]>`
     select account_id as id from grant_progress join accounts on accounts.id = account_id
     where entry_count > entry_number and account_id > ${id} order by account_id limit ${pageSize}`;
