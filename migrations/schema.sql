@@ -3837,21 +3837,23 @@ begin
     where api_keys.account_id = of_account and hold > 0)
   where account_id = of_account and ended_at is null and (expires_at <= at or voided_at is not null);
 
-  -- Holds reserve money in the order of spending.
-  for ended in
-    select number, remaining, kept_for, voided_by, void_reason, (
-        select coalesce(sum(other.remaining), 0) from grants_in_order as other
-        where other.account_id = of_account and other.place < one.place and other.number <= one.ended_after) as before
-    from grants_in_order as one where account_id = of_account and ended_at is not null order by place desc
-  loop
+  -- Holds reserve money in the order of spending, of what was there at the end of the grant.
+  for ended in select * from grants_in_order where account_id = of_account and ended_at is not null order by place loop
     select coalesce(sum(hold), 0) into reserved from open_generations where id = any (ended.kept_for);
-    taken := least(ended.remaining - least(ended.remaining, greatest(reserved - ended.before, 0)), account.balance - account.held);
+    if reserved > 0 then
+      reserved := reserved - coalesce((
+        select sum(other.remaining) from grants_in_order as one
+        join grants_in_order as other on other.account_id = of_account and other.place < one.place
+        where one.account_id = of_account and one.number = ended.number and other.number <= ended.ended_after), 0);
+    end if;
+    taken := least(ended.remaining - greatest(reserved, 0), account.balance - account.held);
     continue when taken <= 0;
     update accounts set balance = balance - taken, entry_count = entry_count + 1 where id = of_account returning * into account;
     insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, actor, concerns_entry)
     values (of_account, account.entry_count, case when ended.voided_by is null then 'expiry' else 'void' end, -taken,
       account.balance, ended.void_reason, ended.voided_by, ended.number);
     update grants set lapsed = lapsed + taken where account_id = of_account and number = ended.number;
+    perform draw_grants(of_account);
   end loop;
 
   for given in select * from allowances where account_id = of_account and ended_at is null and next_at <= at order by id loop
