@@ -13,6 +13,8 @@ export type AuthBodies = Readonly<{
   'invitation/details': Readonly<{ token: string }>;
   'invitation/accept': Readonly<{ token: string }>;
   'invitation/sign-up': Readonly<{ token: string; name: string; email: string; password: string }>;
+  'verify-email': Readonly<{ token: string }>;
+  'send-verification-email': Nothing;
   'revoke-session': Readonly<{ id: string }>;
   'revoke-other-sessions': Nothing;
 }>;
