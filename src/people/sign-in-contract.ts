@@ -31,7 +31,7 @@ export type InvitationDetails = Readonly<{
 export type JoinedAccount = Readonly<{ accountId: string }>;
 
 /** The response to GET /api/auth/get-session, of which the dashboard needs only this. */
-export type CurrentSession = Readonly<{ user: Readonly<{ email: string }> }> | null;
+export type CurrentSession = Readonly<{ user: Readonly<{ email: string; emailVerified: boolean }> }> | null;
 
 /** One item of the response to GET /api/auth/list-sessions. */
 export type ListedSession = Readonly<{

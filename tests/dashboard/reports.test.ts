@@ -399,7 +399,7 @@ test('what needs attention links to where it can be fixed', () => {
 });
 
 test('the first request survives the shell whatever the model is called', () => {
-  const command = firstRequest('https://gate.example.com', "o'model");
+  const [{ code: command } = { code: '' }] = firstRequest('https://gate.example.com', "o'model");
   expect(command).toContain('curl https://gate.example.com/v1/chat/completions');
   // Between the quoted ends of a here-document nothing has a meaning for the shell.
   expect(command).toContain("<<'JSON'\n");
