@@ -13,7 +13,7 @@ export function VerifyEmailNote() {
   return (
     <div className="mb-6">
       <Callout tone="warn" title="Verify your e-mail address" actions={<ResendButton />}>
-        A link was mailed to {user.email}. Until you open it, you can look at everything, but change nothing.
+        Open the link in the mail to {user.email}. Until then you can look at everything, but change nothing.
       </Callout>
     </div>
   );

@@ -146,7 +146,7 @@ async function signUp(request: Request, visit: Visit): Promise<Response> {
     ticketOf(client, false),
   );
   if (signedUp === null) throw new ApiError('email_taken', { param: 'email' });
-  verificationMail?.send({ id: signedUp.userId, email: customer.email });
+  await mailLinkIfPossible(services, { id: signedUp.userId, email: customer.email });
   const { user, cookies } = await beginSession(sql, sessions.auth, signedUp, place);
   await services.attempts.rememberNetwork(customer.email, client.network);
   await endCurrentSession(request, visit);
@@ -257,12 +257,27 @@ async function verifyEmail(request: Request, visit: UserVisit): Promise<Response
   return respond({ status: true });
 }
 
+/** Too many mails do not keep anyone from signing up: it can be sent later. */
+async function mailLinkIfPossible(
+  { attempts, verificationMail }: Services,
+  user: Readonly<{ id: string; email: string }>,
+): Promise<void> {
+  if (verificationMail === null) return;
+  try {
+    await attempts.take(verificationMailLimits(user.email));
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.code === 'too_many_attempts') return;
+    throw thrown;
+  }
+  verificationMail.send(user);
+}
+
 /** Sends nothing to those who need not verify their address. */
 async function sendVerificationMail(request: Request, visit: UserVisit): Promise<Response> {
   const { services, client, signedIn } = visit;
   await bodies.readNothing(request);
   if (!signedIn.mustVerify) return respond({ status: true });
-  await services.attempts.take(verificationMailLimits(signedIn.email, client));
+  await services.attempts.take([...networkLimits(client, true), ...verificationMailLimits(signedIn.email)]);
   services.verificationMail?.send({ id: signedIn.userId, email: signedIn.email });
   return respond({ status: true });
 }

@@ -58,10 +58,10 @@ export function resetRequestLimits(email: string, client: ClientNetworks): Limit
   ];
 }
 
-/** Each sends a mail to an address that may be someone else's. */
-export function verificationMailLimits(email: string, client: ClientNetworks): Limit[] {
+/** Each sends a mail to an address that may be someone else's. All together must not ruin the name of the mail server. */
+export function verificationMailLimits(email: string): Limit[] {
   return [
-    ...networkLimits(client, true),
+    { scope: 'verification-emails', subject: 'all', max: 500, periodSeconds: hour },
     { scope: 'verification-email', subject: email, max: 5, periodSeconds: hour },
     { scope: 'verification-email-day', subject: email, max: 10, periodSeconds: day },
   ];

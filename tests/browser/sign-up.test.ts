@@ -106,12 +106,12 @@ test('a new customer verifies the address, gets credit and a key, and runs what 
   const { page } = watched;
   const first = await linkTo('ann@example.com');
   await page.getByText('Five steps to your first request.').waitFor();
-  await step(page, 'Get credit').getByText('unless what is given in a day').waitFor();
+  await step(page, 'Get credit').getByText('if some is left by then').waitFor();
   expect(await page.getByRole('button', { name: 'Create a key' }).count()).toBe(0);
   expect(await page.getByText('The balance is used up').count()).toBe(0);
   await checkLooks(page, 'first-page-unverified');
   await visit(page, '/keys');
-  await page.getByText('Until you open it, you can look at everything').waitFor();
+  await page.getByText('Until then you can look at everything').waitFor();
   await page.getByRole('button', { name: 'New key' }).first().click();
   await page.getByLabel('Name', { exact: true }).fill('Too early');
   await page.getByRole('button', { name: 'Create key' }).click();
@@ -209,7 +209,7 @@ test('without mail, Stripe and welcome credit, the page says whom to ask', async
   const { page } = watched;
   await page.getByText('Four steps to your first request.').waitFor();
   const credit = step(page, 'Get credit');
-  expect(await credit.getByRole('link', { name: 'ask the operator' }).getAttribute('href')).toBe(
+  expect(await credit.getByRole('link', { name: 'Ask the operator' }).getAttribute('href')).toBe(
     'mailto:billing@example.com',
   );
   expect(await credit.innerText()).not.toContain('welcome');

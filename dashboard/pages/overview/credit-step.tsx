@@ -53,7 +53,7 @@ function WelcomeWords({ welcome, mustVerify }: WelcomeWordsProps) {
       return 'There is no welcome credit for this account: only so much is given in a day, and to one network. ';
     case 'pending':
       return mustVerify
-        ? `Once your address is verified, you get ${formatMoneyExactly(welcome.amount)} of welcome credit, unless what is given in a day, or to one network, is used up. `
+        ? `When your address is verified, ${formatMoneyExactly(welcome.amount)} of welcome credit is added, if some is left by then: how much is given in a day, and to one network, is limited. `
         : null;
     default:
       return null;
@@ -77,18 +77,17 @@ function WaysToPay({ options: { is_online: isOnline, contact }, hasCredit }: Way
         {isOnline ? 'Add credit' : 'Redeem a code'}
       </LinkButton>
       <p>
-        {isOnline ? 'Pay by card, or redeem a code.' : 'A code of the operator gives credit.'}
+        {isOnline
+          ? 'Pay by card, or redeem a code.'
+          : 'Codes, and credit without one, come from the operator of this gateway.'}
         {contact !== null && (
           <>
             {' '}
-            For anything else,{' '}
             <a href={contact} rel="noreferrer" className={textLinkClass}>
-              ask the operator
+              Ask the operator
             </a>
-            .
           </>
         )}
-        {contact === null && !isOnline && ' Ask the operator of this gateway for one.'}
       </p>
     </>
   );

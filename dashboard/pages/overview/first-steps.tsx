@@ -75,8 +75,8 @@ function VerificationStep() {
   return (
     <>
       <p className="mb-3 text-ink-soft wrap-anywhere">
-        A link was mailed to <strong className="font-medium text-ink">{user.email}</strong>. Open it within a
-        day, in this browser. Until then you can look at everything, but change nothing.
+        Open the link in the mail to <strong className="font-medium text-ink">{user.email}</strong> within a
+        day. Until then you can look at everything, but change nothing.
       </p>
       <ResendButton />
     </>
