@@ -117,6 +117,12 @@ describe('where mail is configured', () => {
     expect(welcome).toMatchObject({ state: 'given', amount: '5.000000000000' });
     const left = welcome?.state === 'given' ? Date.parse(welcome.expires_at ?? '') - Date.now() : 0;
     expect(Math.round(left / 86_400_000)).toBe(90);
+    const [grant] = await fixture.database.sql`
+      select category, priority, expires_at from grants where account_id = ${account} and number = 1`;
+    expect(grant).toEqual({
+      ...{ category: 'promotional', priority: 50 },
+      expires_at: new Date(welcome?.state === 'given' ? (welcome.expires_at ?? '') : ''),
+    });
     expect((await newKey(browser, account)).status).toBe(200);
     expect(await codeOf(await verify(browser, token))).toBe('invalid_verification_token');
     expect(await creditsOf(account)).toEqual([welcomeCredit]);
