@@ -17,7 +17,7 @@ import { ResendButton } from '../../layout/verify-email-note.tsx';
 import { CreateKeyDialog } from '../keys/key-dialogs.tsx';
 import { SecretDialog } from '../keys/secret-dialog.tsx';
 import { CreditStep } from './credit-step.tsx';
-import { useFirstChatModel, useFollowVerification, useHasKey } from './queries.ts';
+import { useFirstChatModel, useFollowedSteps, useHasKey } from './queries.ts';
 
 type Step = Readonly<{ title: string; isDone: boolean; content: ReactNode }>;
 type FirstStepsProps = Readonly<{ overview: Overview; first: GenerationRow | undefined }>;
@@ -28,7 +28,7 @@ export function FirstSteps({ overview, first }: FirstStepsProps) {
   // The only time that its secret is known.
   const [newKey, setNewKey] = useState<NewKey | null>(null);
   const [mustVerify] = useState(user.must_verify_email);
-  useFollowVerification(user.must_verify_email);
+  useFollowedSteps(user.must_verify_email, first);
   const hasRequest = first !== undefined;
   const steps: Step[] = [
     ...(mustVerify

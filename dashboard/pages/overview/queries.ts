@@ -1,5 +1,5 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useEffect } from 'react';
+import { useEffect, useRef } from 'react';
 import type { GenerationRow, Key, Overview, Page } from '../../../src/console/contract.ts';
 import { accountKey, meQuery, useAccount, useAccountQuery } from '../../api/session.ts';
 import { type ListedModel, useModels } from '../models/models.ts';
@@ -45,12 +45,18 @@ export function firstChatModel(
 
 const verificationRefreshMs = 3_000;
 
-/** The link may be opened in another tab, and brings credit with it. */
-export function useFollowVerification(mustVerify: boolean): void {
+/**
+ * The link may be opened in another tab, and brings credit with it; the first request costs some. The overview follows at once.
+ */
+export function useFollowedSteps(mustVerify: boolean, first: GenerationRow | undefined): void {
   const { id } = useAccount();
   const queryClient = useQueryClient();
   useQuery({ ...meQuery, refetchInterval: mustVerify ? verificationRefreshMs : false });
+  const state = `${mustVerify} ${first?.status}`;
+  const last = useRef(state);
   useEffect(() => {
-    if (!mustVerify) queryClient.invalidateQueries({ queryKey: accountKey(id, 'overview') }).catch(() => {});
-  }, [mustVerify, id, queryClient]);
+    if (last.current === state) return;
+    last.current = state;
+    queryClient.invalidateQueries({ queryKey: accountKey(id, 'overview') }).catch(() => {});
+  }, [state, id, queryClient]);
 }
