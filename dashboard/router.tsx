@@ -79,6 +79,7 @@ const tree = root.addChildren([
     createRoute({ getParentRoute: () => open, path: 'sign-up', component: lazy(() => import('./pages/signed-out/sign-up-page.tsx'), 'SignUpPage') }),
     createRoute({ getParentRoute: () => open, path: 'forgot-password', component: lazy(() => import('./pages/signed-out/forgot-password-page.tsx'), 'ForgotPasswordPage') }),
     createRoute({ getParentRoute: () => open, path: 'reset-password', component: lazy(() => import('./pages/signed-out/reset-password-page.tsx'), 'ResetPasswordPage') }),
+    createRoute({ getParentRoute: () => open, path: 'verify-email', component: lazy(() => import('./pages/signed-out/verify-email-page.tsx'), 'VerifyEmailPage') }),
     createRoute({ getParentRoute: () => open, path: 'invitation', component: lazy(() => import('./pages/signed-out/invitation-page.tsx'), 'InvitationPage') }),
   ]),
   signedIn.addChildren([

@@ -370,6 +370,21 @@ CREATE TABLE decision_calls (
 );
 CREATE INDEX decision_calls_by_time ON decision_calls USING btree (ended_at);
 
+-- One-time links that verify the address of a user, as hashes. Apart from verifications, because these must not set a
+-- password.
+CREATE TABLE email_verifications (
+  id uuid NOT NULL,
+  user_id uuid NOT NULL,
+  token_hash bytea NOT NULL,
+  expires_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT email_verifications_pkey PRIMARY KEY (id),
+  CONSTRAINT email_verifications_token_hash_key UNIQUE (token_hash),
+  CONSTRAINT email_verifications_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
+);
+CREATE INDEX email_verifications_by_expiry ON email_verifications USING btree (expires_at);
+CREATE INDEX email_verifications_by_user ON email_verifications USING btree (user_id);
+
 -- What has been told and still lasts, such as a balance below its threshold. It is told again only after it has ended.
 CREATE TABLE event_causes (
   kind text NOT NULL,
@@ -1361,6 +1376,8 @@ CREATE TABLE users (
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
   -- Kept here, because a session is gone when it ends.
   last_signed_in_at timestamp with time zone,
+  -- Signed up at a gateway that sends mail: until the address is verified, they can look but change nothing.
+  must_verify_email boolean NOT NULL DEFAULT false,
   CONSTRAINT users_pkey PRIMARY KEY (id),
   CONSTRAINT users_email_check CHECK (email = lower(email)),
   CONSTRAINT users_email_key UNIQUE (email)
@@ -1454,6 +1471,29 @@ CREATE TABLE webhook_endpoints (
 CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt, (failing_since IS NOT NULL),
     due_at) WHERE disabled_at IS NULL AND due_at IS NOT NULL;
 CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints USING btree (account_id);
+
+-- Credit for those who sign up, once each: not decided yet, given, or refused because enough was given that day.
+CREATE TABLE welcome_grants (
+  user_id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  amount numeric(38,12),
+  expires_at timestamp with time zone,
+  refused_for text,
+  -- Keyed hashes of where it was asked for, for as long as they count; emptied later.
+  networks bytea[],
+  decided_at timestamp with time zone,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT welcome_grants_pkey PRIMARY KEY (user_id),
+  CONSTRAINT welcome_grants_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT welcome_grants_amount_check CHECK (amount > 0::numeric),
+  CONSTRAINT welcome_grants_check CHECK (num_nonnulls(amount, refused_for) = num_nonnulls(decided_at)),
+  CONSTRAINT welcome_grants_check1 CHECK (amount IS NOT NULL OR num_nonnulls(expires_at, networks) = 0),
+  CONSTRAINT welcome_grants_refused_for_check CHECK (refused_for = ANY (ARRAY['network'::text, 'day'::text,
+    'off'::text])),
+  CONSTRAINT welcome_grants_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id)
+);
+CREATE INDEX welcome_grants_by_account ON welcome_grants USING btree (account_id);
+CREATE INDEX welcome_grants_given ON welcome_grants USING btree (decided_at) WHERE amount IS NOT NULL;
 
 -- What the operator, not the customer, bears: usage that was not reported, not plausible, or lost.
 CREATE TABLE write_offs (

@@ -13,6 +13,7 @@ import {
 } from './lib/environment.ts';
 import type { IpNetwork } from './lib/ip-address.ts';
 import { type LogLevel, logLevels } from './lib/log.ts';
+import { type Money, parseMoney } from './lib/money.ts';
 import { OperatorError } from './lib/operator-error.ts';
 
 const minSecret = 32;
@@ -79,6 +80,8 @@ export type Config = ProcessSettings &
     authSecret: string | null;
     /** Whether anyone may sign up. */
     isSignUpOpen: boolean;
+    /** What those who sign up get to begin with; null for nothing. */
+    welcomeGrant: WelcomeGrantSettings | null;
     /** Null when the gateway cannot send mail. */
     mail: MailSettings | null;
     /** Null when nothing can be paid here. */
@@ -139,6 +142,14 @@ export type PaymentSettings = Readonly<{
   origin: string;
 }>;
 
+/** `days` is how long the credit can be used; null means forever. */
+type WelcomeGrantSettings = Readonly<{
+  amount: Money;
+  days: number | null;
+  maxPerNetworkAndDay: number;
+  maxPerDay: number;
+}>;
+
 /** `url` may contain a password. Links in mails lead to `origin`, never to the Host of a request. */
 export type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 
@@ -156,6 +167,7 @@ export function readConfig(environment: Environment = process.env): Config {
     publicUrl: readPublicUrl(environment),
     authSecret: readAuthSecret(environment),
     isSignUpOpen: readChoice(environment, 'SIGN_UP', 'closed', ['open', 'closed']) === 'open',
+    welcomeGrant: readWelcomeGrant(environment),
     mail: readMail(environment),
     payments: readPayments(environment),
     operatorContact: readContact(environment, 'OPERATOR_CONTACT'),
@@ -287,6 +299,25 @@ function readMail(environment: Environment): MailSettings | null {
   if (origin === null)
     throw new OperatorError('With SMTP_URL set, PUBLIC_URL must be set too: links in mails lead there.');
   return { url, from, origin };
+}
+
+const maxWelcome = 1_000n * 10n ** 12n;
+
+/** The bounds are never off: whoever opens sign-up gives at most the amount times the number for a day. */
+function readWelcomeGrant(environment: Environment): WelcomeGrantSettings | null {
+  const text = environment.WELCOME_GRANT;
+  if (!text) return null;
+  const amount = parseMoney(text);
+  if (amount === null || amount <= 0n || amount > maxWelcome)
+    throw new OperatorError(
+      `WELCOME_GRANT must be an amount in USD up to 1000, such as 5, but is "${text}".`,
+    );
+  return {
+    amount,
+    days: readInteger(environment, 'WELCOME_GRANT_DAYS', 90, 0, 3_650) || null,
+    maxPerNetworkAndDay: readInteger(environment, 'WELCOME_GRANTS_PER_NETWORK', 3, 1, 10_000),
+    maxPerDay: readInteger(environment, 'WELCOME_GRANTS_PER_DAY', 100, 1, 10_000),
+  };
 }
 
 /** With a secret that can be guessed, anyone could send events. No message repeats a secret. */

@@ -131,6 +131,8 @@ export const errorTable = {
   user_not_found: console(404, 'invalid_request_error', 'no', 'There is no such user.'),
   email_taken: console(400, 'invalid_request_error', 'no', 'This e-mail address is already in use.'),
   email_not_verified: console(400, 'invalid_request_error', 'no', 'This e-mail address has not been verified. Confirm that you know who signed up with it, or give them a reset link first.'),
+  email_verification_required: console(403, 'permission_error', 'no', 'Verify your e-mail address first: open the link that was mailed to you. Until then you can look at everything, but change nothing.'),
+  invalid_verification_token: console(400, 'invalid_request_error', 'no', 'This link was already used, has expired, or is for another login. Ask for a new one.'),
   invalid_reset_token: console(400, 'invalid_request_error', 'no', 'This link was already used or has expired. Ask for a new one.'),
   too_many_attempts: console(429, 'rate_limit_error', 'yes', 'Too many attempts. Wait a while and try again.'),
   authentication_unavailable: console(503, 'internal_error', 'yes', 'Your session could not be verified at the moment.'),

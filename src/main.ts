@@ -182,7 +182,7 @@ async function openAll(given: Start) {
   const mailer = config.mail === null ? null : openMailer(config.mail, log);
   if (mailer !== null) closers.add('mail', mailer.close);
   tellEvents(given, database, { nodeId: node.id, deriveKey, mailer });
-  const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer);
+  const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer, config.welcomeGrant);
   const payments = startPayments(given, database);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);

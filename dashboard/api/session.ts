@@ -179,6 +179,18 @@ export async function changePassword(currentPassword: string, newPassword: strin
   await postAuth('change-password', { currentPassword, newPassword });
 }
 
+/** Whoever has signed in knows from now on that the address is verified. */
+export async function verifyEmail(token: string): Promise<true> {
+  await postAuth('verify-email', { token });
+  queryClient.removeQueries({ queryKey: meQuery.queryKey });
+  queryClient.removeQueries({ queryKey: ['account'] });
+  return true;
+}
+
+export async function resendVerification(): Promise<void> {
+  await postAuth('send-verification-email', {});
+}
+
 /** Who is signed in, for a page that people without a session see too. */
 export const currentSessionQuery = queryOptions({
   queryKey: ['current-session'],

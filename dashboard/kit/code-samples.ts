@@ -1,6 +1,6 @@
 /**
- * A chat or image request as code in three languages. The code reads the key from the environment, so that the key is never part
- * of it.
+ * A chat or image request as code in three languages. The code reads the key from the environment, unless it is given one, so
+ * that keys do not end up in programs.
  */
 type RequestBody = Readonly<Record<string, unknown>>;
 export type ChatRequestBody = RequestBody;
@@ -35,10 +35,10 @@ function bodyText(request: RequestBody): string {
   return text.length <= maxLineLength ? text : JSON.stringify(request, null, 2);
 }
 
-export function pythonOf(apiOrigin: string, request: ChatRequestBody): string {
+export function pythonOf(apiOrigin: string, request: ChatRequestBody, key?: string): string {
   const name = request.stream === true ? 'stream' : 'completion';
   return [
-    ...pythonCall(apiOrigin, `${name} = client.chat.completions.create`, request),
+    ...pythonCall(apiOrigin, `${name} = client.chat.completions.create`, request, key),
     ...pythonReading(request),
   ].join('\n');
 }
@@ -52,16 +52,16 @@ export function pythonImagesOf(apiOrigin: string, request: RequestBody): string 
   ].join('\n');
 }
 
-function pythonCall(apiOrigin: string, call: string, request: RequestBody): readonly string[] {
+function pythonCall(apiOrigin: string, call: string, request: RequestBody, key?: string): readonly string[] {
+  const keyCode = key === undefined ? `os.environ["${keyVariable}"]` : JSON.stringify(key);
   const fields = Object.entries(request).map(
     ([name, value]) => `${pythonStep}${name}=${pythonLiteral(value, pythonStep)},`,
   );
   return [
-    'import os',
-    '',
+    ...(key === undefined ? ['import os', ''] : []),
     'from openai import OpenAI',
     '',
-    `client = OpenAI(base_url=${JSON.stringify(`${apiOrigin}/v1`)}, api_key=os.environ["${keyVariable}"])`,
+    `client = OpenAI(base_url=${JSON.stringify(`${apiOrigin}/v1`)}, api_key=${keyCode})`,
     '',
     `${call}(`,
     ...fields,
@@ -77,10 +77,10 @@ function pythonReading(request: ChatRequestBody): readonly string[] {
   return ['', 'for chunk in stream:', `${pythonStep}if chunk.choices:`, `${pythonStep}${pythonStep}${shown}`];
 }
 
-export function typescriptOf(apiOrigin: string, request: ChatRequestBody): string {
+export function typescriptOf(apiOrigin: string, request: ChatRequestBody, key?: string): string {
   const name = request.stream === true ? 'stream' : 'completion';
   return [
-    ...typescriptCall(apiOrigin, `const ${name} = await client.chat.completions.create`, request),
+    ...typescriptCall(apiOrigin, `const ${name} = await client.chat.completions.create`, request, key),
     ...typescriptReading(request),
   ].join('\n');
 }
@@ -92,12 +92,18 @@ export function typescriptImagesOf(apiOrigin: string, request: RequestBody): str
   ].join('\n');
 }
 
-function typescriptCall(apiOrigin: string, call: string, request: RequestBody): readonly string[] {
+function typescriptCall(
+  apiOrigin: string,
+  call: string,
+  request: RequestBody,
+  key?: string,
+): readonly string[] {
   const origin = typescriptLiteral(`${apiOrigin}/v1`, '');
+  const keyCode = key === undefined ? `process.env.${keyVariable}` : typescriptLiteral(key, '');
   return [
     "import OpenAI from 'openai';",
     '',
-    `const client = new OpenAI({ baseURL: ${origin}, apiKey: process.env.${keyVariable} });`,
+    `const client = new OpenAI({ baseURL: ${origin}, apiKey: ${keyCode} });`,
     '',
     `${call}(${typescriptLiteral(request, '')});`,
     '',

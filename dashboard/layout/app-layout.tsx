@@ -9,6 +9,7 @@ import { IconButton } from '../kit/button.tsx';
 import { Loading, SkeletonLines } from '../kit/states.tsx';
 import { ForeignAccountPage, NoAccountPage } from './fallback-pages.tsx';
 import { Sidebar } from './sidebar.tsx';
+import { VerifyEmailNote } from './verify-email-note.tsx';
 import { HomeLink, Wordmark } from './wordmark.tsx';
 
 /** Around the page of the current route, or around what replaces it. */
@@ -51,6 +52,8 @@ export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
         className="mx-auto w-full max-w-6xl px-4 pt-6 pb-20 sm:px-6 lg:px-8 lg:pt-8"
       >
         <UnreachableNote />
+        {/* The overview has a place of its own for it. */}
+        {path !== '/' && <VerifyEmailNote />}
         {children ?? <Outlet />}
       </main>
     </div>

@@ -36,6 +36,8 @@ export type Action =
   | 'rotate_webhook_secret'
   | 'create_user'
   | 'sign_up'
+  | 'verify_email'
+  | 'get_welcome_grant'
   | 'make_reset_link'
   | 'change_password'
   | 'sign_user_out'

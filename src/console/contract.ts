@@ -11,7 +11,14 @@ export type Role = 'owner' | 'member';
 
 /** GET /api/console/me */
 export type Me = {
-  user: { id: string; email: string; name: string; is_operator: boolean };
+  user: {
+    id: string;
+    email: string;
+    name: string;
+    is_operator: boolean;
+    /** A new customer who has to verify the address first: every change is `email_verification_required`. */
+    must_verify_email: boolean;
+  };
   /** The user's accounts, the oldest first. */
   accounts: { id: string; name: string; role: Role; is_suspended: boolean; price_group: string | null }[];
   decisions: {
@@ -53,7 +60,14 @@ export type Overview = {
     time_to_first_token_ms_p50: number | null;
   };
   attention: Attention[];
+  /** What a new account gets to begin with; null when there is nothing to say about it. */
+  welcome: WelcomeGrant | null;
 };
+
+/** `pending` until the address is verified; not given if `refused`, because enough was given that day. */
+export type WelcomeGrant =
+  | { state: 'pending' | 'given'; amount: string; expires_at: string | null }
+  | { state: 'refused' };
 
 export type Attention =
   | { kind: 'account_suspended' }
@@ -371,6 +385,8 @@ export type ChangeAction =
   | 'rotate_webhook_secret'
   | 'create_user'
   | 'sign_up'
+  | 'verify_email'
+  | 'get_welcome_grant'
   | 'make_reset_link'
   | 'change_password'
   | 'sign_user_out'

@@ -1,6 +1,7 @@
 /**
  * Every call of the dashboard passes the guard first: it must come from the dashboard itself, and from a signed-in user.
- * What that user may see or change is decided in each query, by the membership that it joins.
+ * What that user may see or change is decided in each query, by the membership that it joins. Whoever has to verify their
+ * address changes nothing at all.
  */
 import type { BunRequest } from 'bun';
 import type { DashboardActor } from '../audit-log/audit-log.ts';
@@ -58,6 +59,7 @@ export function createGuard({ sessions, publicUrl }: GuardServices) {
     async (request, context) => {
       requireOwnOrigin(request);
       const signedIn = await findSession(request);
+      if (signedIn.mustVerify && request.method !== 'GET') throw new ApiError('email_verification_required');
       const { params } = request as BunRequest;
       const inSlot: InSlot = (run) => slots.inSlotOf(signedIn.userId, run);
       const actor: DashboardActor = {

@@ -34,6 +34,7 @@ export function mePage({ sql, decisions, publicUrl }: MeServices): Routes<Consol
             email: signedIn.email,
             name: signedIn.name,
             is_operator: signedIn.isOperator,
+            must_verify_email: signedIn.mustVerify,
           },
           accounts: await findAccounts(sql, signedIn.userId),
           decisions: { is_configured: decider !== null, model: decider?.model ?? null },

@@ -6,6 +6,7 @@ import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
 import { leaseSeconds } from '../nodes/lease.ts';
+import type { WelcomeGrants } from '../people/welcome-grant.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { readReport } from '../routing/node-report.ts';
 import { addDays, dayOf, everyDay } from '../usage/days.ts';
@@ -28,9 +29,14 @@ const shownDays = 30;
 /** The spending and the calls of these days predict the next ones. */
 const recentDays = 7;
 
-type OverviewServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => ActiveCatalog }>;
+type OverviewServices = Readonly<{
+  sql: SQL;
+  reads: () => SQL;
+  catalog: () => ActiveCatalog;
+  welcome: WelcomeGrants;
+}>;
 
-export function overviewPage({ sql, reads, catalog }: OverviewServices): Routes<AccountHandler> {
+export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices): Routes<AccountHandler> {
   return {
     '/overview': {
       GET: async (request, { caller }) => {
@@ -38,11 +44,12 @@ export function overviewPage({ sql, reads, catalog }: OverviewServices): Routes<
         const to = dayOf(new Date());
         const range = { from: addDays(to, 1 - shownDays), to };
         const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
-        const [days, { models, ...recent }, keys, circuits] = await Promise.all([
+        const [days, { models, ...recent }, keys, circuits, offered] = await Promise.all([
           lookUp('usage_lookup_failed', () => findUsedDays(reads(), caller, range)),
           lookUp('generation_lookup_failed', () => findRecentRequests(reads(), caller)),
           lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
           lookUp('model_list_failed', () => findCircuits(sql, caller)),
+          lookUp('balance_lookup_failed', () => findWelcome(sql, caller)),
         ]);
         const lastDays = days.filter(({ day }) => day > addDays(to, -recentDays));
         const { providers } = catalog().catalog;
@@ -62,6 +69,7 @@ export function overviewPage({ sql, reads, catalog }: OverviewServices): Routes<
             models: new Set([...lastDays.flatMap((day) => day.models), ...(models ?? [])]),
             providerName: (id) => providers.get(id)?.name ?? id,
           }),
+          welcome: presentWelcome(offered, welcome.settings),
         } satisfies Overview);
       },
     },
@@ -97,6 +105,30 @@ async function findAccount(sql: SQL, { userId, accountId }: Caller): Promise<Acc
     where user_id = ${userId} and account_id = ${accountId}`;
   if (row === undefined) throw new ApiError('account_not_found');
   return { ...row, balance: moneyFromDatabase(row.balance), held: moneyFromDatabase(row.held) };
+}
+
+type OfferedGrant = Readonly<{ amount: string | null; expires_at: Date | null; refused_for: string | null }>;
+
+async function findWelcome(sql: SQL, { userId, accountId }: Caller): Promise<OfferedGrant | undefined> {
+  const [row] = await sql<OfferedGrant[]>`
+    select amount, expires_at, refused_for from memberships join welcome_grants using (account_id)
+    where memberships.user_id = ${userId} and account_id = ${accountId}`;
+  return row;
+}
+
+function presentWelcome(
+  offered: OfferedGrant | undefined,
+  settings: WelcomeGrants['settings'],
+): Overview['welcome'] {
+  if (offered === undefined || offered.refused_for === 'off') return null;
+  if (offered.refused_for !== null) return { state: 'refused' };
+  if (offered.amount !== null)
+    return {
+      state: 'given',
+      amount: offered.amount,
+      expires_at: offered.expires_at?.toISOString() ?? null,
+    };
+  return settings && { state: 'pending', amount: formatMoney(settings.amount), expires_at: null };
 }
 
 /** What was billed on a day, for which models. Days without usage are left out. */

@@ -12,6 +12,7 @@ import type { Attempts } from '../people/attempts.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
 import type { ResetMail } from '../people/reset-mail.ts';
 import type { Sessions } from '../people/sessions.ts';
+import type { WelcomeGrants } from '../people/welcome-grant.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
 import { accountAuditLogPage } from './audit-log.ts';
 import { billingPage } from './billing.ts';
@@ -62,6 +63,7 @@ export type ConsoleServices = Readonly<{
   invitationMail: InvitationMail | null;
   /** How often a client may try something. */
   attempts: Attempts;
+  welcome: WelcomeGrants;
   catalog: () => ActiveCatalog;
   catalogFile: string;
   catalogStatus: FollowedCatalog['status'];

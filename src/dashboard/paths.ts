@@ -5,6 +5,7 @@ export const appPaths = [
   '/sign-up',
   '/forgot-password',
   '/reset-password',
+  '/verify-email',
   '/invitation',
   '/keys',
   '/limits',

@@ -72,6 +72,10 @@ async function requireSession(request: Request, sessions: Pick<Sessions, 'find'>
     throw new DecisionError('authentication_unavailable', { cause });
   });
   if (signedIn === null) throw new DecisionError('authentication_error');
+  if (signedIn.mustVerify)
+    throw new DecisionError('authentication_error', {
+      message: 'Verify your e-mail address to run decisions.',
+    });
   return signedIn;
 }
 

@@ -7,6 +7,7 @@ import { examineMail } from './mail.ts';
 import { examinePayments } from './payments.ts';
 import { examineCatalog } from './providers.ts';
 import { examineSecret } from './secret.ts';
+import { examineSignUp } from './sign-up.ts';
 
 const defaultPatienceMs = 5_000;
 
@@ -38,5 +39,6 @@ export async function examine(
     ...catalog,
     ...(mail === null ? [] : [mail]),
     ...(payments === null ? [] : [payments]),
+    ...[examineSignUp(config)].filter((finding) => finding !== null),
   ];
 }

@@ -10,6 +10,7 @@ import { ApiError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import type { Limit } from './attempts.ts';
+import type { MarkVerified } from './email-verification.ts';
 import type { Role } from './user-store.ts';
 
 export const invitationDays = 7;
@@ -175,21 +176,24 @@ export async function spendInvitation(
   return spent;
 }
 
-/** Adds a user who has signed in. Someone who is already a member does not use the invitation up. */
+/** Adds a user who has signed in, and whose address a mailed link has reached. Someone who is already a member does not use the invitation up. */
 export async function acceptInvitation(
   sql: SQL,
   token: string,
   { userId, email }: Readonly<{ userId: string; email: string }>,
   address: string | null,
+  markVerified: MarkVerified,
 ): Promise<string> {
   await requireInvitation(sql, token, email);
   return await shortTransaction(sql, async (transaction) => {
-    const { accountId, role } = await spendInvitation(transaction, token, email);
+    const { accountId, role, isMailed } = await spendInvitation(transaction, token, email);
+    const actor = { door: 'dashboard', userId, address } as const;
     const added = await transaction`
       insert into memberships (user_id, account_id, role) values (${userId}, ${accountId}, ${role})
       on conflict (user_id, account_id) do nothing returning 1`;
     if (added.length === 0) throw new ApiError('already_member');
-    await recordAcceptance(transaction, { door: 'dashboard', userId, address }, accountId, role);
+    await recordAcceptance(transaction, actor, accountId, role);
+    if (isMailed) await markVerified(transaction, actor);
     return accountId;
   });
 }

@@ -7,13 +7,17 @@ import { type InvitationMail, openInvitationMail } from './invitation-mail.ts';
 import type { Mailer } from './mailer.ts';
 import { openResetMail, type ResetMail } from './reset-mail.ts';
 import { openSessions, type Sessions } from './sessions.ts';
+import { openVerificationMail, type VerificationMail } from './verification-mail.ts';
+import { openWelcomeGrants, type WelcomeGrantSettings, type WelcomeGrants } from './welcome-grant.ts';
 
 type People = Readonly<{
   sessions: Sessions;
   attempts: Attempts;
-  /** Both null when the gateway cannot send mail. */
+  /** All three null when the gateway cannot send mail. */
   resetMail: ResetMail | null;
   invitationMail: InvitationMail | null;
+  verificationMail: VerificationMail | null;
+  welcome: WelcomeGrants;
 }>;
 
 export function openPeople(
@@ -21,12 +25,15 @@ export function openPeople(
   deriveKey: DerivedKeys,
   publicUrl: string | null,
   mailer: Mailer | null,
+  welcomeGrant: WelcomeGrantSettings | null,
 ): People {
   const auth = createAuth(sql, { secret: deriveKey('sessions').toString('base64'), publicUrl });
   return {
-    sessions: openSessions(sql, auth),
+    sessions: openSessions(sql, auth, mailer !== null),
     attempts: openAttempts(sql, deriveKey('sign-in attempts')),
     resetMail: mailer && openResetMail(sql, mailer),
     invitationMail: mailer && openInvitationMail(mailer),
+    verificationMail: mailer && openVerificationMail(sql, mailer),
+    welcome: openWelcomeGrants(welcomeGrant, deriveKey('welcome grants')),
   };
 }

@@ -5,6 +5,7 @@ import { type DashboardActor, recordChange } from '../audit-log/audit-log.ts';
 import { newId } from '../lib/ids.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import { revokeTokensOf } from '../tokens/token-store.ts';
+import type { MarkVerified } from './email-verification.ts';
 import { endInvitationsBy } from './invitations.ts';
 import { lockUsers, putPassword } from './user-store.ts';
 
@@ -53,6 +54,7 @@ export async function spendResetToken(
   userId: string,
   passwordHash: string,
   address: string | null,
+  markVerified: MarkVerified,
 ): Promise<string | null> {
   return await shortTransaction(sql, async (transaction) => {
     await lockUsers(transaction, userId);
@@ -60,9 +62,10 @@ export async function spendResetToken(
       select identifier = ${hashToken(token)} and value = ${userId} and expires_at > now() as is_this
       from verifications where value = ${userId} or made_by = ${userId} order by id for update`;
     if (!links.some((link) => link.is_this)) return null;
-    await replacePassword(transaction, { door: 'dashboard', userId, address }, passwordHash);
-    const [user] = await transaction<{ email: string }[]>`
-      update users set email_verified = true, updated_at = now() where id = ${userId} returning email`;
+    const actor = { door: 'dashboard', userId, address } as const;
+    await replacePassword(transaction, actor, passwordHash);
+    await markVerified(transaction, actor);
+    const [user] = await transaction<{ email: string }[]>`select email from users where id = ${userId}`;
     return user?.email ?? null;
   });
 }

@@ -13,6 +13,8 @@ export type SignedIn = Readonly<{
   email: string;
   name: string;
   isOperator: boolean;
+  /** A new customer who has not verified the address: they may look, and change nothing. */
+  mustVerify: boolean;
 }>;
 
 export type Sessions = Readonly<{
@@ -21,7 +23,8 @@ export type Sessions = Readonly<{
   find: (headers: Headers) => Promise<SignedIn | null>;
 }>;
 
-export function openSessions(sql: SQL, auth: Auth): Sessions {
+/** Without mail nobody could verify an address, so nobody has to. */
+export function openSessions(sql: SQL, auth: Auth, hasMail: boolean): Sessions {
   async function find(headers: Headers): Promise<SignedIn | null> {
     const cookie = headers.get('cookie');
     if (cookie === null) return null;
@@ -31,7 +34,8 @@ export function openSessions(sql: SQL, auth: Auth): Sessions {
     const [signedIn] = await within(
       patienceMs,
       sql<SignedIn[]>`
-        select user_id as "userId", sessions.id as "sessionId", email, name, is_operator as "isOperator"
+        select user_id as "userId", sessions.id as "sessionId", email, name, is_operator as "isOperator",
+               ${hasMail}::boolean and must_verify_email and not email_verified as "mustVerify"
         from sessions join users on users.id = user_id
         where token = ${token} and expires_at > now()`,
     );

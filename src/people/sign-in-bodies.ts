@@ -43,6 +43,7 @@ const schemas = {
     { token, name, email, password: newPassword } satisfies FieldsOf<'invitation/sign-up'>,
     object,
   ),
+  verification: z.strictObject({ token } satisfies FieldsOf<'verify-email'>, object),
   session: z.strictObject({ id: z.guid('the ID of a session') } satisfies FieldsOf<'revoke-session'>, object),
   nothing: z.strictObject({}, object),
 };
@@ -54,6 +55,7 @@ export const readReset = (request: Request) => read(request, schemas.reset);
 export const readPasswordChange = (request: Request) => read(request, schemas.passwordChange);
 export const readInvitation = (request: Request) => read(request, schemas.invitation);
 export const readInvitedSignUp = (request: Request) => read(request, schemas.invitedSignUp);
+export const readVerification = (request: Request) => read(request, schemas.verification);
 export const readSessionId = (request: Request) => read(request, schemas.session);
 
 /** For endpoints without parameters: an empty object, or no body at all. */

@@ -13,6 +13,8 @@ export type AuthBodies = Readonly<{
   'invitation/details': Readonly<{ token: string }>;
   'invitation/accept': Readonly<{ token: string }>;
   'invitation/sign-up': Readonly<{ token: string; name: string; email: string; password: string }>;
+  'verify-email': Readonly<{ token: string }>;
+  'send-verification-email': Nothing;
   'revoke-session': Readonly<{ id: string }>;
   'revoke-other-sessions': Nothing;
 }>;
@@ -29,7 +31,7 @@ export type InvitationDetails = Readonly<{
 export type JoinedAccount = Readonly<{ accountId: string }>;
 
 /** The response to GET /api/auth/get-session, of which the dashboard needs only this. */
-export type CurrentSession = Readonly<{ user: Readonly<{ email: string }> }> | null;
+export type CurrentSession = Readonly<{ user: Readonly<{ email: string; emailVerified: boolean }> }> | null;
 
 /** One item of the response to GET /api/auth/list-sessions. */
 export type ListedSession = Readonly<{

@@ -7,6 +7,7 @@ import { OverloadError, type Ticket } from '../lib/bounded-queue.ts';
 import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
 import { LateError } from '../lib/within.ts';
 import type { Attempts } from './attempts.ts';
+import { type MarkVerified, markVerifiedWith, spendVerificationToken } from './email-verification.ts';
 import { acceptInvitation, findInvitation, requireInvitation } from './invitations.ts';
 import { hashPassword, verifyPassword } from './password.ts';
 import { findResetUser, spendResetToken } from './reset-link.ts';
@@ -21,6 +22,7 @@ import {
   networkLimits,
   resetRequestLimits,
   signUpLimits,
+  verificationMailLimits,
 } from './sign-in-limits.ts';
 import {
   beginSession,
@@ -31,6 +33,8 @@ import {
   wrongPassword,
 } from './sign-in-store.ts';
 import { findCredential, findPasswordHash, findProfile } from './user-store.ts';
+import type { VerificationMail } from './verification-mail.ts';
+import type { WelcomeGrants } from './welcome-grant.ts';
 
 type Services = Readonly<{
   sql: SQL;
@@ -40,6 +44,8 @@ type Services = Readonly<{
   isSignUpOpen: boolean;
   /** Null when the gateway cannot send mail. */
   resetMail: ResetMail | null;
+  verificationMail: VerificationMail | null;
+  welcome: WelcomeGrants;
   publicUrl: string | null;
 }>;
 
@@ -63,6 +69,8 @@ export function signInRoutes(services: Services) {
     '/api/auth/revoke-session': { POST: forUsers(revokeSession) },
     '/api/auth/revoke-other-sessions': { POST: forUsers(revokeOtherSessions) },
     '/api/auth/change-password': { POST: forUsers(changePassword) },
+    '/api/auth/verify-email': { POST: forUsers(verifyEmail) },
+    '/api/auth/send-verification-email': { POST: forUsers(sendVerificationMail) },
     '/api/auth/invitation/details': { POST: forVisitors(showInvitation) },
     '/api/auth/invitation/accept': { POST: forUsers(joinAccount) },
     '/api/auth/invitation/sign-up': { POST: forVisitors(signUpInvited) },
@@ -130,13 +138,15 @@ async function signUp(request: Request, visit: Visit): Promise<Response> {
   if (!services.isSignUpOpen) throw new ApiError('sign_up_closed');
   const customer = await bodies.readSignUp(request);
   await services.attempts.take(signUpLimits(customer.email, client));
-  const { sql, sessions } = services;
+  const { sql, sessions, verificationMail, welcome } = services;
   const signedUp = await signUpCustomer(
     sql,
     { ...customer, address: place.address },
+    { welcome, client, mustVerify: verificationMail !== null },
     ticketOf(client, false),
   );
   if (signedUp === null) throw new ApiError('email_taken', { param: 'email' });
+  await mailLinkIfPossible(services, { id: signedUp.userId, email: customer.email });
   const { user, cookies } = await beginSession(sql, sessions.auth, signedUp, place);
   await services.attempts.rememberNetwork(customer.email, client.network);
   await endCurrentSession(request, visit);
@@ -218,10 +228,57 @@ async function resetPassword(request: Request, { services, place, client }: Visi
   const userId = await findResetUser(services.sql, token);
   if (userId === null) throw new ApiError('invalid_reset_token');
   const passwordHash = await hashPassword(newPassword, ticketOf(client, true));
-  const email = await spendResetToken(services.sql, token, userId, passwordHash, place.address);
+  const email = await spendResetToken(
+    services.sql,
+    token,
+    userId,
+    passwordHash,
+    place.address,
+    verifierOf(services, client),
+  );
   if (email === null) throw new ApiError('invalid_reset_token');
   // A user who is locked out by a stranger's attempts can sign in after using a link.
   await services.attempts.rememberNetwork(email, client.network);
+  return respond({ status: true });
+}
+
+/** Everything that the verified address of someone at this place entitles to. */
+function verifierOf({ welcome }: Services, client: ClientNetworks): MarkVerified {
+  return markVerifiedWith(welcome, client);
+}
+
+async function verifyEmail(request: Request, visit: UserVisit): Promise<Response> {
+  const { services, place, client, signedIn } = visit;
+  const { token } = await bodies.readVerification(request);
+  await services.attempts.take(networkLimits(client, true));
+  const actor = { door: 'dashboard', userId: signedIn.userId, address: place.address } as const;
+  const isSpent = await spendVerificationToken(services.sql, actor, token, verifierOf(services, client));
+  if (!isSpent) throw new ApiError('invalid_verification_token');
+  return respond({ status: true });
+}
+
+/** Too many mails do not keep anyone from signing up: it can be sent later. */
+async function mailLinkIfPossible(
+  { attempts, verificationMail }: Services,
+  user: Readonly<{ id: string; email: string }>,
+): Promise<void> {
+  if (verificationMail === null) return;
+  try {
+    await attempts.take(verificationMailLimits(user.email));
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.code === 'too_many_attempts') return;
+    throw thrown;
+  }
+  verificationMail.send(user);
+}
+
+/** Sends nothing to those who need not verify their address. */
+async function sendVerificationMail(request: Request, visit: UserVisit): Promise<Response> {
+  const { services, client, signedIn } = visit;
+  await bodies.readNothing(request);
+  if (!signedIn.mustVerify) return respond({ status: true });
+  await services.attempts.take([...networkLimits(client, true), ...verificationMailLimits(signedIn.email)]);
+  services.verificationMail?.send({ id: signedIn.userId, email: signedIn.email });
   return respond({ status: true });
 }
 
@@ -238,7 +295,13 @@ async function joinAccount(request: Request, visit: UserVisit): Promise<Response
   const { services, place, client, signedIn } = visit;
   const { token } = await bodies.readInvitation(request);
   await services.attempts.take(networkLimits(client, true));
-  const accountId = await acceptInvitation(services.sql, token, signedIn, place.address);
+  const accountId = await acceptInvitation(
+    services.sql,
+    token,
+    signedIn,
+    place.address,
+    verifierOf(services, client),
+  );
   return respond({ accountId } satisfies JoinedAccount);
 }
 

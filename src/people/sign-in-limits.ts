@@ -18,7 +18,7 @@ export function networkLimits({ network, sites }: ClientNetworks, isFamiliar: bo
 }
 
 /** Each wider network gets twice the limit of the one inside it, although it contains hundreds of those. */
-function widened(limit: Limit, sites: readonly string[]): Limit[] {
+export function widened(limit: Limit, sites: readonly string[]): Limit[] {
   return [
     limit,
     ...sites.map((site, index) => ({ ...limit, subject: site, max: limit.max * 2 ** (index + 1) })),
@@ -55,5 +55,14 @@ export function resetRequestLimits(email: string, client: ClientNetworks): Limit
   return [
     ...networkLimits(client, false),
     { scope: 'reset-email', subject: email, max: 5, periodSeconds: hour },
+  ];
+}
+
+/** Each sends a mail to an address that may be someone else's. All together must not ruin the name of the mail server. */
+export function verificationMailLimits(email: string): Limit[] {
+  return [
+    { scope: 'verification-emails', subject: 'all', max: 500, periodSeconds: hour },
+    { scope: 'verification-email', subject: email, max: 5, periodSeconds: hour },
+    { scope: 'verification-email-day', subject: email, max: 10, periodSeconds: day },
   ];
 }

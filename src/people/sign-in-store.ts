@@ -1,7 +1,7 @@
 /** What signing up, signing in and changing a password do in the database. */
 import type { SQL } from 'bun';
 import { insertAccount } from '../accounts/account-store.ts';
-import { type Actor, recordChange } from '../audit-log/audit-log.ts';
+import { type DashboardActor, recordChange } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
 import type { Ticket } from '../lib/bounded-queue.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
@@ -10,6 +10,7 @@ import { recordAcceptance, spendInvitation } from './invitations.ts';
 import { hashPassword } from './password.ts';
 import { replacePassword } from './reset-link.ts';
 import { endSession, findSession, type SignedIn } from './sessions.ts';
+import type { ClientNetworks } from './sign-in-limits.ts';
 import {
   type Credential,
   findProfile,
@@ -20,16 +21,21 @@ import {
   nameFrom,
   type UserProfile,
 } from './user-store.ts';
+import type { WelcomeGrants } from './welcome-grant.ts';
 
 /** `address` is where the request came from. */
 type NewCustomer = Readonly<{ name: string; email: string; password: string; address: string | null }>;
 
+/** `mustVerify` means that the address will be verified, and what a new customer gets waits for that. */
+type SignUpRules = Readonly<{ welcome: WelcomeGrants; client: ClientNetworks; mustVerify: boolean }>;
+
 /**
- * Creates a user and an empty account that they own, in one transaction. Null when the address is taken.
+ * Creates a user and an account that they own, in one transaction. Null when the address is taken.
  */
 export async function signUpCustomer(
   sql: SQL,
   { name, email, password, address }: NewCustomer,
+  { welcome, client, mustVerify }: SignUpRules,
   ticket: Ticket,
 ): Promise<Credential | null> {
   const passwordHash = await hashPassword(password, ticket);
@@ -41,14 +47,17 @@ export async function signUpCustomer(
       passwordHash,
       isOperator: false,
       isEmailVerified: false,
+      mustVerifyEmail: mustVerify,
     });
     if (user === null) return null;
     const account = await insertAccount(transaction, shownName, 0n);
     await insertMembership(transaction, user.id, account.id, 'owner');
-    const actor: Actor = { door: 'dashboard', userId: user.id, address };
+    const actor: DashboardActor = { door: 'dashboard', userId: user.id, address };
     const object = { type: 'user', id: user.id } as const;
     const after = { email: user.email, name: shownName, role: 'owner' };
     await recordChange(transaction, actor, { action: 'sign_up', accountId: account.id, object, after });
+    await welcome.offer(transaction, user.id, account.id);
+    if (!mustVerify) await welcome.decide(transaction, actor, client);
     return { userId: user.id, passwordHash };
   });
 }

@@ -1,6 +1,7 @@
 /** Removes what has expired: sessions, one-time tokens, invitations, rate counters, and networks not seen for long. */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import { forgetNetworks } from './welcome-grant.ts';
 
 const everyMs = 10 * 60 * 1000;
 const familiarDays = 90;
@@ -29,5 +30,9 @@ async function removeExpired(sql: SQL): Promise<void> {
   await sql`
     delete from sign_in_attempts where name in (
       select name from sign_in_attempts where theoretical_arrival_at < now() for update skip locked)`;
+  await sql`
+    delete from email_verifications where id in (
+      select id from email_verifications where expires_at < now() for update skip locked)`;
+  await forgetNetworks(sql);
   await sql`delete from familiar_networks where seen_at < now() - make_interval(days => ${familiarDays}::int)`;
 }

@@ -57,6 +57,8 @@ type UserRow = Readonly<{
   passwordHash: string | null;
   isOperator: boolean;
   isEmailVerified: boolean;
+  /** Whether they may only look until the address is verified. */
+  mustVerifyEmail?: boolean;
 }>;
 
 /** Null when the address is taken. */
@@ -64,8 +66,8 @@ export async function insertUser(transaction: TransactionSQL, user: UserRow): Pr
   const id = newId();
   const email = user.email.toLowerCase();
   const created = await transaction`
-    insert into users (id, email, name, email_verified, is_operator)
-    values (${id}, ${email}, ${user.name}, ${user.isEmailVerified}, ${user.isOperator})
+    insert into users (id, email, name, email_verified, must_verify_email, is_operator)
+    values (${id}, ${email}, ${user.name}, ${user.isEmailVerified}, ${user.mustVerifyEmail ?? false}, ${user.isOperator})
     on conflict (email) do nothing returning id`;
   if (created.length === 0) return null;
   if (user.passwordHash !== null) await putPassword(transaction, id, user.passwordHash);

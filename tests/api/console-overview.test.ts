@@ -93,6 +93,7 @@ describe('an account', () => {
         time_to_first_token_ms_p50: null,
       },
       attention: [],
+      welcome: null,
     });
   });
 

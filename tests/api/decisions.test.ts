@@ -398,7 +398,14 @@ describe('with less patience than usual', () => {
     const source = askProvider({ name: 'Acme', baseUrl, apiKey: 'k', model: decisionModel });
     const decider = patiently(source, { ...defaultPatience, deadlineMs: 300 });
     const lines: string[] = [];
-    const someone = { userId: 'u', sessionId: 's', email: 'e', name: 'n', isOperator: false };
+    const someone = {
+      userId: 'u',
+      sessionId: 's',
+      email: 'e',
+      name: 'n',
+      isOperator: false,
+      mustVerify: false,
+    };
     const services = {
       bodies: new BodyBudget(0),
       decisions: () => decider,

@@ -10,9 +10,11 @@ import { filterIn, queryOf } from '../../dashboard/pages/generations/filter.ts';
 import { requestIdIn } from '../../dashboard/pages/generations/find-request.tsx';
 import { speedOf } from '../../dashboard/pages/generations/generation-view.tsx';
 import { pinRows } from '../../dashboard/pages/generations/pinned-rows.ts';
+import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
 import { titleOfRecent } from '../../dashboard/pages/overview/figures.tsx';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
+import { firstChatModel } from '../../dashboard/pages/overview/queries.ts';
 import { describeSaved, shareOfInput } from '../../dashboard/pages/usage/cache-words.ts';
 import { groupUsage, maxSeries, stackUsage } from '../../dashboard/pages/usage/group-usage.ts';
 import { addDays, daysBetween, rangeIn, rangeProblem } from '../../dashboard/pages/usage/range-picker.tsx';
@@ -399,12 +401,27 @@ test('what needs attention links to where it can be fixed', () => {
 });
 
 test('the first request survives the shell whatever the model is called', () => {
-  const command = firstRequest('https://gate.example.com', "o'model");
+  const [{ code: command } = { code: '' }] = firstRequest('https://gate.example.com', "o'model");
   expect(command).toContain('curl https://gate.example.com/v1/chat/completions');
   // Between the quoted ends of a here-document nothing has a meaning for the shell.
   expect(command).toContain("<<'JSON'\n");
   expect(command).toContain('"o\'model"');
   expect(command).toContain('Bearer YOUR_KEY');
+});
+
+test('the first request has the new key in every language, and calls the cheapest model that the key may', () => {
+  for (const { code } of firstRequest('https://gate.example.com', 'm', 'svc_sk_new')) {
+    expect(code).toContain('svc_sk_new');
+    expect(code).not.toContain('OPENAI_API_KEY');
+    expect(code).not.toContain('import os');
+  }
+  const model = (id: string, price: number | null, workload = 'chat') =>
+    ({ id, workload, pricing: { input: price, output: price } }) as ListedModel;
+  const models = [model('grand', 9), model('picture', null, 'image'), model('small', 1), model('fair', 3)];
+  expect(firstChatModel(models, null)?.id).toBe('small');
+  expect(firstChatModel(models, ['grand', 'fair', 'picture'])?.id).toBe('fair');
+  expect(firstChatModel(models, ['picture'])).toBeUndefined();
+  expect(firstChatModel([...models, model('sandbox-chat', 5)], null)?.id).toBe('sandbox-chat');
 });
 
 test('figures that leave older requests out say so', () => {

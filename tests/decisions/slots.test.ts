@@ -42,7 +42,7 @@ beforeEach(() => {
     sessions: {
       find: async (headers: Headers) => {
         const userId = headers.get('cookie') ?? '';
-        return { userId, sessionId: 's', email: 'e', name: 'n', isOperator: false };
+        return { userId, sessionId: 's', email: 'e', name: 'n', isOperator: false, mustVerify: false };
       },
     },
   };

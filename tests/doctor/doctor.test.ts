@@ -451,6 +451,22 @@ test('mail: connected and signed in, and none sent', async () => {
   server.stop();
 });
 
+test('sign-up: what welcome credit may cost in a day, and whether an address is needed for it', async () => {
+  expect(await about('sign-up', {})).toEqual([]);
+  const changes = { WELCOME_GRANT: '2.5', WELCOME_GRANTS_PER_DAY: '40' };
+  expect(await about('sign-up', changes)).toMatchObject([{ level: 'warning' }]);
+  const open = { ...changes, SIGN_UP: 'open' };
+  const cost = { text: expect.stringContaining('at most 100 USD') };
+  expect(await about('sign-up', open)).toMatchObject([{ level: 'warning', ...cost }]);
+  const mail = {
+    SMTP_URL: 'smtp://127.0.0.1:1',
+    MAIL_FROM: 'a@example.com',
+    PUBLIC_URL: 'https://a.example.com',
+  };
+  expect(await about('sign-up', { ...open, ...mail })).toMatchObject([{ level: 'good', ...cost }]);
+  expect(await about('sign-up', { SIGN_UP: 'open' })).toMatchObject([{ level: 'good' }]);
+});
+
 describe('this machine', () => {
   test('has a spool whose contents are counted and stay', async () => {
     const folder = temporaryFolder();

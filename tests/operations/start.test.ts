@@ -224,6 +224,14 @@ describe('what cannot start says why in one sentence and exits 1', () => {
       'DRAIN_SECONDS includes DRAIN_DELAY_SECONDS, so it must be at least 30, but is 20.',
     ],
     [{ SIGN_UP: 'yes' }, 'SIGN_UP must be one of open, closed, but is "yes".'],
+    ...['0', '-5', 'five', '1001', '1e2'].map((text) => [
+      { WELCOME_GRANT: text },
+      `WELCOME_GRANT must be an amount in USD up to 1000, such as 5, but is "${text}".`,
+    ]),
+    [
+      { WELCOME_GRANT: '5', WELCOME_GRANTS_PER_DAY: '0' },
+      'WELCOME_GRANTS_PER_DAY must be a whole number from 1 to 10000, but is "0".',
+    ],
     [
       { TRUSTED_PROXIES: '10.0.0.0/8, proxy' },
       'TRUSTED_PROXIES must be addresses or networks such as 10.0.0.0/8, separated by commas, but has "proxy".',

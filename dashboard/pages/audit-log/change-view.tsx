@@ -95,6 +95,8 @@ const actionLabels: Readonly<Record<ChangeAction, string>> = {
   remove_webhook: 'Removed a webhook',
   rotate_webhook_secret: 'Replaced the secret of a webhook',
   create_user: 'Created the user',
+  verify_email: 'Verified the e-mail address',
+  get_welcome_grant: 'Got welcome credit',
   sign_up: 'Signed up',
   make_reset_link: 'Created a password link',
   change_password: 'Chose a new password',

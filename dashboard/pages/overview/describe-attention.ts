@@ -29,7 +29,7 @@ export function describeAttention(attention: Attention): Notice {
         key: attention.kind,
         tone: 'bad',
         title: 'The balance is used up',
-        text: 'New requests are rejected. Ask the operator of this gateway for credit.',
+        text: 'New requests are rejected until credit is added.',
         link: toBilling,
       };
     case 'balance_low':
@@ -37,7 +37,7 @@ export function describeAttention(attention: Attention): Notice {
         key: attention.kind,
         tone: 'warn',
         title: `The balance is low: ${formatBalance(attention.balance)}`,
-        text: `${lastsFor(attention.days_left)}Requests are rejected once it is used up. Ask the operator of this gateway for credit.`,
+        text: `${lastsFor(attention.days_left)}Requests are rejected once it is used up.`,
         link: toBilling,
       };
     case 'key_near_limit':

@@ -14,6 +14,7 @@ import { formatCount } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { ErrorState, SkeletonLines } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
+import { VerifyEmailNote } from '../../layout/verify-email-note.tsx';
 import { describeAttention } from './describe-attention.ts';
 import { HealthFigures, MoneyFigures } from './figures.tsx';
 import { FirstSteps } from './first-steps.tsx';
@@ -36,6 +37,7 @@ export function OverviewPage() {
       </Page>
     );
   }
+  const isNew = wasNew && (rows?.length ?? 0) === 0;
   const isKnown = overview.data !== undefined && (rows !== undefined || latest.isError);
   return (
     <Page title="Overview" description={`${name}'s spend, health and recent requests.`}>
@@ -43,9 +45,12 @@ export function OverviewPage() {
       {/* The layout below depends on both responses, so it is shown only once both are known. */}
       {isKnown ? (
         <>
-          <AttentionList attention={overview.data.attention} />
-          {wasNew && <FirstSteps first={rows?.at(-1)} />}
-          {(!wasNew || (rows?.length ?? 0) > 0) && (
+          {!wasNew && <VerifyEmailNote />}
+          <AttentionList
+            attention={isNew ? withoutEmpty(overview.data.attention) : overview.data.attention}
+          />
+          {wasNew && <FirstSteps overview={overview.data} first={rows?.at(-1)} />}
+          {!isNew && (
             <>
               <SpendChart days={overview.data.days} />
               <HealthFigures recent={overview.data.recent} />
@@ -66,6 +71,11 @@ export function OverviewPage() {
       )}
     </Page>
   );
+}
+
+/** A new account has not used up anything: its first steps say how to get credit. */
+function withoutEmpty(attention: readonly Attention[]): readonly Attention[] {
+  return attention.filter(({ kind }) => kind !== 'balance_empty');
 }
 
 function AttentionList({ attention }: Readonly<{ attention: readonly Attention[] }>) {
