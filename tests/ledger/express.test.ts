@@ -69,7 +69,8 @@ function withoutRates(results: readonly OperationResult[]) {
   return results.map((result) => {
     if (typeof result !== 'object') return result;
     const { rate, ...rest } = result;
-    const granted = 'tokens' in rest && rest.tokens ? { tokens: rest.tokens.count } : {};
+    // A request without tokens needs no meter of its end user, so there may be nothing to say about it.
+    const granted = 'tokens' in rest ? { tokens: rest.tokens?.count ?? 0 } : {};
     return { ...rest, ...granted, limit: rate?.limit };
   });
 }
