@@ -398,6 +398,8 @@ CREATE TABLE event_causes (
 CREATE TABLE event_mails (
   event_id uuid NOT NULL,
   user_id uuid NOT NULL,
+  -- Whether the user gets it as an operator, whatever they have chosen as a member.
+  to_operator boolean NOT NULL DEFAULT false,
   CONSTRAINT event_mails_pkey PRIMARY KEY (event_id, user_id),
   CONSTRAINT event_mails_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE,
   CONSTRAINT event_mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -600,6 +602,7 @@ CREATE TABLE grants (
   CONSTRAINT grants_id_key UNIQUE (id),
   CONSTRAINT grants_priority_check CHECK (priority >= 0 AND priority <= 100)
 );
+CREATE INDEX grants_by_expiry ON grants USING btree (expires_at) WHERE ended_at IS NULL;
 CREATE INDEX grants_remaining ON grants USING btree (account_id) WHERE remaining > 0::numeric;
 CREATE INDEX grants_to_end ON grants USING btree (account_id, expires_at) WHERE ended_at IS NULL;
 
@@ -895,7 +898,8 @@ CREATE TABLE mail_choices (
   account_id uuid NOT NULL,
   kinds text[] NOT NULL,
   CONSTRAINT mail_choices_pkey PRIMARY KEY (user_id, account_id),
-  CONSTRAINT mail_choices_kinds_check CHECK (kinds <@ ARRAY['low_balance'::text, 'budget'::text, 'key_expiry'::text]),
+  CONSTRAINT mail_choices_kinds_check CHECK (kinds <@ ARRAY['low_balance'::text, 'budget'::text, 'key_expiry'::text,
+    'payment'::text, 'grant_expiry'::text]),
   CONSTRAINT mail_choices_user_id_account_id_fkey FOREIGN KEY (user_id, account_id) REFERENCES memberships(user_id,
     account_id) ON DELETE CASCADE
 );
@@ -1140,6 +1144,22 @@ CREATE TRIGGER payment_reversals_change_told AFTER UPDATE OF due ON payment_reve
 CREATE TRIGGER payment_reversals_told AFTER INSERT ON payment_reversals
   FOR EACH ROW WHEN (new.due > 0::numeric)
   EXECUTE FUNCTION tell_payment_reversal();
+
+-- Early warnings of fraud, by the provider's ID: the owner of the card has reported a payment, and may dispute it.
+CREATE TABLE payment_warnings (
+  id text NOT NULL,
+  order_id uuid NOT NULL,
+  fraud_type text NOT NULL,
+  -- Whether the payment was neither refunded nor disputed when the warning was first read.
+  is_actionable boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_warnings_pkey PRIMARY KEY (id),
+  CONSTRAINT payment_warnings_order_id_fkey FOREIGN KEY (order_id) REFERENCES payment_orders(id)
+);
+CREATE INDEX payment_warnings_by_order ON payment_warnings USING btree (order_id);
+CREATE TRIGGER payment_warnings_told AFTER INSERT ON payment_warnings
+  FOR EACH ROW
+  EXECUTE FUNCTION tell_payment_warning();
 
 -- Every distinct set of prices that was ever loaded. A Generation names the one it was priced with.
 CREATE TABLE price_lists (
@@ -1470,6 +1490,8 @@ CREATE TABLE webhook_endpoints (
 );
 CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt, (failing_since IS NOT NULL),
     due_at) WHERE disabled_at IS NULL AND due_at IS NOT NULL;
+CREATE INDEX webhook_endpoints_failing ON webhook_endpoints USING btree (account_id) WHERE failing_since IS NOT NULL AND
+    disabled_at IS NULL;
 CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints USING btree (account_id);
 
 -- Credit for those who sign up, once each: not decided yet, given, or refused because enough was given that day.
@@ -2753,6 +2775,15 @@ begin
   execute format('create trigger ledger_entries_never_emptied before truncate on %I for each statement execute function refuse_change()', partition);
 end $$;
 
+-- Whether events of a type are mailed to operators, too.
+CREATE FUNCTION is_mailed_to_operators(event_type text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select event_type in ('payment.disputed', 'payment.warned')
+$$;
+
 -- Writes credit_references.
 CREATE FUNCTION keep_credit_reference()
  RETURNS trigger
@@ -3584,6 +3615,21 @@ AS $$
     else date_trunc('minute', at at time zone 'UTC') end
 $$;
 
+-- Which choice of people decides about mails for events of a type. Null for those that are not mailed.
+CREATE FUNCTION mail_kind_of(event_type text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select case
+    when event_type = 'balance.low' then 'low_balance'
+    when event_type in ('budget.reached', 'key.used_up') then 'budget'
+    when event_type = 'key.expired' then 'key_expiry'
+    when event_type in ('payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed') then 'payment'
+    when event_type = 'grant.expiring' then 'grant_expiry'
+  end
+$$;
+
 -- At most the largest integer: a Generation may be open for 25 days, for instance after a backup is restored.
 CREATE FUNCTION milliseconds_since(at timestamp with time zone)
  RETURNS integer
@@ -3679,14 +3725,20 @@ begin
   )
   update webhook_endpoints set due_at = least(coalesce(due_at, 'infinity'), now()) where id in (select endpoint_id from sent);
 
+  if exists (select 1 from events where id = any (ids) and is_mailed_to_operators(type)) then
+    insert into event_mails (event_id, user_id, to_operator)
+    select event.id, users.id, true from events as event cross join users
+    where event.id = any (ids) and is_mailed_to_operators(event.type) and is_operator;
+  end if;
   insert into event_mails (event_id, user_id)
   select event.id, memberships.user_id
   from events as event
-  join (values ('balance.low', 'low_balance'), ('budget.reached', 'budget'), ('key.used_up', 'budget'),
-               ('key.expired', 'key_expiry')) as mailed (type, kind) on mailed.type = event.type
   join memberships on memberships.account_id = event.account_id
   left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
-  where event.id = any (ids) and (mailed.kind = any (choice.kinds) or (choice.kinds is null and role = 'owner'));
+  where event.id = any (ids) and mail_kind_of(event.type) is not null
+    and (mail_kind_of(event.type) = any (choice.kinds) or (choice.kinds is null and role = 'owner'))
+  -- One mail for each person.
+  on conflict do nothing;
   return cardinality(ids);
 end $$;
 
@@ -3714,6 +3766,31 @@ begin
     case actor_kind when 'operator' then actor_name::uuid end, case actor_kind when 'token' then actor_name::uuid end,
     case actor_kind when 'shell' then actor_name end, from_address, with_action, on_account, 'account', on_account::text,
     with_after);
+end $$;
+
+-- Stores warnings that are not known yet, and suspends the account if it should. Returns how many.
+CREATE FUNCTION record_payment_warnings(of_order uuid, warning_rows jsonb, suspends boolean)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $$
+declare
+  is_urgent boolean;
+  new_count integer;
+begin
+  with written as (
+    insert into payment_warnings (id, order_id, fraud_type, is_actionable)
+    select id, of_order, fraud_type, is_actionable
+    from jsonb_to_recordset(warning_rows) as row (id text, fraud_type text, is_actionable boolean)
+    on conflict do nothing
+    returning is_actionable
+  )
+  select coalesce(bool_or(is_actionable), false), count(*) into is_urgent, new_count from written;
+  -- Once for each warning, so that an operator can let the account go on.
+  if is_urgent and suspends then
+    update accounts set suspended_at = now()
+    where id = (select account_id from payment_orders where id = of_order) and suspended_at is null;
+  end if;
+  return new_count;
 end $$;
 
 -- The reference that stands for a text, as the gateway computes it.
@@ -4039,12 +4116,20 @@ begin
   return null;
 end $$;
 
--- Credits, corrections and refunds are events.
+-- All entries but charges are events.
 CREATE FUNCTION tell_movement()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $$
 begin
+  if new.kind in ('expiry', 'void') then
+    insert into events (account_id, type, data)
+    select new.account_id, case new.kind when 'expiry' then 'grant.expired' else 'grant.voided' end,
+      jsonb_build_object('entry_number', new.number, 'grant_id', id, 'category', category, 'amount', new.amount::text,
+        'balance_after', new.balance_after::text)
+    from grants where account_id = new.account_id and number = new.concerns_entry;
+    return null;
+  end if;
   insert into events (account_id, type, data) values (
     new.account_id,
     case new.kind when 'credit' then 'credit.added' when 'refund' then 'charge.refunded' else 'balance.corrected' end,
@@ -4079,6 +4164,19 @@ begin
   select account_id, case new.kind when 'refund' then 'payment.refunded' else 'payment.disputed' end,
          jsonb_build_object('payment_id', new.order_id, 'reversal_id', new.id, 'status', new.status,
            'amount', (new.amount_minor * 0.01)::numeric(38,12)::text, 'credit', new.due::text)
+  from payment_orders where id = new.order_id;
+  return null;
+end $$;
+
+-- Early warnings of fraud are events of the operator.
+CREATE FUNCTION tell_payment_warning()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (type, data)
+  select 'payment.warned', jsonb_build_object('account_id', account_id, 'payment_id', new.order_id, 'warning_id', new.id,
+    'fraud_type', new.fraud_type, 'is_actionable', new.is_actionable)
   from payment_orders where id = new.order_id;
   return null;
 end $$;

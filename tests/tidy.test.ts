@@ -143,6 +143,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'console',
     'exports',
     'routing',
+    'payments',
     'people',
     'models',
     'idempotency',
@@ -214,6 +215,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   cli: [
     'grants',
     'webhooks',
+    'events',
     'main',
     'imports',
     'exports',

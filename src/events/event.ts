@@ -5,6 +5,9 @@ export const accountEventTypes = [
   'credit.added',
   'balance.corrected',
   'charge.refunded',
+  'grant.expiring',
+  'grant.expired',
+  'grant.voided',
   'payment.succeeded',
   'payment.failed',
   'payment.refunded',
@@ -22,6 +25,7 @@ export const accountEventTypes = [
 
 /** What concerns the operator alone. */
 export const operatorEventTypes = [
+  'payment.warned',
   'circuit.opened',
   'circuit.closed',
   'provider_key.refused',

@@ -1,6 +1,7 @@
 /** The billing page: pay, save a card, have it charged automatically, redeem a code; and what operators see of it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
+import { newId } from '../../src/lib/ids.ts';
 import {
   checkLooks,
   expectNoComplaints,
@@ -12,14 +13,22 @@ import {
 } from '../support/browser.ts';
 import { runCommand } from '../support/commands.ts';
 import { cookiesOf } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
 
 let fixture: PaymentsFixture;
 let browser: Browser;
+let mail: MailServer;
 
 beforeAll(async () => {
+  mail = startMailServer();
   [fixture, browser] = await Promise.all([
-    openPaymentsFixture({ OPERATOR_CONTACT: 'mailto:billing@example.com' }),
+    openPaymentsFixture({
+      OPERATOR_CONTACT: 'mailto:billing@example.com',
+      SMTP_URL: mail.url,
+      MAIL_FROM: 'gateway@example.com',
+    }),
     openBrowser(),
   ]);
 }, 60_000);
@@ -27,6 +36,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser.close();
   await fixture.close();
+  mail.stop();
 });
 
 async function enter(person: 'owner' | 'operator', path: string): Promise<Watched> {
@@ -102,6 +112,47 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   await watched.close();
 });
 
+test('each person chooses which mails they get', async () => {
+  const payer = await fixture.customer();
+  const watched = await enter('owner', `/team?account=${payer.account}`);
+  const { page } = watched;
+  const payments = page.getByRole('switch', { name: 'Payments' });
+  await payments.click();
+  const chosen = async () => {
+    const [row] = await fixture.database
+      .sql`select kinds from mail_choices where account_id = ${payer.account}`;
+    return row?.kinds as string[] | undefined;
+  };
+  await eventually('the choice', chosen);
+  expect(await chosen()).toEqual(['low_balance', 'budget', 'grant_expiry', 'key_expiry']);
+  await waitUntilLoaded(page);
+  await checkLooks(page, 'team-mail');
+  expectNoComplaints(watched);
+  await watched.close();
+});
+
+test('older payments are on further pages', async () => {
+  const payer = await fixture.customer();
+  const days = Array.from({ length: 12 }, (_, day) => day + 1);
+  for (const day of days)
+    await fixture.database.sql`
+      insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, state)
+      values (${newId()}, ${payer.account}, 'checkout', ${day}, 'usd', false, 'cus_1', 'expired')`;
+  const watched = await enter('owner', `/billing?account=${payer.account}`);
+  const { page } = watched;
+  const pages = page.getByRole('navigation', { name: 'Pages of Payments' });
+  await page.getByText('$12.00', { exact: true }).waitFor();
+  expect(await page.getByText('$2.00', { exact: true }).count()).toBe(0);
+  await pages.getByRole('button', { name: 'Older' }).click();
+  await page.getByText('$2.00', { exact: true }).waitFor();
+  await pages.getByText('Page 2').waitFor();
+  await checkLooks(page, 'billing-older');
+  await pages.getByRole('button', { name: 'Newer' }).click();
+  await page.getByText('$12.00', { exact: true }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+});
+
 test('operators see all payments, and refund one', async () => {
   const { stripe } = fixture;
   const payer = await fixture.customer();
@@ -109,6 +160,7 @@ test('operators see all payments, and refund one', async () => {
   stripe.pay(session);
   await payer.send('POST', payer.path(`payments/orders/${order}/check`), {});
   stripe.dispute(stripe.intentOf(session), 'warning_needs_response');
+  stripe.warn(stripe.intentOf(session), false);
   const watched = await enter('operator', '/operator/accounts');
   const { page } = watched;
   await visit(page, `/operator/payments?search=${order}`);
@@ -121,6 +173,7 @@ test('operators see all payments, and refund one', async () => {
   await page.getByRole('button', { name: 'Refund', exact: true }).click();
   await payer.hasBalance('20');
   await page.getByText('Refund $5.00').waitFor();
+  await page.getByText('made with stolen card').waitFor();
   await checkLooks(page, 'operator-payments');
   expectNoComplaints(watched);
   await watched.close();

@@ -39,10 +39,18 @@ export type FakeStripe = Readonly<{
   expire: (session: string) => void;
   /** As in Stripe's dashboard. Returns the ID. */
   refund: (paymentIntent: string, amount?: number) => string;
+  /** Idempotency keys are kept for a day only. */
+  forgetKeys: () => void;
   failRefund: (refund: string) => void;
   dispute: (paymentIntent: string, status?: string) => string;
   setDispute: (dispute: string, status: string) => void;
+  /** The owner of the card reports the payment as fraud. Returns the ID of the warning. */
+  warn: (paymentIntent: string, isActionable?: boolean) => string;
+  /** Whether the key may read these warnings. */
+  allowWarnings: (isAllowed: boolean) => void;
   intentOf: (session: string) => string;
+  /** A checkout of an order that was paid, as if its events had been delivered. Returns the IDs. */
+  paidCheckout: (order: string, customer: string, cents: number) => { session: string; intent: string };
   /** Sends an event to a gateway. */
   deliver: (
     origin: string,
@@ -76,6 +84,7 @@ export function startFakeStripe(): FakeStripe {
     [];
   let taxPercent = 0;
   let maxDelayMs = 0;
+  let mayReadWarnings = true;
   let card: 'ok' | 'declined' | 'authentication_required' = 'ok';
 
   const newId = (kind: string) => `${kind}_${prefix}${(++count).toString().padStart(6, '0')}`;
@@ -178,7 +187,7 @@ export function startFakeStripe(): FakeStripe {
     session.invoice = invoice.id;
   }
 
-  function refund(paymentIntent: string, amount?: number): string {
+  function refund(paymentIntent: string, amount?: number, metadata: Json = {}): string {
     const intent = get(paymentIntent);
     const charge = get(String(intent.latest_charge));
     const left = Number(charge.amount) - Number(charge.amount_refunded);
@@ -201,6 +210,7 @@ export function startFakeStripe(): FakeStripe {
       status: 'succeeded',
       payment_intent: paymentIntent,
       charge: charge.id,
+      metadata,
     });
     tell('refund.created', made);
     tell('charge.refunded', charge);
@@ -339,10 +349,21 @@ export function startFakeStripe(): FakeStripe {
         return listOf(ofKind('re').filter(({ payment_intent: of }) => of === body.payment_intent));
       case 'POST refunds':
         return get(
-          refund(String(body.payment_intent), body.amount === undefined ? undefined : Number(body.amount)),
+          refund(
+            String(body.payment_intent),
+            body.amount === undefined ? undefined : Number(body.amount),
+            body.metadata as Json,
+          ),
         );
       case 'GET disputes':
         return listOf(ofKind('du').filter(({ payment_intent: of }) => of === body.payment_intent));
+      case 'GET radar':
+        if (!mayReadWarnings)
+          throw new Refusal(403, {
+            type: 'invalid_request_error',
+            message: 'The provided key does not have the required permissions.',
+          });
+        return listOf(ofKind('issfr').filter(({ payment_intent: of }) => of === body.payment_intent));
       case 'GET invoice_payments':
         return listOf(ofKind('inpay').filter(({ invoice }) => invoice === body.invoice));
       case 'POST invoiceitems':
@@ -476,7 +497,8 @@ export function startFakeStripe(): FakeStripe {
       session.status = 'expired';
       tell('checkout.session.expired', session);
     },
-    refund,
+    refund: (paymentIntent, amount) => refund(paymentIntent, amount),
+    forgetKeys: () => remembered.clear(),
     failRefund: (id) => {
       const failed = get(id);
       const charge = get(String(failed.charge));
@@ -504,7 +526,33 @@ export function startFakeStripe(): FakeStripe {
         dispute,
       );
     },
+    warn: (paymentIntent, isActionable = true) => {
+      const made = add('issfr', {
+        object: 'radar.early_fraud_warning',
+        actionable: isActionable,
+        fraud_type: 'made_with_stolen_card',
+        payment_intent: paymentIntent,
+        charge: get(paymentIntent).latest_charge,
+      });
+      tell('radar.early_fraud_warning.created', made);
+      return made.id;
+    },
+    allowWarnings: (isAllowed) => {
+      mayReadWarnings = isAllowed;
+    },
     intentOf: (id) => String(get(id).payment_intent),
+    paidCheckout: (order, customer, cents) => {
+      const session = createSession({
+        mode: 'payment',
+        line_items: [{ price_data: { unit_amount: cents, currency: 'usd' } }],
+        client_reference_id: order,
+        customer,
+        payment_intent_data: { metadata: { order } },
+      });
+      const id = String(session.id);
+      pay(id);
+      return { session: id, intent: String(get(id).payment_intent) };
+    },
     deliver: async (origin, event, changes = {}) => {
       const payload = changes.body ?? JSON.stringify(event);
       const header = await new Stripe(secretKey).webhooks.generateTestHeaderStringAsync({

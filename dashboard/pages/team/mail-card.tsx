@@ -14,7 +14,13 @@ const labels: readonly Readonly<{ kind: MailKind; label: string; hint: string }>
     label: 'Budgets',
     hint: 'When 80 or 100 % of a limit are used, of the account or a key.',
   },
+  { kind: 'grant_expiry', label: 'Expiring credit', hint: 'Three days before credit expires.' },
   { kind: 'key_expiry', label: 'Expired keys', hint: 'When an API key has expired.' },
+  {
+    kind: 'payment',
+    label: 'Payments',
+    hint: 'When one succeeds, with its receipt, fails, or is refunded or disputed; also automatic top-ups.',
+  },
 ];
 
 /** Which mails the person who looks at the page gets. */
