@@ -2502,6 +2502,8 @@ declare
   earlier record;
 begin
   select * into concerned from payment_orders where id = of_order for update;
+  -- What has expired is not there to be taken.
+  perform refresh_grants(concerned.account_id);
   for reversal in select * from payment_reversals where order_id = of_order and due <> taken order by due - taken, id loop
     -- What is given back comes first, so that the rest can be taken from it.
     select least(reversal.due - reversal.taken, greatest(balance - held, 0)) into step

@@ -419,7 +419,13 @@ test('what a dispute took goes back where it came from when the dispute ends', a
   expect(await collect(10n)).toMatchObject({ '0': 0n, '4': 3n });
   expect(await collect(9n)).toMatchObject({ '0': 0n, '4': 4n });
   expect(await collect(0n)).toMatchObject({ '0': 6n, '4': 7n });
-  expect((await entriesOf(owner)).at(-1)).toMatchObject({ kind: 'correction', amount: 8n });
+  await setMinute(60);
+  expect(await collect(10n)).toMatchObject({ '0': 0n, '4': 0n });
+  expect(await money(owner)).toEqual({ balance: '0', held: '0' });
+  // The rest is owed.
+  const [reversal] =
+    await sql`select (taken * 1e12)::int as taken from payment_reversals where id = ${dispute}`;
+  expect(reversal.taken).toBe(6);
   await expectSound();
 });
 
