@@ -359,6 +359,8 @@ CREATE TABLE event_causes (
 CREATE TABLE event_mails (
   event_id uuid NOT NULL,
   user_id uuid NOT NULL,
+  -- Whether the user gets it as an operator, whatever they have chosen as a member.
+  to_operator boolean NOT NULL DEFAULT false,
   CONSTRAINT event_mails_pkey PRIMARY KEY (event_id, user_id),
   CONSTRAINT event_mails_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE,
   CONSTRAINT event_mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
@@ -786,7 +788,8 @@ CREATE TABLE mail_choices (
   account_id uuid NOT NULL,
   kinds text[] NOT NULL,
   CONSTRAINT mail_choices_pkey PRIMARY KEY (user_id, account_id),
-  CONSTRAINT mail_choices_kinds_check CHECK (kinds <@ ARRAY['low_balance'::text, 'budget'::text, 'key_expiry'::text]),
+  CONSTRAINT mail_choices_kinds_check CHECK (kinds <@ ARRAY['low_balance'::text, 'budget'::text, 'key_expiry'::text,
+    'payment'::text]),
   CONSTRAINT mail_choices_user_id_account_id_fkey FOREIGN KEY (user_id, account_id) REFERENCES memberships(user_id,
     account_id) ON DELETE CASCADE
 );
@@ -2414,6 +2417,15 @@ begin
   execute format('create trigger ledger_entries_never_emptied before truncate on %I for each statement execute function refuse_change()', partition);
 end $$;
 
+-- Whether events of a type are mailed to operators, too.
+CREATE FUNCTION is_mailed_to_operators(event_type text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select event_type in ('payment.disputed')
+$$;
+
 -- Writes credit_references.
 CREATE FUNCTION keep_credit_reference()
  RETURNS trigger
@@ -3228,6 +3240,20 @@ AS $$
     else date_trunc('minute', at at time zone 'UTC') end
 $$;
 
+-- Which choice of people decides about mails for events of a type. Null for those that are not mailed.
+CREATE FUNCTION mail_kind_of(event_type text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select case
+    when event_type = 'balance.low' then 'low_balance'
+    when event_type in ('budget.reached', 'key.used_up') then 'budget'
+    when event_type = 'key.expired' then 'key_expiry'
+    when event_type in ('payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed') then 'payment'
+  end
+$$;
+
 -- At most the largest integer: a Generation may be open for 25 days, for instance after a backup is restored.
 CREATE FUNCTION milliseconds_since(at timestamp with time zone)
  RETURNS integer
@@ -3315,14 +3341,20 @@ begin
   )
   update webhook_endpoints set due_at = least(coalesce(due_at, 'infinity'), now()) where id in (select endpoint_id from sent);
 
+  if exists (select 1 from events where id = any (ids) and is_mailed_to_operators(type)) then
+    insert into event_mails (event_id, user_id, to_operator)
+    select event.id, users.id, true from events as event cross join users
+    where event.id = any (ids) and is_mailed_to_operators(event.type) and is_operator;
+  end if;
   insert into event_mails (event_id, user_id)
   select event.id, memberships.user_id
   from events as event
-  join (values ('balance.low', 'low_balance'), ('budget.reached', 'budget'), ('key.used_up', 'budget'),
-               ('key.expired', 'key_expiry')) as mailed (type, kind) on mailed.type = event.type
   join memberships on memberships.account_id = event.account_id
   left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
-  where event.id = any (ids) and (mailed.kind = any (choice.kinds) or (choice.kinds is null and role = 'owner'));
+  where event.id = any (ids) and mail_kind_of(event.type) is not null
+    and (mail_kind_of(event.type) = any (choice.kinds) or (choice.kinds is null and role = 'owner'))
+  -- One mail for each person.
+  on conflict do nothing;
   return cardinality(ids);
 end $$;
 

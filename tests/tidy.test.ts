@@ -142,6 +142,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'console',
     'exports',
     'routing',
+    'payments',
     'people',
     'models',
     'idempotency',

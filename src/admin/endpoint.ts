@@ -67,7 +67,20 @@ type Changing<Body> = Readonly<{
   change: (transaction: TransactionSQL, call: Call<Body>) => Promise<Answer>;
 }>;
 
-export type Endpoint = Reading | Streaming | Checking<unknown> | Changing<unknown>;
+/**
+ * Changes something elsewhere, so it cannot be part of a transaction of ours. A reference in its body makes it one change,
+ * however often it is sent.
+ */
+type Acting<Body> = Readonly<{
+  scope: Scope;
+  parse: (body: unknown) => Body;
+  /** `transact` runs a transaction in which the token is still valid. */
+  act: (call: Call<Body>, transact: Transact) => Promise<Answer>;
+}>;
+
+export type Transact = <Result>(run: (transaction: TransactionSQL) => Promise<Result>) => Promise<Result>;
+
+export type Endpoint = Reading | Streaming | Checking<unknown> | Changing<unknown> | Acting<unknown>;
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Endpoints = Readonly<Record<string, Partial<Record<Method, Endpoint>>>>;
 
@@ -86,6 +99,10 @@ export function changing<Body>(endpoint: Changing<Body>): Endpoint {
 
 export function checking<Body>(endpoint: Checking<Body>): Endpoint {
   return endpoint as Checking<unknown>;
+}
+
+export function acting<Body>(endpoint: Acting<Body>): Endpoint {
+  return endpoint as Acting<unknown>;
 }
 
 const emptyBody = bodyOf({});
@@ -132,11 +149,12 @@ export function endpointHandlers(services: EndpointServices): (endpoint: Endpoin
       return await inSlot(actor.tokenId, () => endpoint.stream({ ...base, body: undefined }, context));
     const body = await readSmallBody(request, 'check' in endpoint ? endpoint.maxBytes : defaultMaxBytes);
     const call = { ...base, body: endpoint.parse(body) };
-    return await inSlot(actor.tokenId, async () =>
-      'check' in endpoint
-        ? respond(await endpoint.check(call))
-        : await change(services, endpoint, call, body, context),
-    );
+    return await inSlot(actor.tokenId, async () => {
+      if ('check' in endpoint) return respond(await endpoint.check(call));
+      if ('act' in endpoint)
+        return respond(await endpoint.act(call, (run) => inTransaction(services.sql, actor, run)));
+      return await change(services, endpoint, call, body, context);
+    });
   };
 }
 

@@ -12,6 +12,7 @@ import { limitEndpoints } from './limits.ts';
 import { invitationEndpoints, memberEndpoints } from './members.ts';
 import { moneyEndpoints } from './money.ts';
 import { movementEndpoints } from './movements.ts';
+import { paymentEndpoints } from './payments.ts';
 import type { AdminServices } from './services.ts';
 import { webhookEndpoints } from './webhooks.ts';
 
@@ -27,6 +28,7 @@ export function adminEndpoints(services: AdminServices, document: () => Promise<
     ...invitationEndpoints(services),
     ...movementEndpoints,
     ...moneyEndpoints(services),
+    ...paymentEndpoints(services),
     ...activityEndpoints(services),
     ...exportEndpoints(services),
     ...eventEndpoints(services),

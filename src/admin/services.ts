@@ -1,6 +1,7 @@
 import type { SQL } from 'bun';
 import type { Exports } from '../exports/exports.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
+import type { Payments } from '../payments/sweep.ts';
 import type { Attempts } from '../people/attempts.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
@@ -23,4 +24,6 @@ export type AdminServices = Readonly<{
   attempts: Attempts;
   /** Null when the gateway cannot send mail. */
   invitationMail: InvitationMail | null;
+  /** Null when nothing can be paid. */
+  payments: Payments | null;
 }>;

@@ -10,7 +10,7 @@ import { formatMoney, formatMoneyShort, parseMoney } from '../lib/money.ts';
 import { asApiError, openCheckout } from '../payments/checkout.ts';
 import { isLikeCode, redeemCode } from '../payments/codes.ts';
 import { forgetCard } from '../payments/customers.ts';
-import { greatestAmount, isPayable, leastAmount } from '../payments/order.ts';
+import { greatestAmount, isPayable, leastAmount, moneyOfCents } from '../payments/order.ts';
 import { askForLook } from '../payments/order-store.ts';
 import { isRefusedByStripe } from '../payments/stripe-client.ts';
 import type { Payments } from '../payments/sweep.ts';
@@ -331,15 +331,13 @@ async function findPayments(
     order by payment_orders.id desc limit ${rowCount}`;
 }
 
-const unitsPerCent = 10n ** 10n;
-
 export function presentPayment<Row extends PaymentRow>({ paid_minor: paid, reversals, ...payment }: Row) {
   return {
     ...payment,
-    paid: paid === null ? null : formatMoney(BigInt(paid) * unitsPerCent),
+    paid: paid === null ? null : formatMoney(moneyOfCents(BigInt(paid))),
     reversals: reversals.map(({ amount_minor: amount, ...reversal }) => ({
       ...reversal,
-      amount: formatMoney(BigInt(amount) * unitsPerCent),
+      amount: formatMoney(moneyOfCents(BigInt(amount))),
     })),
   };
 }

@@ -29,6 +29,10 @@ export function centsOf(amount: Money): bigint | null {
   return amount % unitsPerCent === 0n ? amount / unitsPerCent : null;
 }
 
+export function moneyOfCents(cents: bigint): Money {
+  return cents * unitsPerCent;
+}
+
 /** Less costs more in fees than it brings; Stripe itself takes nothing below 0.50 USD. */
 export const leastAmount: Money = 100n * unitsPerCent;
 /** Whoever wants to pay more talks to the operator. */

@@ -16,11 +16,14 @@ import {
 import { addCheapUser } from '../support/cheap-user.ts';
 import { runCommand } from '../support/commands.ts';
 import { eventually } from '../support/eventually.ts';
+import { type FakeStripe, startFakeStripe } from '../support/fake-stripe.ts';
 import { startGateway } from '../support/gateway.ts';
 import { readSamples } from '../support/metrics.ts';
+import { addPaidOrder, paymentSettings } from '../support/paid-order.ts';
 
 const metricsToken = crypto.randomUUID();
 
+let stripe: FakeStripe;
 let fixture: AdminFixture;
 let everything: Program;
 /** What the paths of the table name, of one account. */
@@ -29,16 +32,20 @@ let names: Record<string, string>;
 let programs: Map<string, Program>;
 
 beforeAll(async () => {
-  fixture = await openAdminFixture({ METRICS_TOKEN: metricsToken });
+  stripe = startFakeStripe();
+  fixture = await openAdminFixture({ METRICS_TOKEN: metricsToken, ...paymentSettings(stripe) });
   everything = await fixture.program();
   programs = new Map();
   for (const scope of allScopes) programs.set(scope, await fixture.program({ scopes: [scope] }));
   names = await prepareAccount('owner@example.com');
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await stripe.stop();
+});
 
-/** An account with a key, a limit, a member, an invitation and a Generation. */
+/** An account with a key, a limit, a member, an invitation, a Generation and a payment. */
 async function prepareAccount(email: string): Promise<Record<string, string>> {
   const { account, key, keyId } = await fixture.customer('10');
   for (const address of [email, `second-${email}`])
@@ -64,7 +71,18 @@ async function prepareAccount(email: string): Promise<Record<string, string>> {
   const generation = answered.headers.get('x-service-request-id') ?? '';
   const draft = { url: 'http://127.0.0.1:9/', types: ['balance.low'] };
   const { id: webhook } = await bodyOf<{ id: string }>(everything.send('POST', '/webhooks', draft));
-  return { webhook, account, key: keyId, user: user.id, invitation, id: limit, generation, number: '1' };
+  const payment = await addPaidOrder(fixture.database.sql, stripe, account, 50);
+  return {
+    payment,
+    webhook,
+    account,
+    key: keyId,
+    user: user.id,
+    invitation,
+    id: limit,
+    generation,
+    number: '1',
+  };
 }
 
 type Row = Readonly<{
@@ -145,6 +163,12 @@ const table: Readonly<Record<string, Row>> = {
   },
   'GET /accounts/:account/ledger-entries': { scope: 'read' },
   'GET /accounts/:account/ledger-entries/:number': { scope: 'read' },
+  'GET /accounts/:account/payments': { scope: 'read' },
+  'GET /payments/:payment': { scope: 'read' },
+  'POST /payments/:payment/refunds': {
+    scope: 'money',
+    body: () => ({ amount: '0.01', reference: newId() }),
+  },
   'GET /accounts/:account/usage': { scope: 'read' },
   'GET /accounts/:account/generations': { scope: 'read' },
   'GET /generations/:generation': { scope: 'read' },

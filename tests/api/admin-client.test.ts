@@ -11,17 +11,24 @@ import { adminEndpoints } from '../../src/openapi/admin/endpoints.ts';
 import { AdminError, adminClient } from '../support/admin-client.ts';
 import { type AdminFixture, openAdminFixture, type Program } from '../support/admin-fixture.ts';
 import { addCheapUser } from '../support/cheap-user.ts';
+import { type FakeStripe, startFakeStripe } from '../support/fake-stripe.ts';
 import { programEnvironment, workingFolder } from '../support/gateway.ts';
+import { addPaidOrder, paymentSettings } from '../support/paid-order.ts';
 
+let stripe: FakeStripe;
 let fixture: AdminFixture;
 let program: Program;
 
 beforeAll(async () => {
-  fixture = await openAdminFixture();
+  stripe = startFakeStripe();
+  fixture = await openAdminFixture(paymentSettings(stripe));
   program = await fixture.program();
 });
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  await stripe.stop();
+});
 
 test('the client is what the document generates', () => {
   expect(readFileSync(clientFile, 'utf8'), 'Run: npm run admin-client').toBe(
@@ -67,6 +74,7 @@ test('every operation works with its example', async () => {
     body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content: 'hi' }] }),
   });
   const generation = called.headers.get('x-service-request-id') ?? '';
+  const payment = await addPaidOrder(sql, stripe, account.id, 50);
   const { body: members } = await client.listMembers({ account: account.id });
   for (const { operationId, path, body } of adminEndpoints) {
     // There may be few of each.
@@ -81,6 +89,7 @@ test('every operation works with its example', async () => {
       ? await client.createWebhook({ body: { url: 'http://127.0.0.1:9/', types: ['balance.low'] } })
       : null;
     const input = {
+      payment,
       webhook: webhook?.body.id ?? '',
       account: operationId.length % 2 === 0 ? account.id : 'external_id:examples',
       key: (await key()).body.id,

@@ -31,6 +31,10 @@ beforeAll(async () => {
     ['curious@example.com', 'member'],
   ] as const)
     await addCheapUser(database.sql, email, 'correct horse battery', { accountId: account, role });
+  await addCheapUser(database.sql, 'operator@example.com', 'correct horse battery', {
+    accountId: null,
+    role: 'owner',
+  });
   await choose('quiet@example.com', '{key_expiry}');
   await choose('curious@example.com', '{low_balance}');
 });
@@ -41,6 +45,14 @@ async function choose(email: string, kinds: string): Promise<void> {
   await database.sql`
     insert into mail_choices (user_id, account_id, kinds)
     select id, ${account}, ${kinds}::text[] from users where email = ${email}`;
+}
+
+/** Sorted by whom they are to. */
+async function mailsAbout(type: string, data: object, count: number): Promise<Mail[]> {
+  const before = mails.length;
+  await happen(type, data);
+  await eventually(`${count} mails about ${type}`, () => mails.length === before + count);
+  return mails.slice(before).toSorted((one, other) => (one.to < other.to ? -1 : 1));
 }
 
 async function happen(type: string, data: object): Promise<void> {
@@ -71,4 +83,37 @@ test('owners get them unless they chose otherwise, members if they chose so, eac
   await happen('key.created', {});
   expect(await database.sql`select 1 from event_mails`).toHaveLength(0);
   expect(mails).toHaveLength(5);
+});
+
+test('payments are mailed with their receipt, disputes to operators too, and nobody gets two mails about one', async () => {
+  const { sql } = database;
+  const order = crypto.randomUUID();
+  await sql`
+    insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, receipt_url)
+    values (${order}, ${account}, 'automatic', 25, 'usd', false, 'cus_1', 'https://stripe.example/receipt')`;
+  const payment = { payment_id: order, kind: 'automatic', amount: '25.000000000000' };
+  const [paid] = await mailsAbout('payment.succeeded', { ...payment, paid: '29.750000000000' }, 1);
+  expect(paid).toMatchObject({ to: 'owner@example.com', subject: 'Credit was added automatically' });
+  expect(paid?.text).toContain('29.75 USD were paid, and 25.00 USD of credit were added to Acme <b>.');
+  expect(paid?.text).toContain('\nhttps://stripe.example/receipt\n');
+
+  const [failed] = await mailsAbout('payment.failed', { ...payment, kind: 'checkout' }, 1);
+  expect(failed?.subject).toBe('A payment has failed');
+  const reversal = { payment_id: order, amount: '29.750000000000', credit: '25.000000000000' };
+  const [refunded] = await mailsAbout('payment.refunded', reversal, 1);
+  expect(refunded?.text).toContain('29.75 USD of a payment of Acme <b> were refunded');
+
+  // An owner who is an operator gets it once, with what an operator needs.
+  await sql`update users set is_operator = true where email = 'quiet@example.com'`;
+  const disputed = await mailsAbout('payment.disputed', reversal, 3);
+  expect(disputed.map(({ to }) => to)).toEqual([
+    'operator@example.com',
+    'owner@example.com',
+    'quiet@example.com',
+  ]);
+  expect(disputed.map(({ text }) => text.includes('https://gateway.test/operator/payments'))).toEqual([
+    true,
+    false,
+    true,
+  ]);
 });

@@ -2,15 +2,27 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { PaymentOptions } from '../../src/console/contract.ts';
 import { eventually } from '../support/eventually.ts';
+import { type MailServer, startMailServer, textOf } from '../support/mail-server.ts';
 import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
 
 let fixture: PaymentsFixture;
+let mail: MailServer;
 
 beforeAll(async () => {
-  fixture = await openPaymentsFixture();
+  mail = startMailServer();
+  fixture = await openPaymentsFixture({ SMTP_URL: mail.url, MAIL_FROM: 'gateway@example.com' });
 }, 60_000);
 
-afterAll(() => fixture.close());
+afterAll(async () => {
+  await fixture.close();
+  mail.stop();
+});
+
+/** Of the mails about an account, whose ID is in their links. Receipts have no such link. */
+const subjectsOf = (text: string) =>
+  mail.mails
+    .filter((one) => textOf(one).includes(text))
+    .map(({ data }) => /^Subject: (.*)$/m.exec(data)?.[1]);
 
 const settings = { is_on: true, threshold: '5', amount: '20', target: null, monthly_cap: '100' };
 
@@ -62,7 +74,10 @@ describe('a saved card', () => {
     expect((await optionsOf(payer)).automatic).toMatchObject({ is_on: true, paused_reason: null });
     const [payment] = await payer.payments();
     expect(payment).toMatchObject({ kind: 'automatic', state: 'paid', paid: '23.800000000000' });
-    expect(payment?.receipt_url).toStartWith('https://stripe.example/invoices/in_');
+    const receipt = payment?.receipt_url ?? '';
+    expect(receipt).toStartWith('https://stripe.example/invoices/in_');
+    await eventually('a mail with the receipt', () => subjectsOf(receipt).length > 0);
+    expect(subjectsOf(receipt)).toEqual(['Credit was added automatically']);
     const [log] = await database.sql`
       select after from audit_log where account_id = ${payer.account} and action = 'update_top_up'`;
     expect(log.after).toMatchObject({ is_on: true, threshold: '5.000000000000' });
@@ -98,9 +113,12 @@ describe('a saved card', () => {
     await eventually('a pause', () => paused(payer));
     await eventually('a failure', async () => (await payer.payments())[0]?.state === 'failed');
     expect([await paused(payer), chargeCount()]).toEqual(['insufficient_funds', before + 1]);
+    await eventually('a mail', () => subjectsOf(payer.account).length > 0);
     stripe.setCard('ok');
     await choose(payer);
     await payer.hasBalance('24');
+    expect(subjectsOf(payer.account)).toEqual(['An automatic top-up has failed']);
+    expect(mail.mails.map(textOf).some((text) => text.includes(': insufficient funds.'))).toBe(true);
   });
 
   test('is charged once, although Stripe does not confirm it', async () => {

@@ -24,7 +24,7 @@ export type AdminCreditDraft = { amount: string; memo?: string | null; reference
 export type AdminDeletedWebhook = { object: 'webhook'; id: string; deleted: true };
 export type AdminDiscrepancy = { object: 'discrepancy'; provider: string; day: string; charged: string; metered: string; uncharged: string; billed: string | null; difference: string | null; tolerance: string; is_within: boolean | null; is_preliminary: boolean; compared_at: string; changed: { at: string; before: string } | null };
 export type AdminDiscrepancyList = { object: 'list'; data: (AdminDiscrepancy)[]; has_more: boolean; next_cursor: string | null };
-export type AdminErrorResponse = { error: { message: string; type: string; param?: string; code: 'invalid_request' | 'unsupported_parameter' | 'invalid_parameter' | 'invalid_admin_token' | 'expired_admin_token' | 'address_not_allowed' | 'insufficient_scope' | 'rate_limit_exceeded' | 'internal_error' | 'server_overloaded' | 'invalid_json' | 'missing_required_parameter' | 'external_id_taken' | 'invalid_cursor' | 'account_not_found' | 'precondition_failed' | 'precondition_required' | 'reference_in_use' | 'amount_too_large' | 'nothing_left' | 'entry_not_found' | 'generation_not_found' | 'too_many_keys' | 'key_not_found' | 'key_ended' | 'too_many_limits' | 'limit_exists' | 'limit_not_found' | 'too_many_invitations' | 'already_member' | 'too_many_attempts' | 'invitation_not_found' | 'user_not_found' | 'last_owner' | 'usage_lookup_failed' | 'generation_lookup_failed' | 'balance_lookup_failed' | 'event_not_found' | 'too_many_webhooks' | 'webhook_not_found' | 'webhook_disabled' | 'delivery_not_found' } };
+export type AdminErrorResponse = { error: { message: string; type: string; param?: string; code: 'invalid_request' | 'unsupported_parameter' | 'invalid_parameter' | 'invalid_admin_token' | 'expired_admin_token' | 'address_not_allowed' | 'insufficient_scope' | 'rate_limit_exceeded' | 'internal_error' | 'server_overloaded' | 'invalid_json' | 'missing_required_parameter' | 'external_id_taken' | 'invalid_cursor' | 'account_not_found' | 'precondition_failed' | 'precondition_required' | 'reference_in_use' | 'amount_too_large' | 'nothing_left' | 'entry_not_found' | 'generation_not_found' | 'too_many_keys' | 'key_not_found' | 'key_ended' | 'too_many_limits' | 'limit_exists' | 'limit_not_found' | 'too_many_invitations' | 'already_member' | 'too_many_attempts' | 'invitation_not_found' | 'user_not_found' | 'last_owner' | 'usage_lookup_failed' | 'generation_lookup_failed' | 'balance_lookup_failed' | 'payment_not_found' | 'payments_not_configured' | 'payment_provider_error' | 'event_not_found' | 'too_many_webhooks' | 'webhook_not_found' | 'webhook_disabled' | 'delivery_not_found' } };
 export type AdminEvent = { object: 'event'; id: string; type: 'credit.added' | 'balance.corrected' | 'charge.refunded' | 'payment.succeeded' | 'payment.failed' | 'payment.refunded' | 'payment.disputed' | 'usage.charged' | 'balance.low' | 'budget.reached' | 'key.created' | 'key.used_up' | 'key.expired' | 'key.revoked' | 'account.suspended' | 'account.resumed' | 'circuit.opened' | 'circuit.closed' | 'provider_key.refused' | 'audit.failed' | 'dead_letter.added' | 'catalogue.rejected' | 'node.lost' | 'webhook.test'; version: number; timestamp: string; account_id: string | null; external_id: string | null; sequence: number; data: Record<string, unknown> };
 export type AdminEventList = { object: 'list'; data: (AdminEvent | AdminCloudEvent)[]; has_more: boolean; next_cursor: string | null };
 export type AdminExportedChange = { id: string; created_at: string; action: string; door: 'dashboard' | 'api' | 'cli'; actor_type: 'user' | 'token' | 'shell'; actor_id: string | null; actor_name: string; address: string | null; account_id: string | null; account_name: string | null; object_type: string | null; object_id: string | null; object_name: string | null; before: Record<string, unknown> | null; after: Record<string, unknown> | null };
@@ -48,6 +48,10 @@ export type AdminMemberChange = { role: 'owner' | 'member' };
 export type AdminMemberList = { object: 'list'; data: (AdminMember)[]; has_more: boolean; next_cursor: string | null };
 export type AdminNode = { object: 'node'; id: string; name: string; state: 'alive' | 'stopped' | 'lost'; started_at: string; heartbeat_at: string; open_generations: number; held: string; price_version: string | null; catalog_error: string | null; is_this: boolean };
 export type AdminNodeList = { object: 'list'; data: (AdminNode)[]; has_more: boolean; next_cursor: string | null };
+export type AdminPayment = { object: 'payment'; id: string; account_id: string; kind: 'checkout' | 'automatic'; amount: string; state: 'new' | 'open' | 'processing' | 'paid' | 'failed' | 'expired' | 'contradicted'; paid: string | null; receipt_url: string | null; problem: string | null; payment_intent: string | null; is_live: boolean; reversals: ({ id: string; kind: 'refund' | 'dispute'; amount: string; status: string; taken: string; owed: string })[]; created_at: string };
+export type AdminPaymentList = { object: 'list'; data: (AdminPayment)[]; has_more: boolean; next_cursor: string | null };
+export type AdminPaymentRefund = { object: 'payment_refund'; id: string; payment_id: string; amount: string; status: string; reference: string };
+export type AdminPaymentRefundDraft = { amount?: string | null; reference: string };
 export type AdminRefund = { object: 'refund'; amount: string; account_id: string; entry_number: number | null; reason: string; reference: string; balance: string; already_booked: boolean };
 export type AdminRefundDraft = { amount?: string | null; reason: string; reference: string };
 export type AdminToken = { object: 'admin_token'; id: string; name: string; hint: string; state: 'active' | 'revoked' | 'expired'; scopes: ('read' | 'accounts' | 'keys' | 'money' | 'catalogue')[]; networks: (string)[] | null; requests_per_minute: number; created_by: string | null; created_at: string; expires_at: string; revoked_at: string | null; last_used_at: string | null };
@@ -154,6 +158,12 @@ export type AdminClient = Readonly<{
   exportEntries: (input: Readonly<{ account?: string; from: string; to?: string; format?: 'csv' | 'ndjson'; after?: string }>) => Promise<Answer<string>>;
   /** Export the audit log. */
   exportAuditLog: (input: Readonly<{ account?: string; from: string; to?: string; format?: 'csv' | 'ndjson'; after?: string }>) => Promise<Answer<string>>;
+  /** List payments. */
+  listPayments: (input: Readonly<{ account: string; limit?: number; cursor?: string }>) => Promise<Answer<AdminPaymentList>>;
+  /** Read a payment. */
+  getPayment: (input: Readonly<{ payment: string }>) => Promise<Answer<AdminPayment>>;
+  /** Refund a payment. */
+  refundPayment: (input: Readonly<{ payment: string; body: AdminPaymentRefundDraft }>) => Promise<Answer<AdminPaymentRefund>>;
   /** List events. */
   listEvents: (input?: Readonly<{ limit?: number; cursor?: string; account?: string; type?: 'credit.added' | 'balance.corrected' | 'charge.refunded' | 'payment.succeeded' | 'payment.failed' | 'payment.refunded' | 'payment.disputed' | 'usage.charged' | 'balance.low' | 'budget.reached' | 'key.created' | 'key.used_up' | 'key.expired' | 'key.revoked' | 'account.suspended' | 'account.resumed' | 'circuit.opened' | 'circuit.closed' | 'provider_key.refused' | 'audit.failed' | 'dead_letter.added' | 'catalogue.rejected' | 'node.lost' | 'webhook.test'; after?: string; format?: 'tollgate' | 'cloudevents' }>) => Promise<Answer<AdminEventList>>;
   /** Create a webhook. */
@@ -229,6 +239,9 @@ const operations: Readonly<Record<keyof AdminClient, readonly [string, string, .
   exportUsage: ['GET', '/admin/v1/exports/usage', 'account', 'from', 'to', 'format', 'after'],
   exportEntries: ['GET', '/admin/v1/exports/entries', 'account', 'from', 'to', 'format', 'after'],
   exportAuditLog: ['GET', '/admin/v1/exports/audit_log', 'account', 'from', 'to', 'format', 'after'],
+  listPayments: ['GET', '/admin/v1/accounts/{account}/payments', 'limit', 'cursor'],
+  getPayment: ['GET', '/admin/v1/payments/{payment}'],
+  refundPayment: ['POST', '/admin/v1/payments/{payment}/refunds'],
   listEvents: ['GET', '/admin/v1/events', 'limit', 'cursor', 'account', 'type', 'after', 'format'],
   createWebhook: ['POST', '/admin/v1/webhooks'],
   listWebhooks: ['GET', '/admin/v1/webhooks', 'limit', 'cursor', 'account'],

@@ -39,10 +39,14 @@ export type FakeStripe = Readonly<{
   expire: (session: string) => void;
   /** As in Stripe's dashboard. Returns the ID. */
   refund: (paymentIntent: string, amount?: number) => string;
+  /** Idempotency keys are kept for a day only. */
+  forgetKeys: () => void;
   failRefund: (refund: string) => void;
   dispute: (paymentIntent: string, status?: string) => string;
   setDispute: (dispute: string, status: string) => void;
   intentOf: (session: string) => string;
+  /** A checkout of an order that was paid, as if its events had been delivered. Returns the IDs. */
+  paidCheckout: (order: string, customer: string, cents: number) => { session: string; intent: string };
   /** Sends an event to a gateway. */
   deliver: (
     origin: string,
@@ -178,7 +182,7 @@ export function startFakeStripe(): FakeStripe {
     session.invoice = invoice.id;
   }
 
-  function refund(paymentIntent: string, amount?: number): string {
+  function refund(paymentIntent: string, amount?: number, metadata: Json = {}): string {
     const intent = get(paymentIntent);
     const charge = get(String(intent.latest_charge));
     const left = Number(charge.amount) - Number(charge.amount_refunded);
@@ -201,6 +205,7 @@ export function startFakeStripe(): FakeStripe {
       status: 'succeeded',
       payment_intent: paymentIntent,
       charge: charge.id,
+      metadata,
     });
     tell('refund.created', made);
     tell('charge.refunded', charge);
@@ -339,7 +344,11 @@ export function startFakeStripe(): FakeStripe {
         return listOf(ofKind('re').filter(({ payment_intent: of }) => of === body.payment_intent));
       case 'POST refunds':
         return get(
-          refund(String(body.payment_intent), body.amount === undefined ? undefined : Number(body.amount)),
+          refund(
+            String(body.payment_intent),
+            body.amount === undefined ? undefined : Number(body.amount),
+            body.metadata as Json,
+          ),
         );
       case 'GET disputes':
         return listOf(ofKind('du').filter(({ payment_intent: of }) => of === body.payment_intent));
@@ -476,7 +485,8 @@ export function startFakeStripe(): FakeStripe {
       session.status = 'expired';
       tell('checkout.session.expired', session);
     },
-    refund,
+    refund: (paymentIntent, amount) => refund(paymentIntent, amount),
+    forgetKeys: () => remembered.clear(),
     failRefund: (id) => {
       const failed = get(id);
       const charge = get(String(failed.charge));
@@ -505,6 +515,18 @@ export function startFakeStripe(): FakeStripe {
       );
     },
     intentOf: (id) => String(get(id).payment_intent),
+    paidCheckout: (order, customer, cents) => {
+      const session = createSession({
+        mode: 'payment',
+        line_items: [{ price_data: { unit_amount: cents, currency: 'usd' } }],
+        client_reference_id: order,
+        customer,
+        payment_intent_data: { metadata: { order } },
+      });
+      const id = String(session.id);
+      pay(id);
+      return { session: id, intent: String(get(id).payment_intent) };
+    },
     deliver: async (origin, event, changes = {}) => {
       const payload = changes.body ?? JSON.stringify(event);
       const header = await new Stripe(secretKey).webhooks.generateTestHeaderStringAsync({

@@ -15,6 +15,11 @@ const labels: readonly Readonly<{ kind: MailKind; label: string; hint: string }>
     hint: 'When 80 or 100 % of a limit are used, of the account or a key.',
   },
   { kind: 'key_expiry', label: 'Expired keys', hint: 'When an API key has expired.' },
+  {
+    kind: 'payment',
+    label: 'Payments',
+    hint: 'When one succeeds, with its receipt, fails, or is refunded or disputed; also automatic top-ups.',
+  },
 ];
 
 /** Which mails the person who looks at the page gets. */

@@ -1,14 +1,10 @@
 /** All payments, for operators: what was paid, what does not fit, and refunds. */
 import type { SQL } from 'bun';
-import { recordChange } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../errors.ts';
 import { presentPage } from '../../http/present-page.ts';
 import { bodyOf, converted, nothing, readBody, uuid } from '../../json/fields.ts';
-import { formatMoney, parseMoney } from '../../lib/money.ts';
-import { asApiError } from '../../payments/checkout.ts';
-import { centsOf } from '../../payments/order.ts';
 import { askForLook } from '../../payments/order-store.ts';
-import { isOtherRequest } from '../../payments/stripe-client.ts';
+import { refundAmountWords, refundCents, refundPayment } from '../../payments/refunds.ts';
 import type { Payments } from '../../payments/sweep.ts';
 import {
   asOperator,
@@ -24,11 +20,7 @@ import { type PaymentRow, paymentColumns, presentPayment } from '../payments.ts'
 import { type ListQuery, readListQuery } from './list.ts';
 
 const refundBody = bodyOf({
-  amount: converted('USD in whole cents, more than 0, or null for all that is left', (text) => {
-    const money = parseMoney(text);
-    const cents = money === null || money <= 0n ? null : centsOf(money);
-    return cents === null || cents > 99_999_999n ? null : Number(cents);
-  }).nullable(),
+  amount: converted(refundAmountWords, refundCents).nullable(),
   reference: uuid('a UUID that is new for each refund'),
 });
 
@@ -36,7 +28,7 @@ type Services = Readonly<{ sql: SQL; payments: Payments | null }>;
 
 export function operatorPaymentsPage({ sql, payments }: Services): Routes<ConsoleHandler> {
   async function find({ signedIn }: ConsoleContext, id: string): Promise<OperatorPaymentRow> {
-    const [row] = await findOperatorPayments(sql, signedIn, { id, query: null }, 1);
+    const [row] = await findOperatorPayments(sql, signedIn, { id }, 1);
     if (row === undefined) throw new ApiError('payment_not_found');
     return row;
   }
@@ -52,7 +44,7 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
     '/payments': {
       GET: async (request, { signedIn }) => {
         const query = readListQuery(request.url);
-        const rows = await findOperatorPayments(sql, signedIn, { id: null, query }, query.limit + 1);
+        const rows = await findOperatorPayments(sql, signedIn, query, query.limit + 1);
         return Response.json(presentPage(rows, query.limit, present, ({ id }) => id));
       },
     },
@@ -65,71 +57,49 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
     },
     '/payments/:order/refunds': {
       POST: async (request, context) => {
-        const { amount, reference } = await readBody(request, refundBody);
-        const order = await find(context, idIn(context.params, 'order', 'payment_not_found'));
-        if (payments === null) throw new ApiError('payments_not_configured');
-        if (order.payment_intent === null || order.is_live !== payments.settings.isLive)
-          throw new ApiError('nothing_left');
-        // The wish is recorded first: whether Stripe has fulfilled it may never be known.
-        await asOperator(sql, context, (transaction) =>
-          recordChange(transaction, context.actor, {
-            action: 'refund_payment',
-            accountId: order.account.id,
-            object: { type: 'payment', id: order.id },
-            after: { amount: amount === null ? null : formatMoney(BigInt(amount) * 10n ** 10n), reference },
-          }),
+        const { amount: cents, reference } = await readBody(request, refundBody);
+        const orderId = idIn(context.params, 'order', 'payment_not_found');
+        await refundPayment({ sql, payments }, context.actor, { orderId, cents, reference }, (run) =>
+          asOperator(sql, context, run),
         );
-        await payments.stripe.refunds
-          .create(
-            {
-              payment_intent: order.payment_intent,
-              ...(amount === null ? {} : { amount }),
-              metadata: { order: order.id },
-            },
-            { idempotencyKey: `tollgate-refund-${reference}` },
-          )
-          .catch(refusal);
-        return await lookAndShow(context, order.id);
+        return Response.json(present(await find(context, orderId)));
       },
     },
   };
 }
 
-function refusal(error: unknown): never {
-  const code = error instanceof Error && 'code' in error ? error.code : null;
-  // The key of the call is made of it.
-  if (isOtherRequest(error)) throw new ApiError('reference_in_use', { param: 'reference', cause: error });
-  if (code === 'charge_already_refunded') throw new ApiError('nothing_left', { cause: error });
-  // Stripe says so only in a sentence.
-  if (error instanceof Error && /greater than (?:unrefunded|charge) amount/i.test(error.message))
-    throw new ApiError('amount_too_large', { param: 'amount', cause: error });
-  throw asApiError(error);
-}
-
-type OperatorPaymentRow = PaymentRow &
+export type OperatorPaymentRow = PaymentRow &
   Readonly<Pick<OperatorPayment, 'account' | 'problem' | 'payment_intent' | 'is_live'>>;
 
 function present(row: OperatorPaymentRow) {
   return presentPayment(row);
 }
 
-type Wanted = Readonly<{ id: string | null; query: ListQuery | null }>;
+type Wanted = Readonly<{
+  id?: string;
+  accountId?: string;
+  /** The list goes on after this ID. */
+  before?: string | null;
+  search?: ListQuery['search'];
+}>;
 
-async function findOperatorPayments(
+/** The newest first. */
+export async function findOperatorPayments(
   sql: SQL,
   reader: OperatorReader,
-  { id, query }: Wanted,
+  { id, accountId, before, search }: Wanted,
   rowCount: number,
 ): Promise<OperatorPaymentRow[]> {
-  const pattern = query?.search.pattern ?? null;
-  const searched = query?.search.id ?? null;
+  const ofAccount = accountId === undefined ? sql`true` : sql`payment_orders.account_id = ${accountId}::uuid`;
+  const pattern = search?.pattern ?? null;
+  const searched = search?.id ?? null;
   const rows = await sql<Found<OperatorPaymentRow, 'id'>[]>`
     select found.* from ${operatorOnly(sql, reader)} as operator left join lateral (
       select ${paymentColumns(sql)}, problem, payment_intent, is_live,
              json_build_object('id', accounts.id, 'name', name, 'is_suspended', suspended_at is not null) as account
       from payment_orders join accounts on accounts.id = account_id
-      where (${id}::uuid is null or payment_orders.id = ${id}::uuid)
-        and (${query?.before ?? null}::uuid is null or payment_orders.id < ${query?.before ?? null}::uuid)
+      where ${ofAccount} and (${id ?? null}::uuid is null or payment_orders.id = ${id ?? null}::uuid)
+        and (${before ?? null}::uuid is null or payment_orders.id < ${before ?? null}::uuid)
         and (${pattern}::text is null or name ~ ${pattern} or accounts.id = ${searched}::uuid
           or payment_orders.id = ${searched}::uuid)
       order by payment_orders.id desc limit ${rowCount}

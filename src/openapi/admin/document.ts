@@ -142,8 +142,8 @@ const ifMatch: Parameter = {
   schema: { type: 'string' },
 };
 
-function headerParameters({ method }: AdminEndpoint): Parameter[] {
-  if (method === 'get') return [];
+function headerParameters({ method, isOnceByReference }: AdminEndpoint): Parameter[] {
+  if (method === 'get' || isOnceByReference) return [];
   return method === 'patch' ? [ifMatch, idempotencyKey] : [idempotencyKey];
 }
 

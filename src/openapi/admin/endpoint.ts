@@ -21,13 +21,23 @@ export type AdminEndpoint = Readonly<{
   isFile: boolean;
   /** Whether the response has an ETag. */
   hasTag: boolean;
+  /** Whether a reference in its body takes the place of an Idempotency-Key. */
+  isOnceByReference: boolean;
   errors: readonly ErrorCode[];
 }>;
 
 type Given = Pick<AdminEndpoint, 'path' | 'operationId' | 'scope' | 'summary' | 'response'> &
   Partial<AdminEndpoint>;
 
-const none = { description: '', query: [], body: null, status: 200, isFile: false, hasTag: false } as const;
+const none = {
+  description: '',
+  query: [],
+  body: null,
+  status: 200,
+  isFile: false,
+  hasTag: false,
+  isOnceByReference: false,
+} as const;
 
 /** Of every endpoint: its token, its query, its rate, the gateway. */
 const common: readonly ErrorCode[] = [

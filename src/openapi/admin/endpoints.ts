@@ -14,6 +14,7 @@ import { type AdminEndpoint, deleting, ofAccount, page, patching, posting, readi
 import { eventEndpoints } from './event-endpoints.ts';
 import { exportEndpoints } from './exports.ts';
 import { limitEndpoints } from './limit-endpoints.ts';
+import { paymentEndpoints } from './payment-endpoints.ts';
 import * as schemas from './schemas.ts';
 
 nameSchema(accountDraftSchema, 'AdminAccountDraft');
@@ -442,6 +443,7 @@ export const adminEndpoints: readonly AdminEndpoint[] = [
   ...people,
   ...activity,
   ...exportEndpoints,
+  ...paymentEndpoints,
   ...eventEndpoints,
   ...gateway,
 ];

@@ -1,0 +1,152 @@
+/** What mails about events say. Pure. */
+import { linkMail, type Mail } from './mailer.ts';
+
+/** An event, and who is told of it. */
+export type MailedEvent = Readonly<{
+  type: string;
+  data: Readonly<Record<string, unknown>>;
+  account_id: string;
+  account_name: string;
+  email: string;
+  /** Whether they get it as an operator, and not as a member of the account. */
+  to_operator: boolean;
+  /** Of the payment that the event is about; null when there is none. */
+  receipt_url: string | null;
+  /** Why automatic top-ups are paused; null when they are not, or the event is about something else. */
+  paused_reason: string | null;
+}>;
+
+type Words = Readonly<{
+  subject: string;
+  sentence: string;
+  instruction: string;
+  /** A page of the dashboard, or an address of its own. */
+  path: string;
+}>;
+
+/** Null for an event that is not mailed. */
+export function mailOf(event: MailedEvent, origin: string): Mail | null {
+  const words = event.to_operator ? wordsForOperator(event) : (wordsOf(event) ?? wordsOfPayment(event));
+  if (words === null) return null;
+  const { account_id: account, to_operator: toOperator } = event;
+  return linkMail(event.email, words.subject, {
+    greeting: words.sentence,
+    instruction: words.instruction,
+    url: words.path.startsWith('/')
+      ? `${origin}${words.path}${toOperator ? '' : `?account=${account}`}`
+      : words.path,
+    farewell: toOperator
+      ? 'You get this mail as an operator.'
+      : 'Choose which of these mails you get on the page Team.',
+  });
+}
+
+function wordsOf({ type, data, account_name: account }: MailedEvent): Words | null {
+  const usd = (name: string) => usdOf(data[name]);
+  switch (type) {
+    case 'balance.low':
+      return {
+        subject: 'Your balance is low',
+        sentence: `The balance of ${account} is ${usd('balance')}, which is below ${usd('threshold')}.`,
+        instruction: 'When it is used up, requests are refused. See what is left:',
+        path: '/billing',
+      };
+    case 'budget.reached':
+      return {
+        subject: `${data.percent} % of a budget are used`,
+        sentence: `${usd('used')} of a limit of ${usd('amount')} are used in ${account}.`,
+        instruction:
+          'When it is used up, requests are refused until the next period begins. See what was used:',
+        path: '/usage',
+      };
+    case 'key.used_up':
+      return {
+        subject: 'An API key has reached its monthly limit',
+        sentence: `The API key ${data.hint} of ${account} has used ${usd('used')} of ${usd('amount')} this month.`,
+        instruction: 'Its requests are refused until the next month begins, or its limit is raised:',
+        path: '/keys',
+      };
+    case 'key.expired':
+      return {
+        subject: 'An API key has expired',
+        sentence: `The API key ${data.hint} of ${account} has expired.`,
+        instruction: 'Its requests are refused. Create a new one, or let it be valid for longer:',
+        path: '/keys',
+      };
+    default:
+      return null;
+  }
+}
+
+function wordsOfPayment(event: MailedEvent): Words | null {
+  const { type, data, account_name: account, receipt_url: receipt } = event;
+  const usd = (name: string) => usdOf(data[name]);
+  switch (type) {
+    case 'payment.succeeded':
+      return {
+        subject: data.kind === 'automatic' ? 'Credit was added automatically' : 'Your payment was received',
+        sentence: `${usd('paid')} were paid, and ${usd('amount')} of credit were added to ${account}.`,
+        instruction: receipt === null ? 'See all payments:' : 'Here is the receipt:',
+        path: receipt ?? '/billing',
+      };
+    case 'payment.failed':
+      return data.kind === 'automatic' ? wordsOfFailedTopUp(event) : wordsOfFailure(event);
+    case 'payment.refunded':
+      return {
+        subject: 'A payment was refunded',
+        sentence: `${usd('amount')} of a payment of ${account} were refunded, which takes ${usd('credit')} of its credit.`,
+        instruction: 'See what is left:',
+        path: '/billing',
+      };
+    case 'payment.disputed':
+      return {
+        subject: 'A payment is disputed',
+        sentence: `A payment of ${account} is disputed with the bank, over ${usd('amount')}. That takes ${usd('credit')} of its credit, until the dispute is decided.`,
+        instruction: 'If this is a mistake, tell your bank and the operator. See the payment:',
+        path: '/billing',
+      };
+    default:
+      return null;
+  }
+}
+
+function wordsOfFailure({ data, account_name: account }: MailedEvent): Words {
+  return {
+    subject: 'A payment has failed',
+    sentence: `A payment of ${usdOf(data.amount)} for ${account} has failed. Nothing was credited.`,
+    instruction: 'You can pay in another way:',
+    path: '/billing',
+  };
+}
+
+/** The bank's word says what to do, and is shown on the page of payments, too. */
+function wordsOfFailedTopUp({ data, account_name: account, paused_reason: reason }: MailedEvent): Words {
+  return {
+    subject: 'An automatic top-up has failed',
+    sentence: `${usdOf(data.amount)} could not be added to ${account} automatically${reason === null ? '' : `: ${reason.replaceAll('_', ' ')}`}.`,
+    instruction:
+      reason === null
+        ? 'See what is left:'
+        : 'The card is not charged again before an owner saves another card, or the settings of top-ups:',
+    path: '/billing',
+  };
+}
+
+function wordsForOperator({ type, data, account_name: account }: MailedEvent): Words | null {
+  switch (type) {
+    case 'payment.disputed':
+      return {
+        subject: 'A customer disputes a payment',
+        sentence: `A payment of ${account} is disputed, over ${usdOf(data.amount)}.`,
+        instruction: 'Stripe takes evidence for a few days only. See the payment:',
+        path: '/operator/payments',
+      };
+    default:
+      return null;
+  }
+}
+
+/** At least two decimals, and no zeros that say nothing. */
+function usdOf(amount: unknown): string {
+  return `${String(amount).replace(/(\.\d\d\d*?)0+$/, '$1')} USD`;
+}
