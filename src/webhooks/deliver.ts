@@ -20,6 +20,7 @@ import {
 } from './delivery-store.ts';
 import { type Posted, post } from './post.ts';
 import { mayBeCalled } from './public-address.ts';
+import { resolveLocal, resolvePublic } from './resolve.ts';
 import { pauseAfterMs } from './retries.ts';
 import { signaturesOf } from './signature.ts';
 import { decryptSecret } from './stored-secret.ts';
@@ -159,7 +160,9 @@ async function send(
   };
   return await post(
     { url: new URL(endpoint.url), headers, body },
-    { mayBeCalled: isOperators ? () => true : (address) => mayBeCalled(address, networks), stop },
+    isOperators
+      ? { mayBeCalled: () => true, resolve: resolveLocal, stop }
+      : { mayBeCalled: (address) => mayBeCalled(address, networks), resolve: resolvePublic, stop },
   );
 }
 
