@@ -1,6 +1,6 @@
 -- compatible-with: 0015
 --
--- Mails about payments, to people of the account and to operators.
+-- Mails about payments, to people of the account and to operators; early warnings of fraud; what metrics count.
 
 create function mail_kind_of(event_type text) returns text language sql immutable as $$
   select case
@@ -83,3 +83,6 @@ begin
   on conflict do nothing;
   return cardinality(ids);
 end $$;
+
+create index webhook_endpoints_failing on webhook_endpoints (account_id)
+  where failing_since is not null and disabled_at is null;

@@ -1362,6 +1362,8 @@ CREATE TABLE webhook_endpoints (
 );
 CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt, (failing_since IS NOT NULL),
     due_at) WHERE disabled_at IS NULL AND due_at IS NOT NULL;
+CREATE INDEX webhook_endpoints_failing ON webhook_endpoints USING btree (account_id) WHERE failing_since IS NOT NULL AND
+    disabled_at IS NULL;
 CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints USING btree (account_id);
 
 -- What the operator, not the customer, bears: usage that was not reported, not plausible, or lost.

@@ -7,6 +7,7 @@ import { countDescriptors } from '../lib/descriptors.ts';
 import { within } from '../lib/within.ts';
 import type { BillFigures } from '../reconciliation/figures.ts';
 import type { NodeReport } from '../routing/node-report.ts';
+import { addEventGauges, type EventFigures, readEventFigures } from './event-gauges.ts';
 import type { GatewayMetrics } from './gateway-metrics.ts';
 
 type Sources = Readonly<{
@@ -31,6 +32,7 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   const { ledger, spool, report, readOnCount, leaseAgeMs, isDraining } = sources;
   const lag = new LoopLag();
   let database: DatabaseFigures | null = null;
+  let events: EventFigures | null = null;
   let bills: readonly BillFigures[] = [];
   let isReady = false;
   metrics.gauge('tollgate_ready', '1 while /readyz answers 200.', () => (isReady ? 1 : 0));
@@ -54,6 +56,7 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
     },
   );
   addDatabaseGauges(metrics, () => database);
+  addEventGauges(metrics, () => events);
   addBillGauges(metrics, () => bills);
   metrics.gauge(
     'tollgate_dropped_spans_total',
@@ -71,8 +74,9 @@ export function addGauges(metrics: GatewayMetrics, sources: Sources) {
   return {
     /** If the database does not answer in time, its figures are left out. */
     refresh: async () => {
-      [database, bills, isReady] = await Promise.all([
+      [database, events, bills, isReady] = await Promise.all([
         within(databaseMs, readDatabase(sources.sql)).catch(() => null),
+        within(databaseMs, readEventFigures(sources.sql)).catch(() => null),
         within(databaseMs, sources.bills()).catch(() => []),
         sources.isReady(),
       ]);
