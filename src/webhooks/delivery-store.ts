@@ -132,13 +132,31 @@ export async function recordAttempt(
   });
 }
 
-/** Ends a claim. What is due is looked up while the row is locked: whoever adds a delivery locks it first. */
+/** Ends claims without a turn. */
+export async function putOffEndpoints(
+  sql: SQL,
+  nodeId: string,
+  endpoints: readonly Readonly<{ id: string; waitMs: number }>[],
+): Promise<void> {
+  await sql`
+    update webhook_endpoints
+    set claimed_by = null, claimed_until = null, due_at = now() + make_interval(secs => wait_ms / 1000)
+    from jsonb_to_recordset(${JSON.stringify(endpoints.map(({ id, waitMs }) => ({ id, wait_ms: waitMs })))}::text::jsonb)
+      as given (id uuid, wait_ms float8)
+    where webhook_endpoints.id = given.id and claimed_by = ${nodeId}`;
+}
+
+/**
+ * Ends a claim. What is due is looked up while the row is locked: whoever adds a delivery locks it first. The next turn comes
+ * after `pauseMs`, or after the longer pause if the endpoint fails.
+ */
 export async function releaseEndpoint(
   sql: SQL,
   nodeId: string,
   endpointId: string,
-  failingPauseMs: number,
+  { failingPauseMs, pauseMs }: Readonly<{ failingPauseMs: number; pauseMs: number }>,
 ): Promise<void> {
+  const failingMs = Math.max(failingPauseMs, pauseMs);
   await shortTransaction(sql, async (transaction) => {
     const [mine] = await transaction`
       select 1 from webhook_endpoints where id = ${endpointId} and claimed_by = ${nodeId} for no key update`;
@@ -147,8 +165,9 @@ export async function releaseEndpoint(
       update webhook_endpoints
       set claimed_by = null, claimed_until = null,
           due_at = (
-            select case when failing_since is null then min(next_at)
-                        else greatest(min(next_at), now() + make_interval(secs => ${failingPauseMs / 1000}::float8)) end
+            select greatest(min(next_at), case when failing_since is null
+                then case when ${pauseMs > 0} then now() + make_interval(secs => ${pauseMs / 1000}::float8) end
+                else now() + make_interval(secs => ${failingMs / 1000}::float8) end)
             from webhook_deliveries where endpoint_id = ${endpointId} and state = 'pending'
             having min(next_at) is not null)
       where id = ${endpointId}`;

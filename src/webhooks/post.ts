@@ -11,8 +11,18 @@ import { HeadReader, headerIn, statusIn } from './response-head.ts';
 
 export type Post = Readonly<{ url: URL; headers: Readonly<Record<string, string>>; body: string }>;
 
-/** `unreachable` also stands for an address that may not be called: who chose it learns nothing about such networks. */
-export type Problem = 'unreachable' | 'timeout' | 'tls' | 'no_response' | 'secret_unreadable' | 'stopped';
+/**
+ * `unreachable` also stands for an address that may not be called: who chose it learns nothing about such networks. After
+ * `stopped` and `busy` nothing was sent.
+ */
+export type Problem =
+  | 'unreachable'
+  | 'timeout'
+  | 'tls'
+  | 'no_response'
+  | 'secret_unreadable'
+  | 'stopped'
+  | 'busy';
 
 export type Posted = Readonly<{
   /** Null without a response. */
@@ -27,6 +37,8 @@ export type Posted = Readonly<{
 export type Surroundings = Readonly<{
   mayBeCalled: (address: string) => boolean;
   resolve?: Resolve;
+  /** Asked before a connection to an address: what to do when it ends, or null if there should be none now. */
+  enter?: (address: string) => (() => void) | null;
   timeoutMs?: number;
   stop?: AbortSignal;
 }>;
@@ -67,19 +79,23 @@ export async function post(request: Post, surroundings: Surroundings): Promise<P
 async function exchange(
   { url, body }: Post,
   head: string,
-  { mayBeCalled, resolve = resolvePublic }: Surroundings,
+  { mayBeCalled, resolve = resolvePublic, enter = () => () => undefined }: Surroundings,
   ending: AbortSignal,
 ): Promise<string> {
   const addresses = await untilEnd(addressesOf(url, resolve, ending), ending);
   if (addresses.length === 0 || !addresses.every(mayBeCalled)) throw new Failure('unreachable');
   let last: unknown = new Failure('unreachable');
   for (const address of addresses.slice(0, maxAddresses)) {
+    const leave = enter(address);
+    if (leave === null) throw new Failure('busy');
     try {
       return await exchangeWith(address, url, head + body, mayBeCalled, ending);
     } catch (error) {
       last = error;
       // Whoever was reached may have taken the request.
       if (!(error instanceof Failure) || error.problem !== 'unreachable') throw error;
+    } finally {
+      leave();
     }
   }
   throw last;

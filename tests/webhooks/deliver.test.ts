@@ -61,8 +61,11 @@ function startNodes(networks = ['127.0.0.0/8']): void {
     );
 }
 
-function receiver(answer?: (one: Received) => Response | Promise<Response>): Receiver {
-  const started = startReceiver(answer);
+function receiver(
+  answer?: (one: Received) => Response | Promise<Response>,
+  hostname = '127.0.0.1',
+): Receiver {
+  const started = startReceiver(answer, { hostname });
   receivers.push(started);
   return started;
 }
@@ -203,6 +206,49 @@ test('ten thousand endpoints that do not answer keep nobody else waiting', async
   for (const stop of stops) await stop();
   stops = [];
   await database.sql`delete from webhook_endpoints where url = ${silent.url}`;
+});
+
+test('many endpoints at one address get little at once, whatever its names, and delay only one another', async () => {
+  let open = 0;
+  let most = 0;
+  const held = Promise.withResolvers<void>();
+  const crowded = receiver(async () => {
+    open += 1;
+    most = Math.max(most, open);
+    await held.promise;
+    open -= 1;
+    return new Response();
+  });
+  const alone = receiver(undefined, '127.0.0.2');
+  const ids: string[] = [];
+  for (let place = 0; place < 40; place += 1) {
+    const accountId = await account();
+    const name = place % 2 === 0 ? '127.0.0.1' : 'localhost';
+    ids.push((await endpoint(crowded.url.replace('127.0.0.1', name), accountId)).id);
+    await happen(accountId, 2);
+  }
+  startNodes(['127.0.0.0/8', '::1/128']);
+  // Eight of a node; the other one may find none that it could send.
+  await eventually('as many as may be', () => open >= 8);
+  const other = await account();
+  const { id } = await endpoint(alone.url, other);
+  await happen(other, 1);
+  await eventually('the other', async () => (await rowsOf(id))[0]?.state === 'delivered');
+  // They occupy nothing, and nothing has failed.
+  const waiting = async () =>
+    await database.sql`
+      select 1 from webhook_endpoints
+      where id = any (${database.sql.array(ids, 'uuid')}) and claimed_by is null and failing_since is null`;
+  await eventually('those that wait', async () => (await waiting()).length >= 20);
+  expect(most).toBeLessThanOrEqual(16);
+  held.resolve();
+  for (const one of ids)
+    await eventually('all of them', async () =>
+      (await rowsOf(one)).every(({ state }) => state === 'delivered'),
+    );
+  expect(new Set(crowded.received.map(({ headers }) => headers['webhook-id'])).size).toBe(80);
+  expect(crowded.received).toHaveLength(80);
+  expect(most).toBeLessThanOrEqual(16);
 });
 
 test('410 ends an endpoint, and three days of failures do, and someone is told once', async () => {

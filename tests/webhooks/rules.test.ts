@@ -8,6 +8,7 @@ import { isPublicAddress, mayBeCalled } from '../../src/webhooks/public-address.
 import { maxAttempts, pauseAfterMs } from '../../src/webhooks/retries.ts';
 import { newSecret, showSecret, signaturesOf } from '../../src/webhooks/signature.ts';
 import { decryptSecret, encryptSecret } from '../../src/webhooks/stored-secret.ts';
+import { Targets } from '../../src/webhooks/targets.ts';
 
 describe('signatures', () => {
   test('a known one', () => {
@@ -150,5 +151,65 @@ describe('addresses', () => {
     [`https://example.com/${'a'.repeat(2_000)}`, 'operator', null],
   ] as const)('%s of a %s', (text, rules, expected) => {
     expect(parseEndpointUrl(text, rules)).toBe(expected);
+  });
+});
+
+describe('targets', () => {
+  const bounds = { atOnce: 3, perSecond: 50 };
+
+  test('whatever comes, few are inside at once, and few enter in any second', () => {
+    const steps = fc.array(
+      fc.record({
+        afterMs: fc.integer({ min: 0, max: 100 }),
+        leaves: fc.boolean(),
+        name: fc.constantFrom('a', 'b'),
+      }),
+      { maxLength: 300 },
+    );
+    fc.assert(
+      fc.property(steps, (given) => {
+        let nowMs = 0;
+        const targets = new Targets(bounds, () => nowMs);
+        const inside = { a: [] as (() => void)[], b: [] as (() => void)[] };
+        const enteredAt = { a: [] as number[], b: [] as number[] };
+        for (const { afterMs, leaves, name } of given) {
+          nowMs += afterMs;
+          if (leaves) inside[name].shift()?.();
+          const { waitMs, leave } = targets.enter(name);
+          if (waitMs > 0) continue;
+          inside[name].push(leave);
+          enteredAt[name].push(nowMs);
+          expect(inside[name].length).toBeLessThanOrEqual(bounds.atOnce);
+          const inLastSecond = enteredAt[name].filter((at) => at > nowMs - 1000);
+          // A burst, and what the rate allows.
+          expect(inLastSecond.length).toBeLessThanOrEqual(10 + bounds.perSecond);
+        }
+      }),
+    );
+  });
+
+  test('those that have to wait come back one after the other, and nobody is counted twice for leaving', () => {
+    let nowMs = 0;
+    const targets = new Targets(bounds, () => nowMs);
+    const entries = Array.from({ length: 1_003 }, () => targets.enter('a'));
+    const waits = entries.slice(3).map(({ waitMs }) => waitMs);
+    expect(entries.slice(0, 3).map(({ waitMs }) => waitMs)).toEqual([0, 0, 0]);
+    expect([waits[0], waits[1], waits[999]]).toEqual([120, 140, 20_100]);
+    entries[0]?.leave();
+    entries[0]?.leave();
+    nowMs = 1_000;
+    expect(targets.enter('a').waitMs).toBe(0);
+    expect(targets.enter('a').waitMs).toBeGreaterThan(0);
+    expect(targets.enter('b').waitMs).toBe(0);
+  });
+
+  test('those that nobody goes to any more are forgotten', () => {
+    let nowMs = 0;
+    const targets = new Targets(bounds, () => nowMs);
+    for (let place = 0; place < 100_000; place += 1) {
+      nowMs += 1;
+      targets.enter(`${place}`).leave();
+    }
+    expect(targets.size).toBeLessThanOrEqual(1_000);
   });
 });
