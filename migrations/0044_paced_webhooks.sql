@@ -11,6 +11,12 @@ alter table webhook_endpoints
 comment on column webhook_endpoints.rest_until is
   'Nothing is sent before, whatever is due: so that it does not get too much, because it fails, or because it asked for that.';
 
+drop index if exists webhook_endpoints_due;
+create index concurrently webhook_endpoints_working_due on webhook_endpoints (is_prompt, due_at)
+  where disabled_at is null and failing_since is null and due_at is not null;
+create index concurrently webhook_endpoints_failing_due on webhook_endpoints (due_at)
+  where disabled_at is null and failing_since is not null and due_at is not null;
+
 create table if not exists webhook_replays (
   endpoint_id uuid primary key references webhook_endpoints on delete cascade,
   asked_at timestamptz not null default now(),

@@ -1375,11 +1375,13 @@ CREATE TABLE webhook_endpoints (
   CONSTRAINT webhook_endpoints_types_check CHECK (cardinality(types) > 0),
   CONSTRAINT webhook_endpoints_url_check CHECK (length(url) <= 2000)
 );
-CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt, (failing_since IS NOT NULL),
-    due_at) WHERE disabled_at IS NULL AND due_at IS NOT NULL;
 CREATE INDEX webhook_endpoints_failing ON webhook_endpoints USING btree (account_id) WHERE failing_since IS NOT NULL AND
     disabled_at IS NULL;
+CREATE INDEX webhook_endpoints_failing_due ON webhook_endpoints USING btree (due_at) WHERE disabled_at IS NULL AND
+    failing_since IS NOT NULL AND due_at IS NOT NULL;
 CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints USING btree (account_id);
+CREATE INDEX webhook_endpoints_working_due ON webhook_endpoints USING btree (is_prompt,
+    due_at) WHERE disabled_at IS NULL AND failing_since IS NULL AND due_at IS NOT NULL;
 
 -- The last time of each endpoint whose events are to be sent again. They become deliveries a few at a time, in the
 -- turns of the endpoint.

@@ -7,7 +7,7 @@ import { invalidQuery } from '../http/query.ts';
 import { bodyOf, uuid } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { isUuid } from '../lib/ids.ts';
-import { type Delivery, findDeliveries, replay } from '../webhooks/delivery-store.ts';
+import { type Delivery, findDeliveries } from '../webhooks/delivery-store.ts';
 import {
   draftFields,
   endpointChangeOf,
@@ -28,6 +28,7 @@ import {
   sendTest,
 } from '../webhooks/endpoint-store.ts';
 import { presentDelivery, presentEndpoint } from '../webhooks/present.ts';
+import { replay } from '../webhooks/replay.ts';
 import { type Answer, type Call, changing, type Endpoints, nothing, reading } from './endpoint.ts';
 import { etagOf, readPrecondition, requireMatch } from './etag.ts';
 import { pageOf, pageParameters, readPage } from './page.ts';

@@ -40,7 +40,7 @@ export type EndpointChange = Readonly<{
 /** The secret is shown once; then only the gateway can read it. */
 export type CreatedEndpoint = Readonly<{ id: string; secret: string }>;
 
-const maxEndpointsOfAccount = 10;
+export const maxEndpointsOfAccount = 10;
 const maxEndpointsOfOperator = 50;
 /** How long a receiver has to learn a new secret. */
 const rotationHours = 24;
@@ -131,8 +131,10 @@ export async function changeEndpointAs(
         disabled_because = case when ${isToggled} then case when not ${after.isEnabled} then 'owner' end else disabled_because end,
         failing_since = case when ${isToggled || isMoved} then null else failing_since end,
         is_prompt = is_prompt and not ${isMoved},
-        due_at = (select min(next_at) from webhook_deliveries where endpoint_id = ${id} and state = 'pending')
+        rest_until = case when ${isToggled || isMoved} then null else rest_until end
     where id = ${id}`;
+  if (isToggled) await transaction`delete from webhook_replays where endpoint_id = ${id}`;
+  await transaction`update webhook_endpoints set due_at = ${dueAt(transaction)} where id = ${id}`;
   await recordChange(transaction, actor, {
     action: 'update_webhook',
     accountId,
@@ -185,8 +187,7 @@ const maxTestsPerMinute = 10;
 
 /** An event that only this endpoint gets, whatever types it has chosen. */
 export async function sendTest(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<string> {
-  const { disabled_at: disabledAt } = await lockEndpoint(transaction, owned);
-  if (disabledAt !== null) throw new ApiError('webhook_disabled');
+  await lockSendable(transaction, owned);
   const [{ count }] = await transaction<[{ count: number }]>`
     select count(*)::int as count from events
     where id >= first_id_at(now() - interval '1 minute') and type = ${testEventType}
@@ -197,6 +198,31 @@ export async function sendTest(transaction: TransactionSQL, owned: OwnedEndpoint
     insert into events (account_id, type, data) values (${owned.accountId}::uuid, ${testEventType}, ${data}::text::jsonb)
     returning id`;
   return event.id;
+}
+
+/** Part of an update: when the endpoint has something to send next, which is null for never. The row is locked. */
+export function dueAt(sql: SQL, restUntil = sql`webhook_endpoints.rest_until`) {
+  return sql`(
+    select greatest(case when is_replaying then now() else next_at end, ${restUntil})
+    from (
+      select (select min(next_at) from webhook_deliveries
+              where endpoint_id = webhook_endpoints.id and state = 'pending') as next_at,
+             exists (select 1 from webhook_replays
+                     where endpoint_id = webhook_endpoints.id and after_position < last_position) as is_replaying
+    ) as waiting where is_replaying or next_at is not null)`;
+}
+
+/** Throws for one that gets nothing. */
+export async function requireSendable(sql: SQL, owned: OwnedEndpoint): Promise<Endpoint> {
+  const endpoint = await requireEndpoint(sql, owned);
+  if (endpoint.disabled_at !== null) throw new ApiError('webhook_disabled');
+  return endpoint;
+}
+
+export async function lockSendable(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<Endpoint> {
+  await transaction`
+    select 1 from webhook_endpoints where id = ${owned.id} and ${isOwnedBy(transaction, owned)} for no key update`;
+  return await requireSendable(transaction, owned);
 }
 
 async function lockEndpoint(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<Endpoint> {

@@ -120,10 +120,10 @@ export const eventEndpoints: readonly AdminEndpoint[] = [
     summary: 'Send events to a webhook again',
     description:
       'One delivery by its `delivery_id`, or with `from` and `to` the events of a time, at most 10,000, whether they were ' +
-      'sent before or not. They keep their IDs.',
+      'sent before or not. They keep their IDs. A time can be replayed once a minute, after the one before is over.',
     body: { schema: replayBody, example: { from: '2026-11-05T00:00:00Z', to: '2026-11-06T00:00:00Z' } },
     response: schemas.replaySchema,
-    errors: ['webhook_not_found', 'webhook_disabled', 'delivery_not_found'],
+    errors: ['webhook_not_found', 'webhook_disabled', 'delivery_not_found', 'too_many_attempts'],
   }),
   deleting({
     path: webhook,
