@@ -1047,6 +1047,22 @@ CREATE TRIGGER payment_reversals_told AFTER INSERT ON payment_reversals
   FOR EACH ROW WHEN (new.due > 0::numeric)
   EXECUTE FUNCTION tell_payment_reversal();
 
+-- Early warnings of fraud, by the provider's ID: the owner of the card has reported a payment, and may dispute it.
+CREATE TABLE payment_warnings (
+  id text NOT NULL,
+  order_id uuid NOT NULL,
+  fraud_type text NOT NULL,
+  -- Whether the payment was neither refunded nor disputed when the warning was first read.
+  is_actionable boolean NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT payment_warnings_pkey PRIMARY KEY (id),
+  CONSTRAINT payment_warnings_order_id_fkey FOREIGN KEY (order_id) REFERENCES payment_orders(id)
+);
+CREATE INDEX payment_warnings_by_order ON payment_warnings USING btree (order_id);
+CREATE TRIGGER payment_warnings_told AFTER INSERT ON payment_warnings
+  FOR EACH ROW
+  EXECUTE FUNCTION tell_payment_warning();
+
 -- Every distinct set of prices that was ever loaded. A Generation names the one it was priced with.
 CREATE TABLE price_lists (
   id integer NOT NULL GENERATED ALWAYS AS IDENTITY,
@@ -2457,7 +2473,7 @@ CREATE FUNCTION is_mailed_to_operators(event_type text)
  LANGUAGE sql
  IMMUTABLE
 AS $$
-  select event_type in ('payment.disputed')
+  select event_type in ('payment.disputed', 'payment.warned')
 $$;
 
 -- Writes credit_references.
@@ -3400,6 +3416,31 @@ AS $$
   select (random() * 9e18)::bigint
 $$;
 
+-- Stores warnings that are not known yet, and suspends the account if it should. Returns how many.
+CREATE FUNCTION record_payment_warnings(of_order uuid, warning_rows jsonb, suspends boolean)
+ RETURNS integer
+ LANGUAGE plpgsql
+AS $$
+declare
+  is_urgent boolean;
+  new_count integer;
+begin
+  with written as (
+    insert into payment_warnings (id, order_id, fraud_type, is_actionable)
+    select id, of_order, fraud_type, is_actionable
+    from jsonb_to_recordset(warning_rows) as row (id text, fraud_type text, is_actionable boolean)
+    on conflict do nothing
+    returning is_actionable
+  )
+  select coalesce(bool_or(is_actionable), false), count(*) into is_urgent, new_count from written;
+  -- Once for each warning, so that an operator can let the account go on.
+  if is_urgent and suspends then
+    update accounts set suspended_at = now()
+    where id = (select account_id from payment_orders where id = of_order) and suspended_at is null;
+  end if;
+  return new_count;
+end $$;
+
 -- The reference that stands for a text, as the gateway computes it.
 CREATE FUNCTION reference_id(text)
  RETURNS uuid
@@ -3626,6 +3667,19 @@ begin
   select account_id, case new.kind when 'refund' then 'payment.refunded' else 'payment.disputed' end,
          jsonb_build_object('payment_id', new.order_id, 'reversal_id', new.id, 'status', new.status,
            'amount', (new.amount_minor * 0.01)::numeric(38,12)::text, 'credit', new.due::text)
+  from payment_orders where id = new.order_id;
+  return null;
+end $$;
+
+-- Early warnings of fraud are events of the operator.
+CREATE FUNCTION tell_payment_warning()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into events (type, data)
+  select 'payment.warned', jsonb_build_object('account_id', account_id, 'payment_id', new.order_id, 'warning_id', new.id,
+    'fraud_type', new.fraud_type, 'is_actionable', new.is_actionable)
   from payment_orders where id = new.order_id;
   return null;
 end $$;

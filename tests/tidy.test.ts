@@ -212,6 +212,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   ],
   cli: [
     'webhooks',
+    'events',
     'main',
     'imports',
     'exports',

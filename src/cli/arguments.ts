@@ -120,6 +120,10 @@ export function readLimitId(text: string, what: string): string {
   return readUuid(text, what, 'tollgate limit list --account ACCOUNT');
 }
 
+export function readWebhookId(text: string, what: string): string {
+  return readUuid(text, what, 'tollgate webhook list');
+}
+
 export function readTokenId(text: string, what: string): string {
   const listing = 'tollgate token list';
   if (tokenFormat.isLike(text))

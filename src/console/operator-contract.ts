@@ -65,6 +65,8 @@ export type OperatorPayment = Payment & {
   /** The ID of the payment at Stripe. */
   payment_intent: string | null;
   is_live: boolean;
+  /** That the owner of the card has reported it as fraud. */
+  warnings: { id: string; fraud_type: string; is_actionable: boolean; created_at: string }[];
 };
 export type OperatorPayments = Page<OperatorPayment>;
 /**

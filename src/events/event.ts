@@ -22,6 +22,7 @@ export const accountEventTypes = [
 
 /** What concerns the operator alone. */
 export const operatorEventTypes = [
+  'payment.warned',
   'circuit.opened',
   'circuit.closed',
   'provider_key.refused',

@@ -11,7 +11,8 @@ export type Pointers = Readonly<{
   paymentMethod: string | null;
 }>;
 
-const followed = /^(?:v1\.)?(?:checkout\.session|payment_intent|charge|refund|invoice|payment_method)\./;
+const followed =
+  /^(?:v1\.)?(?:checkout\.session|payment_intent|charge|refund|invoice|payment_method|radar\.early_fraud_warning)\./;
 const objectId = /^(?:cs|pi|in)_\w{1,250}$/;
 
 /** Null for an event that concerns no payment. Both of Stripe's forms are read: with a copy of the object, and without. */

@@ -9,6 +9,15 @@ export type Reversal = Readonly<{
   createdAtSeconds: number;
 }>;
 
+/** The owner of the card has reported the payment as fraud, and may dispute it. */
+export type Warning = Readonly<{
+  id: string;
+  /** In Stripe's word, such as made_with_stolen_card. */
+  fraudType: string;
+  /** Whether the payment was neither refunded nor disputed so far. */
+  isActionable: boolean;
+}>;
+
 export type Card = Readonly<{
   paymentMethod: string;
   brand: string | null;
@@ -39,4 +48,5 @@ export type Facts = Readonly<{
   /** The card that was saved for later; null when none was. */
   card: Card | null;
   reversals: readonly Reversal[];
+  warnings: readonly Warning[];
 }>;

@@ -7,7 +7,14 @@ import { saveCard } from './customers.ts';
 import { judge } from './judge.ts';
 import { readFacts } from './objects.ts';
 import type { Order, OrderState } from './order.ts';
-import { applyLook, type ClaimedOrder, claimOrder, closeUnopened, releaseOrder } from './order-store.ts';
+import {
+  applyLook,
+  type ClaimedOrder,
+  claimOrder,
+  closeUnopened,
+  recordWarnings,
+  releaseOrder,
+} from './order-store.ts';
 import { describeFailure, type Stripe } from './stripe-client.ts';
 
 export type LookServices = Readonly<{
@@ -61,6 +68,9 @@ async function lookOnce(services: LookServices, claimed: ClaimedOrder): Promise<
   const isFirst = claimed.order.state !== 'paid';
   if (isFirst && verdict.state === 'paid' && facts.card !== null && order.savesCard)
     await saveCard(sql, order.accountId, order.customer, facts.card);
+  // Before the claim ends, so that a gateway that dies here leaves it to another one.
+  const warned = await recordWarnings(sql, order.id, facts.warnings, services.suspendsDisputed);
+  if (warned > 0) log.error('a payment was reported as fraud', { accountId: order.accountId });
   const lookAgainSeconds = lookAgainAfter(order, verdict.state);
   const applied = await applyLook(sql, {
     claimed,

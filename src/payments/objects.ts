@@ -1,7 +1,7 @@
 /** Asks Stripe about an order, and translates its objects. The only place that knows their fields. */
-import type { Card, Facts, Reversal } from './facts.ts';
+import type { Card, Facts, Reversal, Warning } from './facts.ts';
 import type { Order } from './order.ts';
-import type { Stripe } from './stripe-client.ts';
+import { isForbiddenByStripe, type Stripe } from './stripe-client.ts';
 
 /** Nobody refunds a payment more often. */
 const maxReversals = 1_000;
@@ -91,7 +91,7 @@ function progressOfInvoice(invoice: Stripe.Invoice, intent: Stripe.PaymentIntent
 
 type PaymentFacts = Pick<
   Facts,
-  'paymentIntent' | 'received' | 'failure' | 'receiptUrl' | 'card' | 'reversals'
+  'paymentIntent' | 'received' | 'failure' | 'receiptUrl' | 'card' | 'reversals' | 'warnings'
 >;
 
 async function readPayment(
@@ -99,8 +99,11 @@ async function readPayment(
   intent: Stripe.PaymentIntent | null,
   progress: Facts['progress'],
 ): Promise<PaymentFacts> {
-  if (intent === null)
-    return { paymentIntent: null, received: 0n, failure: null, receiptUrl: null, card: null, reversals: [] };
+  if (intent === null) return noPayment;
+  const [reversals, warnings] =
+    progress === 'paid'
+      ? await Promise.all([readReversals(stripe, intent.id), readWarnings(stripe, intent.id)])
+      : [[], []];
   const error = intent.last_payment_error;
   return {
     paymentIntent: intent.id,
@@ -108,9 +111,20 @@ async function readPayment(
     failure: error?.decline_code ?? error?.code ?? null,
     receiptUrl: objectOf(intent.latest_charge)?.receipt_url ?? null,
     card: intent.setup_future_usage === 'off_session' ? cardOf(objectOf(intent.payment_method)) : null,
-    reversals: progress === 'paid' ? await readReversals(stripe, intent.id) : [],
+    reversals,
+    warnings,
   };
 }
+
+const noPayment: PaymentFacts = {
+  paymentIntent: null,
+  received: 0n,
+  failure: null,
+  receiptUrl: null,
+  card: null,
+  reversals: [],
+  warnings: [],
+};
 
 async function readReversals(stripe: Stripe, paymentIntent: string): Promise<Reversal[]> {
   const of = { payment_intent: paymentIntent, limit: pageSize };
@@ -128,6 +142,21 @@ async function readReversals(stripe: Stripe, paymentIntent: string): Promise<Rev
       createdAtSeconds: created,
     });
   return [...refunds.map(reversalOf('refund')), ...disputes.map(reversalOf('dispute'))];
+}
+
+/** A restricted key may lack the permission, which must not keep a payment from being credited. */
+async function readWarnings(stripe: Stripe, paymentIntent: string): Promise<Warning[]> {
+  const { data } = await stripe.radar.earlyFraudWarnings
+    .list({ payment_intent: paymentIntent, limit: pageSize })
+    .catch((error: unknown) => {
+      if (isForbiddenByStripe(error)) return { data: [] };
+      throw error;
+    });
+  return data.map(({ id, fraud_type, actionable }) => ({
+    id,
+    fraudType: fraud_type,
+    isActionable: actionable,
+  }));
 }
 
 /** Only cards can be charged later without their owner. */

@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { newId } from '../lib/ids.ts';
 import { formatMoney, moneyFromDatabase } from '../lib/money.ts';
 import type { Pointers } from './event.ts';
-import type { Facts } from './facts.ts';
+import type { Facts, Warning } from './facts.ts';
 import type { Verdict } from './judge.ts';
 import type { Order } from './order.ts';
 
@@ -117,6 +117,24 @@ export async function applyLook(
       ${JSON.stringify(reversals)}::text::jsonb, ${suspends}::boolean, ${lookAgainSeconds}::float8,
       ${order.kind === 'checkout' ? 'Payment' : 'Automatic top-up'}::text)`;
   return applied ?? null;
+}
+
+/** Stores what is new. Returns how many are. They are never taken back, so an old answer does no harm. */
+export async function recordWarnings(
+  sql: SQL,
+  orderId: string,
+  warnings: readonly Warning[],
+  suspends: boolean,
+): Promise<number> {
+  if (warnings.length === 0) return 0;
+  const rows = warnings.map(({ id, fraudType, isActionable }) => ({
+    id,
+    fraud_type: fraudType,
+    is_actionable: isActionable,
+  }));
+  const [{ count }] = await sql<[{ count: number }]>`
+    select record_payment_warnings(${orderId}, ${JSON.stringify(rows)}::text::jsonb, ${suspends}::boolean) as count`;
+  return count;
 }
 
 /** The look has failed, and is tried again later; at once if the claimer stops. */

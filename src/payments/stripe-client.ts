@@ -51,6 +51,11 @@ export function isRefusedByStripe(error: unknown): boolean {
   );
 }
 
+/** The key is a restricted one that may not do this. */
+export function isForbiddenByStripe(error: unknown): boolean {
+  return error instanceof Stripe.errors.StripePermissionError;
+}
+
 /** The idempotency key was used for another request. */
 export function isOtherRequest(error: unknown): boolean {
   return error instanceof Stripe.errors.StripeIdempotencyError;

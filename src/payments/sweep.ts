@@ -130,6 +130,7 @@ const followedTypes = [
   'charge.dispute.funds_withdrawn',
   'charge.dispute.funds_reinstated',
   'invoice.paid',
+  'radar.early_fraud_warning.created',
 ];
 
 /** Reads the list of Stripe's events now and then, on one node: some may not have been delivered. */

@@ -141,6 +141,15 @@ function wordsForOperator({ type, data, account_name: account }: MailedEvent): W
         instruction: 'Stripe takes evidence for a few days only. See the payment:',
         path: '/operator/payments',
       };
+    case 'payment.warned':
+      return {
+        subject: 'A payment was reported as fraud',
+        sentence: `The owner of the card has reported a payment of ${account} as fraud: ${String(data.fraud_type).replaceAll('_', ' ')}.`,
+        instruction: data.is_actionable
+          ? 'A refund now may avoid a dispute and its fee. See the payment:'
+          : 'It was refunded or disputed already. See the payment:',
+        path: '/operator/payments',
+      };
     default:
       return null;
   }

@@ -3,6 +3,7 @@ import { z } from 'zod';
 import { ApiError } from '../errors.ts';
 import { accountEventTypes, operatorEventTypes } from '../events/event.ts';
 import { bodyOf, converted, uuid } from '../json/fields.ts';
+import { parseBody } from '../json/problem.ts';
 import type { EndpointChange, EndpointDraft, EndpointOwner } from './endpoint-store.ts';
 import { parseEndpointUrl, urlWords } from './endpoint-url.ts';
 import type { Replay } from './replay.ts';
@@ -48,6 +49,11 @@ type ReplayBody = z.output<typeof replaySchema>;
 export function endpointDraftOf(body: DraftBody, owner: EndpointOwner): EndpointDraft {
   requireTypes(body.types, owner);
   return { url: urlOf(body.url, owner), description: body.description, types: body.types };
+}
+
+/** The same from what was not checked yet. */
+export function readEndpointDraft(given: unknown, owner: EndpointOwner): EndpointDraft {
+  return endpointDraftOf(parseBody(endpointDraftSchema, given), owner);
 }
 
 export function endpointChangeOf(body: ChangeBody, owner: EndpointOwner): EndpointChange {

@@ -1,6 +1,7 @@
 /** The billing page: pay, save a card, have it charged automatically, redeem a code; and what operators see of it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
+import { newId } from '../../src/lib/ids.ts';
 import {
   checkLooks,
   expectNoComplaints,
@@ -102,6 +103,28 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   await watched.close();
 });
 
+test('older payments are on further pages', async () => {
+  const payer = await fixture.customer();
+  const days = Array.from({ length: 12 }, (_, day) => day + 1);
+  for (const day of days)
+    await fixture.database.sql`
+      insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, state)
+      values (${newId()}, ${payer.account}, 'checkout', ${day}, 'usd', false, 'cus_1', 'expired')`;
+  const watched = await enter('owner', `/billing?account=${payer.account}`);
+  const { page } = watched;
+  const pages = page.getByRole('navigation', { name: 'Pages of Payments' });
+  await page.getByText('$12.00', { exact: true }).waitFor();
+  expect(await page.getByText('$2.00', { exact: true }).count()).toBe(0);
+  await pages.getByRole('button', { name: 'Older' }).click();
+  await page.getByText('$2.00', { exact: true }).waitFor();
+  await pages.getByText('Page 2').waitFor();
+  await checkLooks(page, 'billing-older');
+  await pages.getByRole('button', { name: 'Newer' }).click();
+  await page.getByText('$12.00', { exact: true }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+});
+
 test('operators see all payments, and refund one', async () => {
   const { stripe } = fixture;
   const payer = await fixture.customer();
@@ -109,6 +132,7 @@ test('operators see all payments, and refund one', async () => {
   stripe.pay(session);
   await payer.send('POST', payer.path(`payments/orders/${order}/check`), {});
   stripe.dispute(stripe.intentOf(session), 'warning_needs_response');
+  stripe.warn(stripe.intentOf(session), false);
   const watched = await enter('operator', '/operator/accounts');
   const { page } = watched;
   await visit(page, `/operator/payments?search=${order}`);
@@ -121,6 +145,7 @@ test('operators see all payments, and refund one', async () => {
   await page.getByRole('button', { name: 'Refund', exact: true }).click();
   await payer.hasBalance('20');
   await page.getByText('Refund $5.00').waitFor();
+  await page.getByText('made with stolen card').waitFor();
   await checkLooks(page, 'operator-payments');
   expectNoComplaints(watched);
   await watched.close();

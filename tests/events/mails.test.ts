@@ -116,4 +116,16 @@ test('payments are mailed with their receipt, disputes to operators too, and nob
     false,
     true,
   ]);
+
+  const warning = { account_id: account, payment_id: order, fraud_type: 'made_with_stolen_card' };
+  await sql`
+    insert into events (type, data)
+    values ('payment.warned', ${JSON.stringify({ ...warning, is_actionable: true })}::text::jsonb)`;
+  const before = mails.length;
+  await publishEvents(sql);
+  await sendEventMails(sql, mailer);
+  await eventually('two mails', () => mails.length === before + 2);
+  const warned = mails.slice(before);
+  expect(warned.map(({ to }) => to).toSorted()).toEqual(['operator@example.com', 'quiet@example.com']);
+  expect(warned[0]?.text).toContain('a payment of Acme <b> as fraud: made with stolen card.');
 });

@@ -102,6 +102,7 @@ test('every request has the parameters of Stripe’s API', async () => {
   await stripe.paymentIntents.retrieve('pi_1', { expand: ['latest_charge', 'payment_method'] });
   await stripe.refunds.list({ payment_intent: 'pi_1', limit: 100 });
   await stripe.disputes.list({ payment_intent: 'pi_1', limit: 100 });
+  await stripe.radar.earlyFraudWarnings.list({ payment_intent: 'pi_1', limit: 100 });
   await stripe.refunds.create({ payment_intent: 'pi_1', amount: 100, metadata: { order: id } });
   await stripe.paymentMethods.detach('pm_1');
   await stripe.billingPortal.sessions.create({ customer: 'cus_1', return_url: settings.origin });
@@ -126,6 +127,7 @@ test('every request has the parameters of Stripe’s API', async () => {
     '/v1/invoices/:id/void',
     '/v1/payment_intents/:id',
     '/v1/payment_methods/:id/detach',
+    '/v1/radar/early_fraud_warnings',
     '/v1/refunds',
   ]);
 });

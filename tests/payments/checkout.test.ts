@@ -424,6 +424,61 @@ describe('an answer of Stripe that is old when it arrives', () => {
   });
 });
 
+describe('an early warning of fraud', () => {
+  const warned = async (payer: Customer) => {
+    const rows = await fixture.database.sql<{ data: Record<string, unknown> }[]>`
+      select data from events where type = 'payment.warned' and data ->> 'account_id' = ${payer.account} order by written`;
+    return rows.map(({ data }) => data);
+  };
+
+  test('is told to the operator once, and suspends the account until an operator resumes it', async () => {
+    const { stripe, operator } = fixture;
+    const payer = await paidCustomer();
+    const start = stripe.events.length;
+    const warning = stripe.warn(payer.intent);
+    await deliverSince(start);
+    await eventually('a suspension', () => isSuspended(payer.account));
+    await isLogged('a payment was reported as fraud');
+    await operator('POST', `/api/console/operator/accounts/${payer.account}/resume`, {});
+    await deliverSince(start);
+    stripe.refund(payer.intent);
+    await deliverSince(start);
+    await payer.hasBalance('0');
+    expect(await isSuspended(payer.account)).toBe(false);
+    expect(await warned(payer)).toEqual([
+      {
+        account_id: payer.account,
+        payment_id: payer.order,
+        warning_id: warning,
+        fraud_type: 'made_with_stolen_card',
+        is_actionable: true,
+      },
+    ]);
+    // The customer, who may be the fraud, is not told.
+    expect((await told(payer)).map(({ type }) => type)).toEqual(['payment.succeeded', 'payment.refunded']);
+    expect(JSON.stringify(await payer.payments())).not.toContain('stolen');
+    const { body } = await operator('GET', `/api/console/operator/payments?search=${payer.order}`);
+    expect(body.data[0]?.warnings).toMatchObject([{ id: warning, fraud_type: 'made_with_stolen_card' }]);
+  });
+
+  test('of a payment that was refunded before suspends nobody', async () => {
+    const { stripe } = fixture;
+    const payer = await paidCustomer();
+    stripe.refund(payer.intent);
+    stripe.warn(payer.intent, false);
+    await deliverNewest();
+    await eventually('a warning', async () => (await warned(payer)).length === 1);
+    expect(await isSuspended(payer.account)).toBe(false);
+  });
+
+  test('that the key may not read keeps no payment from being credited', async () => {
+    fixture.stripe.allowWarnings(false);
+    const payer = await paidCustomer();
+    fixture.stripe.allowWarnings(true);
+    expect(await payer.entries()).toEqual(['credit 25']);
+  });
+});
+
 describe('a dispute', () => {
   test('takes the credit and suspends the account once; when it is won, the credit comes back', async () => {
     const { stripe, operator } = fixture;

@@ -105,6 +105,7 @@ const paid: Facts = {
   receiptUrl: null,
   card: null,
   reversals: [],
+  warnings: [],
 };
 
 describe('what follows from Stripe’s objects', () => {

@@ -16,6 +16,7 @@ import { movementCommands } from '../../src/cli/movement-commands.ts';
 import { reconcileCommand } from '../../src/cli/reconcile-command.ts';
 import { tokenCommands } from '../../src/cli/token-commands.ts';
 import { userCommands } from '../../src/cli/user-commands.ts';
+import { webhookCommands } from '../../src/cli/webhook-commands.ts';
 import { readConfig } from '../../src/config.ts';
 import type { Environment } from './gateway.ts';
 
@@ -28,6 +29,7 @@ const commands = [
   ...ledgerCommands,
   ...userCommands,
   ...tokenCommands,
+  ...webhookCommands,
   ...backupCommands,
   ...importCommands,
   ...catalogCommands,

@@ -44,6 +44,10 @@ export type FakeStripe = Readonly<{
   failRefund: (refund: string) => void;
   dispute: (paymentIntent: string, status?: string) => string;
   setDispute: (dispute: string, status: string) => void;
+  /** The owner of the card reports the payment as fraud. Returns the ID of the warning. */
+  warn: (paymentIntent: string, isActionable?: boolean) => string;
+  /** Whether the key may read these warnings. */
+  allowWarnings: (isAllowed: boolean) => void;
   intentOf: (session: string) => string;
   /** A checkout of an order that was paid, as if its events had been delivered. Returns the IDs. */
   paidCheckout: (order: string, customer: string, cents: number) => { session: string; intent: string };
@@ -80,6 +84,7 @@ export function startFakeStripe(): FakeStripe {
     [];
   let taxPercent = 0;
   let maxDelayMs = 0;
+  let mayReadWarnings = true;
   let card: 'ok' | 'declined' | 'authentication_required' = 'ok';
 
   const newId = (kind: string) => `${kind}_${prefix}${(++count).toString().padStart(6, '0')}`;
@@ -352,6 +357,13 @@ export function startFakeStripe(): FakeStripe {
         );
       case 'GET disputes':
         return listOf(ofKind('du').filter(({ payment_intent: of }) => of === body.payment_intent));
+      case 'GET radar':
+        if (!mayReadWarnings)
+          throw new Refusal(403, {
+            type: 'invalid_request_error',
+            message: 'The provided key does not have the required permissions.',
+          });
+        return listOf(ofKind('issfr').filter(({ payment_intent: of }) => of === body.payment_intent));
       case 'GET invoice_payments':
         return listOf(ofKind('inpay').filter(({ invoice }) => invoice === body.invoice));
       case 'POST invoiceitems':
@@ -513,6 +525,20 @@ export function startFakeStripe(): FakeStripe {
         status === 'won' || status === 'lost' ? 'charge.dispute.closed' : 'charge.dispute.updated',
         dispute,
       );
+    },
+    warn: (paymentIntent, isActionable = true) => {
+      const made = add('issfr', {
+        object: 'radar.early_fraud_warning',
+        actionable: isActionable,
+        fraud_type: 'made_with_stolen_card',
+        payment_intent: paymentIntent,
+        charge: get(paymentIntent).latest_charge,
+      });
+      tell('radar.early_fraud_warning.created', made);
+      return made.id;
+    },
+    allowWarnings: (isAllowed) => {
+      mayReadWarnings = isAllowed;
     },
     intentOf: (id) => String(get(id).payment_intent),
     paidCheckout: (order, customer, cents) => {

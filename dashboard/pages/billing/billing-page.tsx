@@ -77,16 +77,19 @@ function AboutHeld() {
 
 /** Payments, where there have been any. */
 function Payments() {
-  const payments = usePayments();
-  if ((payments.data?.data.length ?? 0) === 0) return null;
+  const cursors = useAddressCursors('payments_');
+  const payments = usePayments(cursors.cursor);
+  if (cursors.cursor === null && (payments.data?.data.length ?? 0) === 0) return null;
   return (
-    <Card title="Payments" description="The newest ones." isFlush>
+    <Card title="Payments" description="Newest first." isFlush>
       <QueryTable
         query={payments}
         caption="Payments"
         columns={paymentColumns<Payment>()}
         rows={payments.data?.data}
         rowKey={({ id }) => id}
+        cursors={cursors}
+        nextCursor={payments.data?.next_cursor}
       />
     </Card>
   );

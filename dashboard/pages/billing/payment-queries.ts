@@ -1,4 +1,4 @@
-import { useMutation, useQueryClient } from '@tanstack/react-query';
+import { keepPreviousData, useMutation, useQueryClient } from '@tanstack/react-query';
 import type {
   AutomaticTopUpDraft,
   CheckoutDraft,
@@ -13,13 +13,18 @@ import { patch, post, remove } from '../../api/client.ts';
 import { accountKey, accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 
 const refreshMs = 15_000;
+const pageSize = 10;
 
 export function usePaymentOptions() {
   return useAccountQuery<PaymentOptions>('payments', { refetchInterval: refreshMs });
 }
 
-export function usePayments() {
-  return useAccountQuery<Page<Payment>>(['payments', 'orders'], { refetchInterval: refreshMs });
+export function usePayments(cursor: string | null) {
+  return useAccountQuery<Page<Payment>>(['payments', 'orders'], {
+    query: { limit: pageSize, cursor },
+    placeholderData: keepPreviousData,
+    refetchInterval: refreshMs,
+  });
 }
 
 /** Money has moved, or will, so everything about the account is fetched again. */

@@ -69,7 +69,7 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
 }
 
 export type OperatorPaymentRow = PaymentRow &
-  Readonly<Pick<OperatorPayment, 'account' | 'problem' | 'payment_intent' | 'is_live'>>;
+  Readonly<Pick<OperatorPayment, 'account' | 'problem' | 'payment_intent' | 'is_live' | 'warnings'>>;
 
 function present(row: OperatorPaymentRow) {
   return presentPayment(row);
@@ -95,7 +95,10 @@ export async function findOperatorPayments(
   const searched = search?.id ?? null;
   const rows = await sql<Found<OperatorPaymentRow, 'id'>[]>`
     select found.* from ${operatorOnly(sql, reader)} as operator left join lateral (
-      select ${paymentColumns(sql)}, problem, payment_intent, is_live,
+      select ${paymentColumns(sql)}, problem, payment_intent, is_live, (
+               select coalesce(json_agg(json_build_object('id', id, 'fraud_type', fraud_type, 'is_actionable', is_actionable,
+                 'created_at', event_time(payment_warnings.created_at)) order by id), '[]')
+               from payment_warnings where order_id = payment_orders.id) as warnings,
              json_build_object('id', accounts.id, 'name', name, 'is_suspended', suspended_at is not null) as account
       from payment_orders join accounts on accounts.id = account_id
       where ${ofAccount} and (${id ?? null}::uuid is null or payment_orders.id = ${id ?? null}::uuid)

@@ -17,6 +17,15 @@ const reversalSchema = z.strictObject({
   owed: exactUsd.describe('What could not be taken yet, because the balance did not have it.'),
 });
 
+const warningSchema = z.strictObject({
+  id: z.string().describe('Of the warning at Stripe.'),
+  fraud_type: z.string().describe('In Stripe’s word.'),
+  is_actionable: z
+    .boolean()
+    .describe('Whether the payment was neither refunded nor disputed when the warning came.'),
+  created_at: timestamp,
+});
+
 const paymentSchema = z
   .strictObject({
     object: z.literal('payment'),
@@ -34,6 +43,7 @@ const paymentSchema = z
     payment_intent: z.string().nullable().describe('The ID of the payment at Stripe.'),
     is_live: z.boolean().describe('Whether real money was moved.'),
     reversals: z.array(reversalSchema).describe('Refunds and disputes, the oldest first.'),
+    warnings: z.array(warningSchema).describe('Early warnings of fraud.'),
     created_at: timestamp,
   })
   .meta({ id: 'AdminPayment', description: 'A payment that was asked for, and what has become of it.' });

@@ -50,7 +50,8 @@ export function OperatorPaymentsPage() {
           caption="Payments"
           columns={[
             accountColumn,
-            ...paymentColumns<OperatorPayment>(),
+            // The type is among the notes, so that the actions fit on a small screen.
+            ...paymentColumns<OperatorPayment>().filter(({ key }) => key !== 'kind'),
             problemColumn,
             actionsColumn<OperatorPayment>((payment) => (
               <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${payment.account.name}`} />}>
@@ -106,9 +107,15 @@ const accountColumn: Column<OperatorPayment> = {
 const problemColumn: Column<OperatorPayment> = {
   key: 'problem',
   header: 'Notes',
-  cell: ({ problem, is_live: isLive }) => (
+  cell: ({ kind, problem, warnings, is_live: isLive }) => (
     <span className="inline-flex flex-wrap items-center gap-1">
+      {kind === 'automatic' && <Badge>Automatic</Badge>}
       {!isLive && <Badge>Test</Badge>}
+      {warnings.map((warning) => (
+        <span key={warning.id} className="text-xs text-ink-soft">
+          <Badge tone="bad">Fraud report</Badge> {warning.fraud_type.replaceAll('_', ' ')}
+        </span>
+      ))}
       {problem !== null && <span className="text-xs text-ink-soft">{problem.replaceAll('_', ' ')}</span>}
     </span>
   ),
