@@ -72,7 +72,6 @@ export type DeliveryServices = Readonly<{
   /** Finds the addresses of customers' endpoints, instead of name servers. */
   resolve?: Resolve;
   log: Log;
-  onDisabled: (endpointId: string, because: 'gone' | 'failing') => void;
 }>;
 
 type Sender = DeliveryServices &
@@ -225,10 +224,9 @@ async function deliver(
   const retryAfter = readRetryAfter(posted.retryAfter, Date.now());
   const nextInMs = pauseAfterMs(delivery.attempts + 1, retryAfter, Math.random());
   const result = { posted, tookMs, isDelivered, nextInMs };
-  const disabled = await sender.inDatabase(endpoint.account_id, (sql) =>
+  await sender.inDatabase(endpoint.account_id, (sql) =>
     recordAttempt(sql, endpoint.id, delivery.delivery_id, result, tookMs < promptMs),
   );
-  if (disabled !== null) sender.onDisabled(endpoint.id, disabled);
   return { isDelivered, waitMs: asksForPause(posted) ? restOf(retryAfter) : 0 };
 }
 

@@ -6,6 +6,7 @@ import { shortTransaction } from '../lib/short-transaction.ts';
 import { dueAt, isOwnedBy, maxEndpointsOfAccount, type OwnedEndpoint } from './endpoint-store.ts';
 import type { Posted } from './post.ts';
 import { maxFailingHours } from './retries.ts';
+import { type DisabledBecause, tellDisabled } from './tell-disabled.ts';
 
 /** A delivery as lists show it, by its names on the wire. */
 export type Delivery = Readonly<{
@@ -116,6 +117,13 @@ export async function findDue(sql: SQL, endpointId: string, count: number): Prom
     order by next_at`;
 }
 
+type Judged = Readonly<{
+  id: string;
+  account_id: string | null;
+  url: string;
+  disabled_because: DisabledBecause | null;
+}>;
+
 /** `nextInMs` is null for the last attempt. */
 export type Result = Readonly<{
   posted: Posted;
@@ -125,8 +133,8 @@ export type Result = Readonly<{
 }>;
 
 /**
- * Stores what came of an attempt. Returns whether that disabled the endpoint: because it is gone, or because nothing has
- * reached it since the first attempt of a delivery that is given up now, or for as long as all attempts of one take.
+ * Stores what came of an attempt. That may disable the endpoint: because it is gone, or because nothing has reached it since
+ * the first attempt of a delivery that is given up now, or for as long as all attempts of one take.
  */
 export async function recordAttempt(
   sql: SQL,
@@ -134,11 +142,11 @@ export async function recordAttempt(
   deliveryId: string,
   result: Result,
   isPrompt: boolean,
-): Promise<'gone' | 'failing' | null> {
+): Promise<void> {
   const { posted, tookMs, isDelivered, nextInMs } = result;
   const isGone = posted.status === 410;
   const isOver = isDelivered || isGone || nextInMs === null;
-  return await shortTransaction(sql, async (transaction) => {
+  await shortTransaction(sql, async (transaction) => {
     // The endpoint first, as whoever sends again or removes one does.
     await transaction`select 1 from webhook_endpoints where id = ${endpointId} for no key update`;
     const changed = await transaction`
@@ -150,19 +158,20 @@ export async function recordAttempt(
           response_head = ${posted.responseHead}
       where id = ${deliveryId} and state = 'pending'`;
     // Another node has sent it meanwhile, or it was removed.
-    if (changed.count === 0) return null;
+    if (changed.count === 0) return;
     const isGivenUp = transaction`(${!isDelivered} and failing_since <= greatest(
       now() - make_interval(hours => ${maxFailingHours}::int),
       (select first_attempt_at from webhook_deliveries where id = ${deliveryId} and ${isOver})))`;
-    const [endpoint] = await transaction<{ disabled_because: 'gone' | 'failing' | null }[]>`
+    const [endpoint] = await transaction<Judged[]>`
       update webhook_endpoints
       set is_prompt = ${isPrompt && isDelivered},
           failing_since = case when not ${isDelivered} then coalesce(failing_since, now()) end,
           disabled_at = case when ${isGone} or ${isGivenUp} then now() end,
           disabled_because = case when ${isGone} then 'gone' when ${isGivenUp} then 'failing' end
       where id = ${endpointId} and disabled_at is null
-      returning disabled_because`;
-    return endpoint?.disabled_because ?? null;
+      returning id, account_id, url, disabled_because`;
+    if (endpoint !== undefined && endpoint.disabled_because !== null)
+      await tellDisabled(transaction, endpoint, endpoint.disabled_because);
   });
 }
 

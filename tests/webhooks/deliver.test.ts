@@ -30,7 +30,6 @@ let database: TestDatabase;
 let second: SQL;
 let stops: (() => Promise<void>)[] = [];
 const receivers: Receiver[] = [];
-const disabled: [string, string][] = [];
 const unprovenOfOperator: EndpointGroup = { isOperators: true, standing: 'unproven' };
 const unprovenOfCustomers: EndpointGroup = { isOperators: false, standing: 'unproven' };
 
@@ -60,7 +59,6 @@ function startNodes(networks = ['127.0.0.0/8']): void {
         networks: networks.map((text) => parseNetwork(text)).filter((one) => one !== null),
         resolve: async () => ['127.0.0.1'],
         log,
-        onDisabled: (id, because) => disabled.push([id, because]),
       }),
     );
 }
@@ -385,6 +383,13 @@ test('many endpoints at one address get little at once, whatever its names, and 
   expect(most).toBeLessThanOrEqual(16);
 });
 
+/** Why it was disabled, as often as that was told. */
+async function toldOf(id: string): Promise<string[]> {
+  const events = await database.sql<{ because: string }[]>`
+    select data ->> 'because' as because from events where type = 'webhook.disabled' and data ->> 'endpoint_id' = ${id}`;
+  return events.map(({ because }) => because);
+}
+
 test('410 ends an endpoint, and three days of failures do, and someone is told once', async () => {
   const gone = receiver(() => new Response(null, { status: 410 }));
   const failing = receiver(() => new Response(null, { status: 500 }));
@@ -392,12 +397,12 @@ test('410 ends an endpoint, and three days of failures do, and someone is told o
   const other = await endpoint(failing.url);
   startNodes();
   await happen(await account(), 2);
-  await eventually('gone', () => disabled.some(([id, because]) => id === first.id && because === 'gone'));
+  await eventually('gone', async () => (await toldOf(first.id)).includes('gone'));
   await eventually('an attempt', async () => (await rowsOf(other.id)).some(({ attempts }) => attempts > 0));
   await database.sql`update webhook_deliveries set attempts = 9 where endpoint_id = ${other.id} and attempts > 0`;
   await eventually('failing', async () => {
     await hurry(other.id);
-    return disabled.some(([id, because]) => id === other.id && because === 'failing');
+    return (await toldOf(other.id)).includes('failing');
   });
   // One that gets so much that no delivery comes to its last attempt.
   const swamped = await endpoint(failing.url);
@@ -406,10 +411,10 @@ test('410 ends an endpoint, and three days of failures do, and someone is told o
   await database.sql`update webhook_endpoints set failing_since = now() - interval '77 hours' where id = ${swamped.id}`;
   await eventually('swamped', async () => {
     await hurry(swamped.id);
-    return disabled.some(([id, because]) => id === swamped.id && because === 'failing');
+    return (await toldOf(swamped.id)).includes('failing');
   });
   expect((await rowsOf(swamped.id))[0]?.attempts).toBe(2);
-  expect(disabled.filter(([id]) => id === other.id || id === first.id)).toHaveLength(2);
+  expect([await toldOf(first.id), await toldOf(other.id)]).toEqual([['gone'], ['failing']]);
   const stored = await requireEndpoint(database.sql, other);
   expect(stored).toMatchObject({ disabled_because: 'failing' });
   const attempted = failing.received.length;
