@@ -21,7 +21,7 @@ export type Endpoint = Readonly<{
   types: readonly string[] | null;
   created_at: Date;
   disabled_at: Date | null;
-  disabled_because: 'owner' | 'gone' | 'failing' | null;
+  disabled_because: 'owner' | 'operator' | 'gone' | 'failing' | null;
   failing_since: Date | null;
   /** Until when the secret before this one signs, too. */
   previous_until: Date | null;
@@ -81,6 +81,7 @@ export async function createEndpointAs(
   encryptionKey: Buffer,
 ): Promise<CreatedEndpoint> {
   const { accountId } = owner;
+  await requireActive(transaction, owner);
   await transaction`select pg_advisory_xact_lock(hashtextextended(${`webhooks ${accountId}`}, 0))`;
   const [{ count }] = await transaction<[{ count: number }]>`
     select count(*)::int as count from webhook_endpoints where ${isOwnedBy(transaction, owner)}`;
@@ -100,7 +101,10 @@ export async function createEndpointAs(
   return { id, secret: showSecret(secret) };
 }
 
-/** Enabling one that was disabled sends what is still due. `check` sees what is about to be changed, and may throw. */
+/**
+ * Enabling one that was disabled sends what is still due. What the operator has disabled, only the operator enables. `check`
+ * sees what is about to be changed, and may throw.
+ */
 export async function changeEndpointAs(
   transaction: TransactionSQL,
   actor: Actor,
@@ -115,20 +119,21 @@ export async function changeEndpointAs(
     url: change.url ?? before.url,
     description: change.description ?? before.description,
     types: change.types === undefined ? before.types : change.types,
-    isEnabled: change.isEnabled ?? before.disabled_at === null,
+    disabledBecause: disabledAfter(before, change.isEnabled, isOfOperator(actor, owned)),
   };
   const difference = differenceOf(
-    { ...described(before), is_enabled: before.disabled_at === null },
-    { ...described(after), is_enabled: after.isEnabled },
+    { ...described(before), ...describedState(before.disabled_because) },
+    { ...described(after), ...describedState(after.disabledBecause) },
   );
   const isMoved = before.url !== after.url;
   if (Object.keys(difference.after).length === 0 && !isMoved) return;
-  const isToggled = after.isEnabled !== (before.disabled_at === null);
+  const isToggled = (after.disabledBecause === null) !== (before.disabled_because === null);
+  if (isMoved || (isToggled && after.disabledBecause === null)) await requireActive(transaction, owned);
   await transaction`
     update webhook_endpoints
     set url = ${after.url}, description = ${after.description}, types = ${arrayOf(transaction, after.types)},
-        disabled_at = case when ${isToggled} then case when not ${after.isEnabled} then now() end else disabled_at end,
-        disabled_because = case when ${isToggled} then case when not ${after.isEnabled} then 'owner' end else disabled_because end,
+        disabled_because = ${after.disabledBecause},
+        disabled_at = case when ${isToggled} then case when ${after.disabledBecause !== null} then now() end else disabled_at end,
         failing_since = case when ${isToggled || isMoved} then null else failing_since end,
         is_prompt = is_prompt and not ${isMoved},
         rest_until = case when ${isToggled || isMoved} then null else rest_until end
@@ -141,6 +146,25 @@ export async function changeEndpointAs(
     object: { type: 'webhook', id },
     ...difference,
   });
+}
+
+/** Owners have the dashboard alone, in which operators change their own webhooks only. */
+function isOfOperator({ door }: Actor, { accountId }: EndpointOwner): boolean {
+  return door !== 'dashboard' && accountId !== null;
+}
+
+function disabledAfter(
+  { disabled_because: before }: Endpoint,
+  isEnabled: boolean | undefined,
+  isByOperator: boolean,
+): Endpoint['disabled_because'] {
+  if (isEnabled === undefined) return before;
+  if (!isEnabled) return isByOperator ? 'operator' : (before ?? 'owner');
+  if (before === 'operator' && !isByOperator)
+    throw new ApiError('permission_denied', {
+      message: 'The operator has disabled this webhook, and only the operator can enable it.',
+    });
+  return null;
 }
 
 export async function removeEndpointAs(
@@ -212,9 +236,10 @@ export function dueAt(sql: SQL, restUntil = sql`webhook_endpoints.rest_until`) {
     ) as waiting where is_replaying or next_at is not null)`;
 }
 
-/** Throws for one that gets nothing. */
+/** Throws for one that nobody may have anything sent to. */
 export async function requireSendable(sql: SQL, owned: OwnedEndpoint): Promise<Endpoint> {
   const endpoint = await requireEndpoint(sql, owned);
+  await requireActive(sql, owned);
   if (endpoint.disabled_at !== null) throw new ApiError('webhook_disabled');
   return endpoint;
 }
@@ -223,6 +248,17 @@ export async function lockSendable(transaction: TransactionSQL, owned: OwnedEndp
   await transaction`
     select 1 from webhook_endpoints where id = ${owned.id} and ${isOwnedBy(transaction, owned)} for no key update`;
   return await requireSendable(transaction, owned);
+}
+
+/** A suspended account is told what happens to it, but has nothing sent that it chooses. */
+async function requireActive(sql: SQL, { accountId }: EndpointOwner): Promise<void> {
+  if (accountId === null) return;
+  const suspended = await sql`select 1 from accounts where id = ${accountId} and suspended_at is not null`;
+  if (suspended.length > 0)
+    throw new ApiError('account_suspended', {
+      message:
+        'This account is suspended. Until it is resumed, its webhooks get its events and nothing else.',
+    });
 }
 
 async function lockEndpoint(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<Endpoint> {
@@ -238,4 +274,9 @@ function arrayOf(sql: SQL, types: readonly string[] | null) {
 /** An address may have a secret in its path or its query, and the log has none. */
 function described({ url, description, types }: EndpointDraft) {
   return { url: new URL(url).origin, description, types };
+}
+
+/** That it is disabled, and if an owner cannot change that, by whom. */
+function describedState(because: Endpoint['disabled_because']) {
+  return { is_enabled: because === null, ...(because === 'operator' ? { disabled_because: because } : {}) };
 }
