@@ -38,9 +38,13 @@ CREATE TABLE accounts (
   -- Grows when the account gets a limit or loses one, at least to the current second, so that it never repeats, not
   -- even after a failover that lost a change. 0 if it never had any. Gateways remember limits by it.
   limit_version integer NOT NULL DEFAULT 0,
+  -- When a grant ends or an allowance is given next, or infinity. Null for an account that has only had plain credits:
+  -- nothing of its money has to be told apart.
+  grants_due_at timestamp with time zone,
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held)
 ) WITH (fillfactor=70);
+CREATE INDEX accounts_grants_due ON accounts USING btree (grants_due_at) WHERE grants_due_at IS NOT NULL;
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
   EXECUTE FUNCTION announce_account_change();
@@ -99,6 +103,26 @@ CREATE TABLE admin_tokens (
   CONSTRAINT admin_tokens_scopes_check CHECK (scopes <@ ARRAY['read'::text, 'accounts'::text, 'keys'::text,
     'money'::text, 'catalogue'::text] AND cardinality(scopes) > 0)
 );
+
+-- Grants that an account gets anew each day, week or month, in UTC. Each lasts until the next.
+CREATE TABLE allowances (
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  amount numeric(38,12) NOT NULL,
+  every text NOT NULL,
+  priority smallint NOT NULL,
+  note text,
+  next_at timestamp with time zone NOT NULL,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  ended_at timestamp with time zone,
+  CONSTRAINT allowances_pkey PRIMARY KEY (id),
+  CONSTRAINT allowances_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT allowances_amount_check CHECK (amount > 0::numeric),
+  CONSTRAINT allowances_every_check CHECK (every = ANY (ARRAY['day'::text, 'week'::text, 'month'::text])),
+  CONSTRAINT allowances_note_check CHECK (length(note) <= 500),
+  CONSTRAINT allowances_priority_check CHECK (priority >= 0 AND priority <= 100)
+);
+CREATE INDEX allowances_by_account ON allowances USING btree (account_id, id);
 
 -- The part of a key that changes with every request, kept apart so that gateways' copies of api_keys stay valid under
 -- load. version covers the limits of the key, too.
@@ -511,6 +535,72 @@ CREATE INDEX generations_by_key_status_and_model ON generations USING btree (key
 -- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
 CREATE TABLE generations_default PARTITION OF generations DEFAULT;
 
+-- What each entry took from which grant, or gave back to it, with a negative amount.
+CREATE TABLE grant_draws (
+  account_id uuid NOT NULL,
+  entry_number bigint NOT NULL,
+  grant_number bigint NOT NULL,
+  amount numeric(38,12) NOT NULL,
+  -- The entry that had taken what this one gives back; otherwise this entry.
+  origin bigint NOT NULL,
+  -- Of a charge.
+  generation_id uuid,
+  CONSTRAINT grant_draws_pkey PRIMARY KEY (account_id, entry_number, grant_number),
+  CONSTRAINT grant_draws_amount_check CHECK (amount <> 0::numeric)
+);
+CREATE INDEX grant_draws_by_generation ON grant_draws USING btree (generation_id) WHERE generation_id IS NOT NULL;
+CREATE INDEX grant_draws_returned ON grant_draws USING btree (account_id, origin) WHERE origin <> entry_number;
+
+-- How far the entries of an account have been drawn from its grants.
+CREATE TABLE grant_progress (
+  account_id uuid NOT NULL,
+  -- Entries up to this one are from before the first grant.
+  first_number bigint NOT NULL,
+  entry_number bigint NOT NULL,
+  CONSTRAINT grant_progress_pkey PRIMARY KEY (account_id),
+  CONSTRAINT grant_progress_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id)
+);
+
+-- Of accounts that have had a grant: every credit, and whatever else has added to the balance without coming back from
+-- a charge.
+CREATE TABLE grants (
+  account_id uuid NOT NULL,
+  -- The number of the entry that it came with. 0: the balance from before the first grant.
+  number bigint NOT NULL,
+  id uuid NOT NULL DEFAULT gen_random_uuid(),
+  category text NOT NULL,
+  amount numeric(38,12) NOT NULL,
+  -- What is left, as of the entry that grant_progress names. 0 before its own entry.
+  remaining numeric(38,12) NOT NULL DEFAULT 0,
+  -- What has left because it expired or was voided.
+  lapsed numeric(38,12) NOT NULL DEFAULT 0,
+  -- Of two grants the one with the lower number is spent first.
+  priority smallint NOT NULL DEFAULT 50,
+  expires_at timestamp with time zone,
+  allowance_id uuid,
+  voided_at timestamp with time zone,
+  voided_by text,
+  void_reason text,
+  -- When it was first settled after its end, before any request that came later. What is left then belongs to holds
+  -- from before.
+  ended_at timestamp with time zone,
+  -- The Generations that were open at ended_at, if any.
+  kept_for uuid[],
+  created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
+  CONSTRAINT grants_pkey PRIMARY KEY (account_id, number),
+  CONSTRAINT grants_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT grants_allowance_id_fkey FOREIGN KEY (allowance_id) REFERENCES allowances(id),
+  CONSTRAINT grants_amount_check CHECK (amount >= 0::numeric),
+  CONSTRAINT grants_category_check CHECK (category = ANY (ARRAY['paid'::text, 'promotional'::text, 'allowance'::text])),
+  CONSTRAINT grants_check CHECK (remaining >= 0::numeric AND remaining <= amount),
+  CONSTRAINT grants_check1 CHECK (num_nulls(voided_at, voided_by, void_reason) = ANY (ARRAY[0, 3])),
+  CONSTRAINT grants_id_key UNIQUE (id),
+  CONSTRAINT grants_priority_check CHECK (priority >= 0 AND priority <= 100)
+);
+CREATE INDEX grants_by_expiry ON grants USING btree (expires_at) WHERE ended_at IS NULL;
+CREATE INDEX grants_remaining ON grants USING btree (account_id) WHERE remaining > 0::numeric;
+CREATE INDEX grants_to_end ON grants USING btree (account_id, expires_at) WHERE ended_at IS NULL;
+
 -- Requests with an Idempotency-Key, and their stored responses, encrypted. request_id and node_id say who has the
 -- claim.
 CREATE TABLE idempotent_requests (
@@ -697,14 +787,14 @@ CREATE TABLE ledger_entries (
   actor text,
   -- The reference as it was given, if that is not a UUID. reference is its hash.
   reference_text text,
-  -- The number of the entry of this account that a correction is about.
+  -- The number of the entry of this account that a correction is about, or of the grant that has ended.
   concerns_entry bigint,
   -- The Generation that a correction is about.
   concerns_generation_id uuid,
   CONSTRAINT ledger_entries_balance_after_check CHECK (balance_after >= 0::numeric),
   CONSTRAINT ledger_entries_estimate CHECK (kind = 'charge'::text OR NOT is_estimated),
   CONSTRAINT ledger_entries_kind CHECK (kind = ANY (ARRAY['credit'::text, 'charge'::text, 'refund'::text,
-    'correction'::text])),
+    'correction'::text, 'expiry'::text, 'void'::text])) NOT VALID,
   CONSTRAINT ledger_entries_memo_check CHECK (length(memo) <= 500),
   CONSTRAINT ledger_entries_number_check CHECK (number > 0),
   CONSTRAINT ledger_entries_sign CHECK (
@@ -712,8 +802,9 @@ CREATE TABLE ledger_entries (
         WHEN 'credit'::text THEN amount > 0::numeric
         WHEN 'charge'::text THEN amount <= 0::numeric
         WHEN 'refund'::text THEN amount >= 0::numeric
-        ELSE amount <> 0::numeric
-    END),
+        WHEN 'correction'::text THEN amount <> 0::numeric
+        ELSE amount < 0::numeric
+    END) NOT VALID,
   CONSTRAINT ledger_entries_source CHECK ((kind = ANY (ARRAY['charge'::text,
     'refund'::text])) = (generation_id IS NOT NULL))
 ) PARTITION BY RANGE (created_at);
@@ -801,7 +892,7 @@ CREATE TABLE mail_choices (
   kinds text[] NOT NULL,
   CONSTRAINT mail_choices_pkey PRIMARY KEY (user_id, account_id),
   CONSTRAINT mail_choices_kinds_check CHECK (kinds <@ ARRAY['low_balance'::text, 'budget'::text, 'key_expiry'::text,
-    'payment'::text]),
+    'payment'::text, 'grant_expiry'::text]),
   CONSTRAINT mail_choices_user_id_account_id_fkey FOREIGN KEY (user_id, account_id) REFERENCES memberships(user_id,
     account_id) ON DELETE CASCADE
 );
@@ -1554,6 +1645,30 @@ UNION ALL
     generation.cost_cache_write_long
    FROM unfinished_generations generation;
 
+-- What is left to spend, in the order of spending: priority, the earliest expiry, allowances, promotional, paid, the
+-- oldest.
+CREATE VIEW grants_in_order AS
+ SELECT account_id,
+    number,
+    id,
+    category,
+    amount,
+    remaining,
+    lapsed,
+    priority,
+    expires_at,
+    allowance_id,
+    voided_at,
+    voided_by,
+    void_reason,
+    ended_at,
+    kept_for,
+    created_at,
+    row_number() OVER (PARTITION BY account_id ORDER BY priority, expires_at, (category = 'paid'::text),
+    (category = 'promotional'::text), number) AS place
+   FROM grants
+  WHERE remaining > 0::numeric;
+
 -- A key as lists show it.
 CREATE VIEW key_overviews AS
  SELECT api_keys.id,
@@ -1910,6 +2025,18 @@ CREATE TYPE ledger_write_off_row AS (
   reported_output_tokens bigint
 );
 
+-- Says what the credit with this number is. The caller has locked the account and called begin_grants.
+CREATE FUNCTION add_grant(to_account uuid, with_number bigint, granted numeric, terms jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into grants (account_id, number, category, amount, priority, expires_at, allowance_id)
+  values (to_account, with_number, terms ->> 'category', granted, coalesce((terms ->> 'priority')::smallint, 50),
+    (terms ->> 'expires_at')::timestamptz, (terms ->> 'allowance_id')::uuid);
+  update accounts set grants_due_at = least(grants_due_at, (terms ->> 'expires_at')::timestamptz) where id = to_account;
+end $$;
+
 -- Adds the next entries of an account to usage_days and margin_days, and returns how many. A concurrent call waits,
 -- then continues after them.
 CREATE FUNCTION add_up_usage(of_account uuid, max_entries integer)
@@ -2023,6 +2150,20 @@ begin
   return next;
 end $$;
 
+-- What an account has left of each category, with what is held. A category of which nothing is left may be missing.
+CREATE FUNCTION balances_by_category(of_account uuid)
+ RETURNS TABLE(category text, amount numeric)
+ LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+begin
+  perform refresh_grants(of_account);
+  return query
+    select 'paid', balance from accounts where id = of_account and grants_due_at is null
+    union all
+    select category, sum(remaining)::numeric(38,12) from grants where account_id = of_account and remaining > 0 group by category;
+end $$;
+
 -- Makes the order of an automatic top-up if the account needs one and may have it, and has none in progress. Returns
 -- its ID, or null.
 CREATE FUNCTION begin_automatic_top_up(of_account uuid, new_order uuid, with_live boolean, least_amount numeric)
@@ -2052,6 +2193,21 @@ begin
   insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, next_look_at)
   values (new_order, of_account, 'automatic', wanted, 'usd', with_live, settings.customer, now());
   return new_order;
+end $$;
+
+-- From now on the money of an account is told apart. Does nothing if it is already.
+CREATE FUNCTION begin_grants(of_account uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+begin
+  with account as (
+    update accounts set grants_due_at = 'infinity' where id = of_account and grants_due_at is null
+    returning id, balance, entry_count
+  ), progress as (
+    insert into grant_progress (account_id, first_number, entry_number) select id, entry_count, entry_count from account
+  )
+  insert into grants (account_id, number, category, amount, remaining) select id, 0, 'paid', balance, balance from account;
 end $$;
 
 -- Takes what usage_days has for an account over into margin_days, which has nothing for it yet. The caller has locked
@@ -2105,7 +2261,7 @@ end $$;
 -- or denied.
 CREATE FUNCTION book_movement(of_kind text, by_actor text, on_account uuid, wanted numeric, with_words text,
     with_reference uuid, with_reference_text text, about_entry bigint, about_generation uuid, change_id uuid,
-    from_address text, is_preview boolean)
+    from_address text, is_preview boolean, with_grant jsonb DEFAULT NULL::jsonb)
  RETURNS TABLE(outcome text, account_id uuid, entry_number bigint, amount numeric, balance numeric, held numeric,
     possible numeric)
  LANGUAGE plpgsql
@@ -2126,7 +2282,7 @@ begin
   end if;
 
   if of_kind = 'refund' then
-
+    -- Of a charge that is archived, in the end only the reference is left: what was refunded then is still not refunded again.
     select coalesce(
       (select one.account_id from usage_records as one where one.id = about_generation),
       (select one.account_id from generation_details as one where one.id = about_generation),
@@ -2140,11 +2296,15 @@ begin
   end if;
 
   account_id := on_account;
-
+  -- A preview decides nothing, so nobody has to wait for it.
   if is_preview then
     select * into account from accounts where id = on_account;
   else
     select * into account from accounts where id = on_account for no key update;
+    if account.grants_due_at <= clock_timestamp() then
+      perform settle_grants(on_account);
+      select * into account from accounts where id = on_account;
+    end if;
   end if;
   if account.id is null then outcome := 'no_account'; return next; return; end if;
   balance := account.balance;
@@ -2155,18 +2315,22 @@ begin
   if found then
     entry_number := earlier.number;
     amount := earlier.amount;
-
+    -- The words of a script may have its date in them.
     outcome := case when earlier.kind = of_kind and earlier.is_rest = (wanted is null)
         and earlier.amount = coalesce(wanted, earlier.amount)
         and (earlier.generation_id, earlier.concerns_entry) is not distinct from (about_generation, about_entry)
-        and (actor_kind = 'shell' or earlier.memo is not distinct from with_words) then 'repeated' else 'different' end;
+        and (actor_kind = 'shell' or earlier.memo is not distinct from with_words)
+        and (with_grant is null or exists (
+          select 1 from grants where grants.account_id = on_account and number = earlier.number
+            and category = with_grant ->> 'category' and priority = (with_grant ->> 'priority')::smallint
+            and (actor_kind = 'shell' or expires_at is not distinct from (with_grant ->> 'expires_at')::timestamptz))) then 'repeated' else 'different' end;
     return next;
     return;
   end if;
 
   amount := wanted;
   if of_kind = 'refund' then
-
+    -- The lock of the account keeps others from refunding it, and that of the record keeps it from being archived.
     if is_preview then
       select * into used from usage_records where id = about_generation;
     else
@@ -2190,7 +2354,7 @@ begin
       outcome := 'no_generation'; return next; return;
     end if;
     if wanted is null then
-
+      -- What is left of the entry: it may have been corrected before, and those corrections may have been corrected.
       if concerned.kind not in ('credit', 'correction') then outcome := 'not_undoable'; return next; return; end if;
       with recursive corrections as (
         select known.number, known.amount from credit_references as known
@@ -2199,7 +2363,8 @@ begin
         select known.number, known.amount from corrections
         join credit_references as known on known.account_id = on_account and known.concerns_entry = corrections.number
       )
-      select -(concerned.amount + coalesce(sum(corrections.amount), 0)) into amount from corrections;
+      select -(concerned.amount + coalesce(sum(corrections.amount), 0)) + coalesce((
+        select lapsed from grants where grants.account_id = on_account and number = about_entry), 0) into amount from corrections;
     end if;
     possible := account.balance - account.held;
     outcome := case when amount = 0 then 'nothing_left' when amount < -possible then 'too_large' end;
@@ -2211,9 +2376,10 @@ begin
   if is_preview then return next; return; end if;
 
   entry_number := account.entry_count + 1;
+  if with_grant is not null then perform begin_grants(on_account); end if;
   update accounts set balance = book_movement.balance, entry_count = book_movement.entry_number where id = on_account;
   if of_kind = 'refund' then
-
+    -- A wrong counter is for the audit to find: it must not keep money from being given back.
     update api_key_meters set month_spent = greatest(month_spent - book_movement.amount, 0)
     where key_id = used.key_id and month = used.month;
     update usage_records set refunded = refunded + book_movement.amount where id = used.id;
@@ -2223,42 +2389,83 @@ begin
   values (on_account, entry_number, of_kind, amount, balance, case of_kind when 'refund' then about_generation end,
     with_words, with_reference, by_actor, with_reference_text, about_entry,
     case of_kind when 'correction' then about_generation end);
+  if with_grant is not null then
+    perform add_grant(on_account, entry_number, amount, with_grant);
+  elsif of_kind <> 'credit' then
+    perform note_return_to_grants(on_account);
+  end if;
   if wanted is null then
     update credit_references set is_rest = true
     where credit_references.account_id = on_account and reference = with_reference;
   end if;
-  insert into audit_log (id, door, actor_user_id, actor_token_id, actor_shell_user, address, action, account_id, object_type,
-    object_id, after)
-  values (change_id, case actor_kind when 'operator' then 'dashboard' when 'token' then 'api' else 'cli' end,
-    case actor_kind when 'operator' then actor_name::uuid end, case actor_kind when 'token' then actor_name::uuid end,
-    case actor_kind when 'shell' then actor_name end, from_address,
+  perform record_account_change(by_actor, change_id, from_address,
     case of_kind when 'credit' then 'credit_account' when 'correction' then 'correct_account' else 'refund_generation' end,
-    on_account, 'account', on_account::text,
+    on_account,
     jsonb_build_object('amount', amount::numeric(38,12)::text, case of_kind when 'credit' then 'memo' else 'reason' end,
       with_words, 'reference', coalesce(with_reference_text, with_reference::text), 'entry_number', entry_number)
     || jsonb_strip_nulls(jsonb_build_object('concerns_entry', about_entry,
-      'request_id', 'req_' || replace(about_generation::text, '-', ''))));
+      'request_id', 'req_' || replace(about_generation::text, '-', ''))) || coalesce(with_grant, '{}'));
   return next;
 end $$;
 
--- Books a credit or a correction that nobody makes by hand, once for its reference. False if it was booked before.
+-- Books a credit or a correction that nobody makes by hand, once for its reference. False if it was booked before. What
+-- is taken back of an entry is taken from the grant that came with it, as far as that goes.
 CREATE FUNCTION book_own_movement(of_kind text, on_account uuid, moved numeric, with_words text, with_reference uuid,
-    with_reference_text text)
+    with_reference_text text, with_grant jsonb DEFAULT NULL::jsonb, about_entry bigint DEFAULT NULL::bigint)
  RETURNS boolean
  LANGUAGE plpgsql
 AS $$
+declare
+  account accounts;
 begin
   perform 1 from accounts where id = on_account for no key update;
   if exists (select 1 from credit_references where account_id = on_account and reference = with_reference) then
     return false;
   end if;
-  with account as (
-    update accounts set balance = balance + moved, entry_count = entry_count + 1 where id = on_account
-    returning id, balance, entry_count
-  )
-  insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, reference, reference_text)
-  select id, entry_count, of_kind, moved, balance, with_words, with_reference, with_reference_text from account;
+  if with_grant is not null then perform begin_grants(on_account); end if;
+  update accounts set balance = balance + moved, entry_count = entry_count + 1 where id = on_account returning * into account;
+  insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, reference, reference_text, concerns_entry)
+  values (on_account, account.entry_count, of_kind, moved, account.balance, with_words, with_reference, with_reference_text,
+    about_entry);
+  if with_grant is not null then perform add_grant(on_account, account.entry_count, moved, with_grant); end if;
   return true;
+end $$;
+
+-- Draws entries that are all charges.
+CREATE FUNCTION charge_grants(of_account uuid, first_entry bigint, last_entry bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+begin
+  if exists (select 1 from grants where account_id = of_account and remaining > 0 and ended_at is not null) then
+    perform take_from_grants(of_account, number, -amount, generation_id, null) from (
+      select number, amount, generation_id from ledger_entries
+      where account_id = of_account and number between first_entry and last_entry and amount < 0
+      order by number offset 0) as charge;
+    return;
+  end if;
+  -- One after the other, charges and grants each cover an interval of the money spent. A charge was drawn from the grants
+  -- that its interval overlaps with.
+  with charges as (
+    select number, generation_id, -amount as amount, sum(-amount) over (order by number) + amount as before
+    from ledger_entries where account_id = of_account and number between first_entry and last_entry and amount < 0
+  ), sources as (
+    select number, remaining, sum(remaining) over (order by place) - remaining as before
+    from grants_in_order where account_id = of_account
+  ), needed as materialized (
+    select * from sources where before < (select sum(amount) from charges)
+  ), drawn as (
+    insert into grant_draws (account_id, entry_number, grant_number, amount, origin, generation_id)
+    select of_account, charge.number, source.number,
+      least(charge.before + charge.amount, source.before + source.remaining) - greatest(charge.before, source.before),
+      charge.number, generation_id
+    from charges as charge join needed as source
+      on charge.before < source.before + source.remaining and source.before < charge.before + charge.amount
+    returning grant_number, amount
+  )
+  update grants set remaining = grants.remaining - total
+  from (select grant_number, sum(amount) as total from drawn group by 1) as drawn
+  where grants.account_id = of_account and grants.number = drawn.grant_number;
 end $$;
 
 -- Makes the ledger say what refunds and disputes of an order take, as far as the balance allows.
@@ -2281,7 +2488,8 @@ begin
       case when step < 0 then case reversal.kind when 'refund' then 'A refund of a payment did not succeed'
           else 'The dispute of a payment has ended' end
         else case reversal.kind when 'refund' then 'A payment was refunded' else 'A payment is disputed' end end,
-      reference_id(reversal.id || '/' || reversal.entry_count + 1), reversal.id || '/' || reversal.entry_count + 1) then
+      reference_id(reversal.id || '/' || reversal.entry_count + 1), reversal.id || '/' || reversal.entry_count + 1,
+      null, (select number from credit_references where account_id = concerned.account_id and reference = of_order)) then
       raise exception 'the reference of a payment''s refund is in use' using errcode = 'unique_violation';
     end if;
     update payment_reversals set taken = taken + step, entry_count = entry_count + 1, updated_at = now()
@@ -2408,6 +2616,53 @@ begin
     values (action_id, by_shell_user, 'credit_account', to_account, credited);
   end if;
   return next;
+end $$;
+
+-- Draws the entries of an account that were not yet, at most so many, and returns how many they were. Requests do not
+-- wait for it: it locks nothing that they need.
+CREATE FUNCTION draw_grants(of_account uuid, max_entries integer DEFAULT NULL::integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $$
+declare
+  seen bigint;
+  first_seen bigint;
+  last bigint;
+  upper bigint;
+  entry ledger_entries;
+begin
+  select entry_number into seen from grant_progress where account_id = of_account for update;
+  if not found then return 0; end if;
+  first_seen := seen;
+  select least(entry_count, seen + max_entries) into last from accounts where id = of_account;
+  while seen < last loop
+    -- Not too many charges at once, because each is compared with each grant.
+    upper := least(last, seen + 1000);
+    select * into entry from ledger_entries
+    where account_id = of_account and number > seen and number <= upper and kind <> 'charge' order by number limit 1;
+    if coalesce(entry.number - 1, upper) > seen then
+      perform charge_grants(of_account, seen + 1, coalesce(entry.number - 1, upper));
+    end if;
+    if entry.kind = 'credit' then
+      update grants set remaining = amount where account_id = of_account and number = entry.number;
+      if not found then
+        insert into grants (account_id, number, category, amount, remaining)
+        values (of_account, entry.number, 'paid', entry.amount, entry.amount);
+      end if;
+    elsif entry.kind = 'refund' then
+      perform return_to_grants(of_account, entry.number, entry.amount, (
+        select origin from grant_draws where generation_id = entry.generation_id limit 1));
+    elsif entry.amount > 0 then
+      perform return_to_grants(of_account, entry.number, entry.amount, entry.concerns_entry);
+    elsif entry.amount < 0 then
+      perform take_from_grants(of_account, entry.number, -entry.amount, null, entry.concerns_entry);
+    end if;
+    seen := coalesce(entry.number, upper);
+  end loop;
+  if seen > first_seen then
+    update grant_progress set entry_number = seen where account_id = of_account;
+  end if;
+  return seen - first_seen;
 end $$;
 
 -- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund by the gateway,
@@ -2784,6 +3039,7 @@ CREATE FUNCTION ledger_lock_rows(awaited uuid, account_ids uuid[], key_ids uuid[
 AS $$
 declare
   free_accounts uuid[];
+  due_accounts uuid[];
   free_keys uuid[];
   free_generations uuid[];
   at timestamptz;
@@ -2794,8 +3050,12 @@ begin
     perform 1 from api_key_meters where key_id = awaited for no key update;
     perform 1 from open_generations where id = awaited for update;
   end if;
-  free_accounts := array(
-    select id from accounts where id = any (account_ids) order by id for no key update skip locked);
+  select coalesce(array_agg(id), '{}'), array_agg(id) filter (where grants_due_at <= clock_timestamp())
+  into free_accounts, due_accounts
+  from (select id, grants_due_at from accounts where id = any (account_ids) order by id for no key update skip locked) as free;
+  if due_accounts is not null then
+    perform settle_grants(id) from unnest(due_accounts) as id;
+  end if;
   free_keys := array(
     select key_id from api_key_meters where key_id = any (key_ids) order by key_id for no key update skip locked);
   free_generations := array(
@@ -2911,6 +3171,7 @@ begin
   end if;
   insert into ledger_entries (account_id, number, kind, amount, balance_after, generation_id)
   values (used.account_id, entry_number, 'refund', used.cost - used.refunded, new_balance, of_generation);
+  perform note_return_to_grants(used.account_id);
   update generations
   set status = 'failed', error_code = 'billing_consistency_error', input_tokens = null, output_tokens = null, units = null,
       unit = null, tier = null, cost_input = null, cost_output = null, cost_total = null, cache_read_tokens = null,
@@ -3068,6 +3329,7 @@ begin
   from unnest(account_rows) as row
   where accounts.id = row.id and (row.free is null or accounts.balance - accounts.held >= row.free)
     and not (row.is_admitting and (suspended_at is not null
+      or not is_locked and grants_due_at <= clock_timestamp() is true
       or limit_version > 0 and accounts.id = any (limited_accounts) is not true))
     and (is_locked or accounts.held + row.held >= 0);
   get diagnostics affected = row_count;
@@ -3301,6 +3563,7 @@ AS $$
     when event_type in ('budget.reached', 'key.used_up') then 'budget'
     when event_type = 'key.expired' then 'key_expiry'
     when event_type in ('payment.succeeded', 'payment.failed', 'payment.refunded', 'payment.disputed') then 'payment'
+    when event_type = 'grant.expiring' then 'grant_expiry'
   end
 $$;
 
@@ -3321,6 +3584,14 @@ AS $$
   select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
     placing substring(int8send((extract(epoch from clock_timestamp()) * 1000)::bigint) from 3) from 1 for 6), 52, 1), 53, 1),
     'hex')::uuid
+$$;
+
+-- What was given back may belong to a grant that has ended, or ends soon.
+CREATE FUNCTION note_return_to_grants(of_account uuid)
+ RETURNS void
+ LANGUAGE sql
+AS $$
+  update accounts set grants_due_at = least(grants_due_at, clock_timestamp()) where id = of_account and grants_due_at is not null
 $$;
 
 -- Writes users.last_signed_in_at.
@@ -3416,6 +3687,24 @@ AS $$
   select (random() * 9e18)::bigint
 $$;
 
+-- Writes to the audit log what someone has done to the money of an account.
+CREATE FUNCTION record_account_change(by_actor text, change_id uuid, from_address text, with_action text,
+    on_account uuid, with_after jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  actor_kind constant text := split_part(by_actor, ':', 1);
+  actor_name constant text := substr(by_actor, length(actor_kind) + 2);
+begin
+  insert into audit_log (id, door, actor_user_id, actor_token_id, actor_shell_user, address, action, account_id, object_type,
+    object_id, after)
+  values (change_id, case actor_kind when 'operator' then 'dashboard' when 'token' then 'api' else 'cli' end,
+    case actor_kind when 'operator' then actor_name::uuid end, case actor_kind when 'token' then actor_name::uuid end,
+    case actor_kind when 'shell' then actor_name end, from_address, with_action, on_account, 'account', on_account::text,
+    with_after);
+end $$;
+
 -- Stores warnings that are not known yet, and suspends the account if it should. Returns how many.
 CREATE FUNCTION record_payment_warnings(of_order uuid, warning_rows jsonb, suspends boolean)
  RETURNS integer
@@ -3452,6 +3741,22 @@ declare
 begin
   bytes := set_byte(bytes, 6, get_byte(bytes, 6) & 15 | 128);
   return encode(set_byte(bytes, 8, get_byte(bytes, 8) & 63 | 128), 'hex')::uuid;
+end $$;
+
+-- For whoever reads the grants of an account next.
+CREATE FUNCTION refresh_grants(of_account uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  due timestamptz;
+begin
+  select grants_due_at into due from accounts where id = of_account;
+  if due <= clock_timestamp() then
+    perform settle_grants(of_account);
+  elsif due is not null then
+    perform draw_grants(of_account);
+  end if;
 end $$;
 
 -- For tables that only grow.
@@ -3506,6 +3811,39 @@ begin
   delete from dead_letters where generation_id = any (ids);
 end $$;
 
+-- Gives back what an entry had taken, from the last of its grants to the first. What is more than that is a credit like
+-- any other.
+CREATE FUNCTION return_to_grants(of_account uuid, by_entry bigint, returned numeric, from_entry bigint)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  given numeric;
+begin
+  with taken as (
+    select grant_number, sum(amount) as amount from grant_draws
+    where account_id = of_account and (entry_number = from_entry or origin = from_entry and origin <> entry_number)
+    group by 1 having sum(amount) > 0
+  ), sources as (
+    select number, taken.amount, sum(taken.amount) over (
+      order by priority desc, expires_at desc, category = 'paid' desc, category = 'promotional' desc, number desc)
+      - taken.amount as before
+    from taken join grants on grants.account_id = of_account and number = grant_number
+  ), put_back as (
+    insert into grant_draws (account_id, entry_number, grant_number, amount, origin)
+    select of_account, by_entry, number, -least(amount, returned - before), from_entry from sources where before < returned
+    returning grant_number, -amount as amount
+  ), changed as (
+    update grants set remaining = grants.remaining + put_back.amount from put_back
+    where grants.account_id = of_account and grants.number = grant_number
+  )
+  select coalesce(sum(amount), 0) into given from put_back;
+  if given < returned then
+    insert into grants (account_id, number, category, amount, remaining)
+    values (of_account, by_entry, 'paid', returned - given, returned - given);
+  end if;
+end $$;
+
 -- What is refunded no longer counts towards the limits of its window.
 CREATE FUNCTION return_to_limits()
  RETURNS trigger
@@ -3527,6 +3865,64 @@ begin
   ) as counted
   where meter.id = counted.meter_id and meter.window_start = limit_window(counted.kind, new.billed_at);
   return null;
+end $$;
+
+-- Takes what has ended and no hold needs, gives allowances that are due, and says when to do it again. What holds keep
+-- of a grant that has ended stays due.
+CREATE FUNCTION settle_grants(of_account uuid)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  account accounts;
+  at timestamptz;
+  given allowances;
+  ended record;
+  reserved numeric;
+  taken numeric;
+begin
+  select * into account from accounts where id = of_account for no key update;
+  if account.grants_due_at is null then return; end if;
+  -- The clock is read when the account is locked, as for a batch.
+  at := clock_timestamp();
+  perform draw_grants(of_account);
+  update grants set ended_at = at, kept_for = (
+    select array_agg(open.id) from api_keys join open_generations as open on open.key_id = api_keys.id
+    where api_keys.account_id = of_account and hold > 0)
+  where account_id = of_account and ended_at is null and (expires_at <= at or voided_at is not null);
+
+  -- Holds reserve money in the order of spending.
+  for ended in
+    select number, remaining, kept_for, voided_by, void_reason, category, sum(remaining) over (order by place) - remaining as before,
+      ended_at
+    from grants_in_order where account_id = of_account order by place desc
+  loop
+    continue when ended.ended_at is null;
+    select coalesce(sum(hold), 0) into reserved from open_generations where id = any (ended.kept_for);
+    taken := least(ended.remaining - least(ended.remaining, greatest(reserved - ended.before, 0)), account.balance - account.held);
+    continue when taken <= 0;
+    update accounts set balance = balance - taken, entry_count = entry_count + 1 where id = of_account returning * into account;
+    insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, actor, concerns_entry)
+    values (of_account, account.entry_count, case when ended.voided_by is null then 'expiry' else 'void' end, -taken,
+      account.balance, ended.void_reason, ended.voided_by, ended.number);
+    update grants set lapsed = lapsed + taken where account_id = of_account and number = ended.number;
+  end loop;
+
+  for given in select * from allowances where account_id = of_account and ended_at is null and next_at <= at order by id loop
+    update allowances set next_at = (date_trunc(every, at at time zone 'UTC') + ('1 ' || every)::interval) at time zone 'UTC'
+    where id = given.id returning * into given;
+    perform book_own_movement('credit', of_account, given.amount, given.note,
+      reference_id('allowance/' || given.id || '/' || to_char(given.next_at at time zone 'UTC', 'YYYY-MM-DD')), null,
+      jsonb_build_object('category', 'allowance', 'priority', given.priority, 'expires_at', given.next_at,
+        'allowance_id', given.id));
+  end loop;
+
+  perform draw_grants(of_account);
+  update accounts set grants_due_at = least('infinity',
+    (select min(expires_at) from grants where account_id = of_account and ended_at is null),
+    (select min(ended_at) from grants where account_id = of_account and remaining > 0),
+    (select min(next_at) from allowances where account_id = of_account and ended_at is null))
+  where id = of_account;
 end $$;
 
 -- The seconds until every limit has room for one more attempt.
@@ -3556,6 +3952,27 @@ AS $$
     where accounts.id = of_account
   ) as spent
   where day >= since and (of_key is null or key_id = of_key)
+$$;
+
+-- Draws one entry, from the grant `first` as far as that goes. What has ended is left for the Generations that it is
+-- kept for.
+CREATE FUNCTION take_from_grants(of_account uuid, by_entry bigint, taken numeric, by_generation uuid, first bigint)
+ RETURNS void
+ LANGUAGE sql
+AS $$
+  with sources as (
+    select number, remaining, sum(remaining) over (
+      order by number is not distinct from first desc,
+        ended_at is not null and by_generation = any (kept_for) is not true, place) - remaining as before
+    from grants_in_order where account_id = of_account
+  ), drawn as (
+    insert into grant_draws (account_id, entry_number, grant_number, amount, origin, generation_id)
+    select of_account, by_entry, number, least(remaining, taken - before), by_entry, by_generation
+    from sources where before < taken
+    returning grant_number, amount
+  )
+  update grants set remaining = grants.remaining - drawn.amount from drawn
+  where grants.account_id = of_account and grants.number = drawn.grant_number
 $$;
 
 -- Counts an attempt against all of these limits, or against none of them. Returns how many seconds to wait; 0 if it was
@@ -3627,12 +4044,20 @@ begin
   return null;
 end $$;
 
--- Credits, corrections and refunds are events.
+-- All entries but charges are events.
 CREATE FUNCTION tell_movement()
  RETURNS trigger
  LANGUAGE plpgsql
 AS $$
 begin
+  if new.kind in ('expiry', 'void') then
+    insert into events (account_id, type, data)
+    select new.account_id, case new.kind when 'expiry' then 'grant.expired' else 'grant.voided' end,
+      jsonb_build_object('entry_number', new.number, 'grant_id', id, 'category', category, 'amount', new.amount::text,
+        'balance_after', new.balance_after::text)
+    from grants where account_id = new.account_id and number = new.concerns_entry;
+    return null;
+  end if;
   insert into events (account_id, type, data) values (
     new.account_id,
     case new.kind when 'credit' then 'credit.added' when 'refund' then 'charge.refunded' else 'balance.corrected' end,
@@ -3718,3 +4143,33 @@ AS $$
   select day, model, key_id, requests, input_tokens, output_tokens, images, cost
   from entry_usage(of_account, first_number, last_number)
 $$;
+
+-- Ends a grant now. What holds keep of it leaves when they end. Returns voided, with what was taken at once, repeated,
+-- nothing_left, no_grant or denied.
+CREATE FUNCTION void_grant(by_actor text, on_account uuid, grant_id uuid, with_reason text, change_id uuid,
+    from_address text)
+ RETURNS TABLE(outcome text, taken numeric)
+ LANGUAGE plpgsql
+AS $$
+#variable_conflict use_column
+declare
+  concerned grants;
+begin
+  if by_actor like 'operator:%' then
+    perform 1 from users where id = substr(by_actor, 10)::uuid and is_operator for share;
+    if not found then outcome := 'denied'; return next; return; end if;
+  end if;
+  perform settle_grants(on_account);
+  select * into concerned from grants where account_id = on_account and id = grant_id and number > 0;
+  outcome := case when concerned.id is null then 'no_grant' when concerned.voided_at is not null then 'repeated'
+    when concerned.remaining = 0 or concerned.ended_at is not null then 'nothing_left' else 'voided' end;
+  if outcome = 'voided' then
+    update grants set voided_at = clock_timestamp(), voided_by = by_actor, void_reason = with_reason
+    where account_id = on_account and id = grant_id;
+    perform settle_grants(on_account);
+    select concerned.remaining - remaining into taken from grants where account_id = on_account and id = grant_id;
+    perform record_account_change(by_actor, change_id, from_address, 'void_grant', on_account, jsonb_build_object(
+      'grant_id', grant_id, 'amount', taken::numeric(38,12)::text, 'reason', with_reason, 'entry_number', concerned.number));
+  end if;
+  return next;
+end $$;

@@ -14,6 +14,7 @@ import { prepareDemo } from './demo.ts';
 import { keepCausesTold } from './events/causes.ts';
 import { keepEventsPublished } from './events/publish.ts';
 import { Exports } from './exports/exports.ts';
+import { keepGrantsSettled } from './grants/upkeep.ts';
 import { BodyBudget } from './http/body-budget.ts';
 import { streamResponse } from './http/client-stream.ts';
 import { Idempotency } from './idempotency/once.ts';
@@ -225,6 +226,7 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
   closers.add('sign-in', keepSignInTidy(sql, log));
   closers.add('admin requests', keepAdminTidy(sql, log));
   closers.add('meters of limits', keepLimitsTidy(sql, log));
+  closers.add('grants', keepGrantsSettled(sql, log));
   closers.add('events', keepEventsPublished(sql, log));
   closers.add('causes', keepCausesTold(sql, log, { leaseSeconds }));
 }

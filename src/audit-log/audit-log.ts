@@ -18,6 +18,9 @@ export type Action =
   | 'credit_account'
   | 'correct_account'
   | 'refund_generation'
+  | 'void_grant'
+  | 'create_allowance'
+  | 'end_allowance'
   | 'suspend_account'
   | 'resume_account'
   | 'create_key'
@@ -66,7 +69,8 @@ export type ObjectType =
   | 'token'
   | 'provider'
   | 'codes'
-  | 'payment';
+  | 'payment'
+  | 'allowance';
 
 /** Values as they are on the wire. Never a secret, nor anything that one can be derived from. */
 export type Fields = Readonly<Record<string, unknown>>;

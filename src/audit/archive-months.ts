@@ -35,14 +35,20 @@ export async function findClosedMonths(sql: SQL, before: string | null): Promise
 
 /** Why a month cannot be archived now, as a sentence; null when it can. */
 export async function findObstacle(sql: SQL, { endsOn, suffix }: ClosedMonths): Promise<string | null> {
-  const [row] = await sql<[{ open: number; letters: number; later: boolean }]>`
+  const [row] = await sql<[{ open: number; letters: number; undrawn: number; later: boolean }]>`
     select (select count(*)::int from open_generations where id < first_id_at(${endsOn}::text::timestamp at time zone 'UTC')) as open,
            (select count(*)::int from dead_letters
             where generation_id < first_id_at(${endsOn}::text::timestamp at time zone 'UTC')) as letters,
+           (select count(*)::int from grant_progress as progress where exists (
+              select 1 from ledger_entries as entry
+              where entry.account_id = progress.account_id and number > entry_number
+                and created_at < ${endsOn}::text::timestamp at time zone 'UTC')) as undrawn,
            to_regclass('usage_records' || ${suffix}::text) is null as later`;
   if (row.open > 0) return `${row.open} requests that began before ${endsOn} are still open`;
   if (row.letters > 0)
     return `${row.letters} settlements from before ${endsOn} are set aside: see tollgate ledger retry`;
+  if (row.undrawn > 0)
+    return `entries of ${row.undrawn} accounts have not been drawn from their grants, which a running gateway does`;
   if (row.later) return `the usage records of the months before ${endsOn} have no partition of their own`;
   return null;
 }

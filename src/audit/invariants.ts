@@ -3,6 +3,7 @@
  * starts where the archives end, any other at the checkpoints of the last sound one.
  */
 import { accountHeld, type Counter, keyHeld, keyMonthSpent, keyOpenCount, limitHeld } from './counters.ts';
+import { grantInvariants } from './grant-invariants.ts';
 import { type AuditScope, type Invariant, maybeArchived } from './invariant.ts';
 import { meterInvariants } from './meter-invariants.ts';
 import { movementInvariants } from './movement-invariants.ts';
@@ -163,6 +164,7 @@ export const invariants: readonly Invariant[] = [
       left join price_lists on price_lists.id = price_list_id`,
   },
   ...movementInvariants,
+  ...grantInvariants,
   ...meterInvariants,
 ];
 

@@ -53,7 +53,9 @@ export const movementInvariants: readonly Invariant[] = [
       'what was moved by hand has a reason and a reference, and only a correction is about something else',
     query: (scope) => `${withBase(scope)}
       select count(*) as checked, count(*) filter (where not (case
-               when actor is null then ${concerns} = 0
+               when kind in ('expiry', 'void') then concerns_entry is not null
+               when actor is null then ${concerns} = 0 or kind = 'correction' and exists (
+                 select 1 from payment_reversals where id = split_part(reference_text, '/', 1))
                when kind = 'correction' then num_nulls(memo, reference) = 0 and ${concerns} <= 1
                when kind = 'refund' then num_nulls(memo, reference) = 0 and ${concerns} = 0
                else kind = 'credit' and ${concerns} = 0 end)) as violations
@@ -65,7 +67,7 @@ export const movementInvariants: readonly Invariant[] = [
     query: (scope) => `${withBase(scope)}
       select count(*) as checked, count(*) filter (where concerns_entry >= number
                or generations.account_id <> entry.account_id) as violations
-      from (select * from entries where kind = 'correction') as entry
+      from (select * from entries where kind in ('correction', 'expiry', 'void')) as entry
       left join generations on generations.id = entry.concerns_generation_id`,
   },
 ];

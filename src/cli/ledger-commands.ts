@@ -7,6 +7,7 @@ import type { InvariantResult } from '../audit/audit.ts';
 import { isRepairable } from '../audit/counters.ts';
 import { type Repair, repairCounters } from '../audit/repair.ts';
 import { recordChange } from '../audit-log/audit-log.ts';
+import { drawRest } from '../grants/upkeep.ts';
 import { type DeadLetter, findDeadLetters, retryDeadLetters } from '../ledger/dead-letters.ts';
 import { openLedger } from '../ledger/ledger.ts';
 import { openSpool } from '../ledger/spool.ts';
@@ -201,6 +202,7 @@ const archive: DatabaseCommand = {
     const before = readMonth(words.text('before'));
     const folder = resolve(words.text('to') ?? join(config.dataFolder, 'archive'));
     await addUpAllUsage(sql);
+    await drawRest(sql);
     const { isSound } = await runAudit(sql, openDedicated, false);
     if (!isSound)
       throw new OperatorError('The ledger is broken: see tollgate ledger audit. Nothing was archived.');

@@ -242,8 +242,9 @@ export type Statement = Page<LedgerEntry> & { balance: string; held: string };
 export type LedgerEntry = {
   number: number;
   /** A refund returns the charge of the same Generation, or a part of it. */
-  kind: 'credit' | 'charge' | 'refund' | 'correction';
-  /** Negative for a charge. Either for a correction. */
+  /** `expiry` and `void`: what was left of a grant that has ended. */
+  kind: 'credit' | 'charge' | 'refund' | 'correction' | 'expiry' | 'void';
+  /** Negative for a charge, an expiry and a void. Either for a correction. */
   amount: string;
   /** A charge for a call that the gateway ended before the provider reported usage. */
   is_estimated: boolean;
@@ -254,7 +255,7 @@ export type LedgerEntry = {
   reference: string | null;
   /** The request that it is for, or that a correction is about. */
   generation: { id: string; model: string | null } | null;
-  /** The number of the entry that a correction is about. */
+  /** The number of the entry that a correction is about, or of the grant that has ended. */
   concerns_entry: number | null;
   /** Whether someone made it: not so for charges, and for refunds of responses that could not be delivered. */
   is_by_hand: boolean;
@@ -352,6 +353,9 @@ export type ChangeAction =
   | 'credit_account'
   | 'correct_account'
   | 'refund_generation'
+  | 'void_grant'
+  | 'create_allowance'
+  | 'end_allowance'
   | 'suspend_account'
   | 'resume_account'
   | 'create_key'
@@ -402,7 +406,8 @@ export type ChangedObject = {
     | 'token'
     | 'provider'
     | 'codes'
-    | 'payment';
+    | 'payment'
+    | 'allowance';
   id: string;
   name: string | null;
 };

@@ -62,7 +62,7 @@ export type WebhookReplay = { deliveries: number };
 /** PATCH …/alerts with { low_balance } → what is in force. Owners only. */
 export type Alerts = { low_balance: string | null };
 
-export type MailKind = 'low_balance' | 'budget' | 'key_expiry' | 'payment';
+export type MailKind = 'low_balance' | 'budget' | 'grant_expiry' | 'key_expiry' | 'payment';
 
 /** GET …/mail-choices, and PATCH with { kinds }: which events of the account the caller gets as mails. */
 export type MailChoices = {

@@ -15,7 +15,13 @@ type MailServices = Readonly<{
   invitationMail: InvitationMail | null;
 }>;
 
-const kinds: readonly [MailKind, ...MailKind[]] = ['low_balance', 'budget', 'key_expiry', 'payment'];
+const kinds: readonly [MailKind, ...MailKind[]] = [
+  'low_balance',
+  'budget',
+  'grant_expiry',
+  'key_expiry',
+  'payment',
+];
 const words = `a list of ${kinds.join(', ')}`;
 const choicesBody = bodyOf({ kinds: z.array(z.enum(kinds, words), words).max(kinds.length, words) });
 

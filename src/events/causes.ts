@@ -1,6 +1,6 @@
 /**
  * Finds what becomes true by itself, and tells it once for as long as it lasts: a balance below its threshold, a budget that
- * is nearly used up, keys that end, providers that cannot be called, nodes that are lost. One node looks at a time, off the
+ * is nearly used up, credit that expires soon, keys that end, providers that cannot be called, nodes that are lost. One node looks at a time, off the
  * path of requests.
  */
 import type { SQL, TransactionSQL } from 'bun';
@@ -99,6 +99,9 @@ async function tell(sql: TransactionSQL, { kind, current, ended }: Cause, isNoNe
 /** From this part on, a budget is said to be used up: what is left seldom fits the next request exactly. */
 const usedUp = '0.995';
 
+/** How long before it expires a grant is said to. */
+const expiringDays = 3;
+
 const accountCauses: readonly Cause[] = [
   {
     kind: 'balance_low',
@@ -139,6 +142,20 @@ const accountCauses: readonly Cause[] = [
       cross join (values (80, 0.8), (100, ${usedUp}::numeric)) as step (percent, part)
       where monthly_limit is not null and month = date_trunc('month', now() at time zone 'UTC')
         and (revoked_at is null or revoked_at > now()) and month_spent >= monthly_limit * part`,
+  },
+  {
+    // Once for each: what a refund gives back later begins nothing new. An allowance that goes on is given anew anyway.
+    kind: 'grant_expiring',
+    current: (sql) => sql`
+      select id::text as subject, account_id, 'grant.expiring' as type,
+             jsonb_build_object('grant_id', id, 'category', category, 'remaining', remaining::text,
+               'expires_at', event_time(expires_at)) as data
+      from grants
+      where expires_at > now() and expires_at <= now() + make_interval(days => ${expiringDays}::int)
+        and ended_at is null and voided_at is null
+        and not exists (select 1 from allowances where allowances.id = allowance_id and allowances.ended_at is null)
+        and (remaining > 0 or exists (
+          select 1 from event_causes where kind = 'grant_expiring' and subject = grants.id::text))`,
   },
   {
     kind: 'key_expired',

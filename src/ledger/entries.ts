@@ -3,9 +3,13 @@ import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { referenceOf } from './reference.ts';
 
+/** What has expired or was voided of a grant leaves with an entry of its own. */
+export const entryKinds = ['credit', 'charge', 'refund', 'correction', 'expiry', 'void'] as const;
+export type EntryKind = (typeof entryKinds)[number];
+
 export type Entry = Readonly<{
   number: bigint;
-  kind: 'credit' | 'charge' | 'refund' | 'correction';
+  kind: EntryKind;
   amount: Money;
   balanceAfter: Money;
   isEstimated: boolean;

@@ -15,7 +15,21 @@ export type Credit = Readonly<{
   memo: string | null;
   /** Without one, a credit that is sent twice is given twice. */
   reference: string | null;
+  /** A plain credit has none: it is paid for, and stays until it is spent. */
+  grant?: GrantTerms | null | undefined;
 }>;
+
+/** Money that is told apart from other money of its account. */
+export type GrantTerms = Readonly<{
+  category: GrantCategory;
+  /** From 0 to 100. The lower number is spent first. */
+  priority: number;
+  expiresAt: Date | null;
+}>;
+
+export const grantCategories = ['paid', 'promotional', 'allowance'] as const;
+export type GrantCategory = (typeof grantCategories)[number];
+export const defaultPriority = 50;
 
 /** An entry of the account, by its number, or a Generation. */
 type Concern = Readonly<{ entryNumber: bigint }> | Readonly<{ generationId: string }>;
@@ -115,7 +129,7 @@ async function run(sql: SQL, actor: Actor, movement: Movement, isPreview: boolea
     select outcome, account_id, entry_number, amount, balance, held, possible from book_movement(
       ${kind}::text, ${nameOf(actor)}::text, ${movement.accountId}::uuid, ${amount}::numeric, ${words}::text,
       ${reference?.id ?? null}::uuid, ${reference?.text ?? null}::text, ${entryNumber}::bigint, ${generationId}::uuid,
-      ${newId()}::uuid, ${actor.door === 'cli' ? null : actor.address}::text, ${isPreview}::boolean)`;
+      ${newId()}::uuid, ${addressOf(actor)}::text, ${isPreview}::boolean, ${termsOf(movement)}::text::jsonb)`;
   return resultOf(row, kind === 'refund' ? kind : 'correction');
 }
 
@@ -125,7 +139,18 @@ function concernOf(movement: Movement): { entryNumber: bigint | null; generation
   return movement.kind === 'correction' ? { ...nothing, ...movement.about } : nothing;
 }
 
-function nameOf(actor: Actor): string {
+function termsOf(movement: Movement): string | null {
+  if (movement.kind !== 'credit' || !movement.grant) return null;
+  const { category, priority, expiresAt } = movement.grant;
+  return JSON.stringify({ category, priority, expires_at: expiresAt?.toISOString() ?? null });
+}
+
+export function addressOf(actor: Actor): string | null {
+  return actor.door === 'cli' ? null : actor.address;
+}
+
+/** As entries name whoever made them. */
+export function nameOf(actor: Actor): string {
   switch (actor.door) {
     case 'dashboard':
       return `operator:${actor.userId}`;

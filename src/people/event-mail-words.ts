@@ -64,6 +64,13 @@ function wordsOf({ type, data, account_name: account }: MailedEvent): Words | nu
           'When it is used up, requests are refused until the next period begins. See what was used:',
         path: '/usage',
       };
+    case 'grant.expiring':
+      return {
+        subject: 'Credit expires soon',
+        sentence: `${usd('remaining')} of the ${data.category} credit of ${account} expire on ${dayOf(data.expires_at)}.`,
+        instruction: 'What is not spent by then is gone. See what is left:',
+        path: '/billing',
+      };
     case 'key.used_up':
       return {
         subject: 'An API key has reached its monthly limit',
@@ -176,6 +183,11 @@ function wordsForOperator({ type, data, account_name: account }: MailedEvent): W
     default:
       return null;
   }
+}
+
+/** 2026-11-20T09:30:00.000Z as people read it. */
+function dayOf(time: unknown): string {
+  return String(time).replace(/^(\S+)T(\d\d:\d\d).*$/, '$1 at $2 UTC');
 }
 
 /** At least two decimals, and no zeros that say nothing. */

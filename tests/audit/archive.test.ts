@@ -27,6 +27,8 @@ beforeAll(async () => {
   const { sql } = prepared;
   await sql`select create_partitions(${middleOfMonth(5)}::timestamptz::date, current_date)`;
   owner = await spendingOwner(sql);
+  // What its entries are drawn from has to be known before they are archived.
+  await sql`select begin_grants(${owner.accountId}::uuid)`;
   // Its opening credit is as old as its first charge.
   await withoutProtection(
     sql,

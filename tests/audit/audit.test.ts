@@ -78,7 +78,7 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 29, stepCount: 29, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 35, stepCount: 35, totals: { held: '0.000000000000' } });
 });
 
 const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
@@ -216,6 +216,58 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
   expect(await refundThen((t) => t`update ledger_entries set actor = 'a' where kind = 'charge'`)).toEqual(
     byHand,
   );
+
+  const grantThen = (change: (t: SQL) => Promise<unknown>) =>
+    broken(async (t) => {
+      const { accountId } = owner;
+      const terms = { category: 'promotional', priority: 1, expiresAt: new Date(Date.now() - 1000) } as const;
+      const given = {
+        kind: 'credit',
+        accountId,
+        amount: 10n ** 12n,
+        memo: null,
+        reference: newId(),
+      } as const;
+      await book(t, shell, { ...given, grant: { ...terms, expiresAt: null } });
+      const nested = Object.assign(t, { begin: (run: (inner: SQL) => Promise<unknown>) => run(t) });
+      await settleAt(nested as unknown as SQL, owner, { monthsAgo: 0, id: newId() });
+      await book(t, shell, { ...given, reference: newId(), grant: terms });
+      await t`select settle_grants(${accountId}::uuid)`;
+      await t`alter table ledger_entries disable trigger ledger_entries_append_only`;
+      await change(t);
+    });
+  const [sums, left, entries, expiries] = [
+    'what is left of the',
+    'what is left of each',
+    'each entry since the first',
+    'what has expired or was',
+  ];
+  expect(await grantThen(() => Promise.resolve())).toEqual([]);
+  expect(
+    await grantThen(
+      (t) => t`update grants set remaining = remaining + 1, amount = amount + 1 where ended_at is null`,
+    ),
+  ).toEqual([sums, entries]);
+  expect(await grantThen((t) => t`update grants set remaining = remaining - 0.1 where number = 0`)).toEqual([
+    sums,
+    left,
+  ]);
+  expect(await grantThen((t) => t`delete from grant_draws where generation_id is not null`)).toEqual([
+    left,
+    entries,
+  ]);
+  expect(
+    await grantThen((t) => t`update grant_draws set grant_number = 0 where generation_id is not null`),
+  ).toEqual([left]);
+  expect(
+    await grantThen((t) => t`update grant_draws set grant_number = 0 where generation_id is null`),
+  ).toEqual([left, expiries]);
+  expect(await grantThen((t) => t`update grant_progress set entry_number = entry_number - 1`)).toEqual([
+    sums,
+  ]);
+  expect(
+    await grantThen((t) => t`update grants set expires_at = now() + interval '1 day', ended_at = null`),
+  ).toEqual(['whatever ends of the grants']);
 });
 
 test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {

@@ -13,14 +13,22 @@ import {
 } from '../support/browser.ts';
 import { runCommand } from '../support/commands.ts';
 import { cookiesOf } from '../support/dashboard-fixture.ts';
+import { eventually } from '../support/eventually.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
 
 let fixture: PaymentsFixture;
 let browser: Browser;
+let mail: MailServer;
 
 beforeAll(async () => {
+  mail = startMailServer();
   [fixture, browser] = await Promise.all([
-    openPaymentsFixture({ OPERATOR_CONTACT: 'mailto:billing@example.com' }),
+    openPaymentsFixture({
+      OPERATOR_CONTACT: 'mailto:billing@example.com',
+      SMTP_URL: mail.url,
+      MAIL_FROM: 'gateway@example.com',
+    }),
     openBrowser(),
   ]);
 }, 60_000);
@@ -28,6 +36,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await browser.close();
   await fixture.close();
+  mail.stop();
 });
 
 async function enter(person: 'owner' | 'operator', path: string): Promise<Watched> {
@@ -99,6 +108,25 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   ).toStartWith('https://stripe.example/invoices/');
   await waitUntilLoaded(page);
   await checkLooks(page, 'billing-paid');
+  expectNoComplaints(watched);
+  await watched.close();
+});
+
+test('each person chooses which mails they get', async () => {
+  const payer = await fixture.customer();
+  const watched = await enter('owner', `/team?account=${payer.account}`);
+  const { page } = watched;
+  const payments = page.getByRole('switch', { name: 'Payments' });
+  await payments.click();
+  const chosen = async () => {
+    const [row] = await fixture.database
+      .sql`select kinds from mail_choices where account_id = ${payer.account}`;
+    return row?.kinds as string[] | undefined;
+  };
+  await eventually('the choice', chosen);
+  expect(await chosen()).toEqual(['low_balance', 'budget', 'grant_expiry', 'key_expiry']);
+  await waitUntilLoaded(page);
+  await checkLooks(page, 'team-mail');
   expectNoComplaints(watched);
   await watched.close();
 });

@@ -5,6 +5,9 @@ import { tellCauses } from '../../src/events/causes.ts';
 import { findEvents } from '../../src/events/event-store.ts';
 import { forgetOldEvents, publishEvents } from '../../src/events/publish.ts';
 import { tellUsage } from '../../src/events/usage-told.ts';
+import { createAllowanceAs } from '../../src/grants/allowances.ts';
+import { findGrants, voidGrant } from '../../src/grants/grant-store.ts';
+import { book } from '../../src/ledger/movements.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { createLimitAs } from '../../src/limits/limit-store.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
@@ -82,6 +85,97 @@ test('a low balance is told once, and again after it was not low', async () => {
   expect(events.slice(2).map(({ type, data }) => [type, data.balance])).toEqual([
     ['balance.low', '4.000000000000'],
     ['balance.low', '3.000000000000'],
+  ]);
+});
+
+/** In the category `promotional`. */
+async function grant(accountId: string, amount: bigint, expiresAt: Date): Promise<void> {
+  const terms = { category: 'promotional', priority: 50, expiresAt } as const;
+  const credit = { kind: 'credit', accountId, amount, memo: 'Welcome', reference: newId() } as const;
+  expect(await book(sql, actor, { ...credit, grant: terms })).toMatchObject({ outcome: 'booked' });
+}
+
+const inHours = (hours: number) => new Date(Date.now() + hours * 3_600_000);
+
+test('a grant that expires within three days is told once, if something is left of it', async () => {
+  const owner = await fixture.customer(10n * usd);
+  const { accountId } = owner;
+  await grant(accountId, 5n * usd, inHours(71));
+  await grant(accountId, 6n * usd, inHours(73));
+  const expiring = async () => {
+    // As a node does every few seconds.
+    await sql`select refresh_grants(${accountId}::uuid)`;
+    await look();
+    return (await told(accountId)).filter(({ type }) => type === 'grant.expiring').map(({ data }) => data);
+  };
+  const [first, ...none] = await expiring();
+  expect(first).toMatchObject({ category: 'promotional', remaining: '5.000000000000' });
+  expect(none).toEqual([]);
+  // Used up, and given back: it is the same grant.
+  const held = fixture.hold(owner, 5n * usd);
+  await ledger.hold(held);
+  await ledger.settle(fixture.settlement(held, 5n * usd));
+  expect(await expiring()).toHaveLength(1);
+  const refund = {
+    kind: 'refund',
+    generationId: held.generation.id,
+    accountId: null,
+    amount: 'rest',
+  } as const;
+  const refunded = await book(sql, actor, { ...refund, reason: 'Cut short', reference: newId() });
+  expect(refunded).toMatchObject({ outcome: 'booked', amount: 5n * usd });
+  expect(await expiring()).toHaveLength(1);
+  await sql`update grants set expires_at = now() + interval '70 hours' where account_id = ${accountId} and amount = 6`;
+  expect((await expiring()).map((data) => data?.remaining)).toEqual(['5.000000000000', '6.000000000000']);
+});
+
+test('an allowance that is given anew is not told to expire, and the last one is', async () => {
+  const { accountId } = await fixture.customer(10n * usd);
+  const draft = { accountId, amount: 3n * usd, every: 'day', priority: 50, note: null } as const;
+  const allowance = await sql.begin((transaction) => createAllowanceAs(transaction, actor, draft));
+  const expiring = async () => {
+    await look();
+    return (await typesOf(accountId)).filter((type) => type === 'grant.expiring').length;
+  };
+  expect(await expiring()).toBe(0);
+  if (typeof allowance === 'string') throw new Error(allowance);
+  await sql`update allowances set ended_at = now() where id = ${allowance.id}`;
+  expect(await expiring()).toBe(1);
+});
+
+test('what leaves with a grant is told with its entry, and as no correction', async () => {
+  const { accountId } = await fixture.customer(10n * usd);
+  await grant(accountId, 5n * usd, inHours(500));
+  await grant(accountId, 6n * usd, inHours(600));
+  const grants = await findGrants(sql, accountId, { isLeft: true });
+  const [first, second_] = grants.filter(({ category }) => category === 'promotional');
+  await sql`update grants set expires_at = now() where id = ${first?.id ?? ''}`;
+  await sql`select settle_grants(${accountId}::uuid)`;
+  await voidGrant(sql, actor, { accountId, id: second_?.id ?? '', reason: 'By mistake' });
+  await look();
+  const ended = (await told(accountId)).slice(-2).map(({ type, data }) => ({ type, data }));
+  const common = { category: 'promotional' };
+  expect(ended).toEqual([
+    {
+      type: 'grant.expired',
+      data: {
+        ...common,
+        grant_id: first?.id,
+        entry_number: 4,
+        amount: '-5.000000000000',
+        balance_after: '16.000000000000',
+      },
+    },
+    {
+      type: 'grant.voided',
+      data: {
+        ...common,
+        grant_id: second_?.id,
+        entry_number: 5,
+        amount: '-6.000000000000',
+        balance_after: '10.000000000000',
+      },
+    },
   ]);
 });
 

@@ -84,9 +84,17 @@ test('owners get them unless they chose otherwise, members if they chose so, eac
   await happen('budget.reached', { percent: 80, used: '8.000000000000', amount: '10.500000000000' });
   await eventually('one more', () => mails.length === 5);
   expect(mails[4]).toMatchObject({ to: 'owner@example.com', subject: '80 % of a budget are used' });
+  const [expiring] = await mailsAbout(
+    'grant.expiring',
+    { category: 'promotional', remaining: '5.000000000000', expires_at: '2026-11-20T09:30:00.000Z' },
+    1,
+  );
+  expect(expiring?.text).toContain(
+    '5.00 USD of the promotional credit of Acme <b> expire on 2026-11-20 at 09:30 UTC.',
+  );
   await happen('key.created', {});
   expect(await database.sql`select 1 from event_mails`).toHaveLength(0);
-  expect(mails).toHaveLength(5);
+  expect(mails).toHaveLength(6);
 });
 
 test('payments are mailed with their receipt, disputes to operators too, and nobody gets two mails about one', async () => {

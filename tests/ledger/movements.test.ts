@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
 import type { Actor } from '../../src/audit-log/audit-log.ts';
+import { findGrants, voidGrant } from '../../src/grants/grant-store.ts';
 import { findEntries, newestEntry } from '../../src/ledger/entries.ts';
 import { book, type Correction, type Movement, preview, type Refund } from '../../src/ledger/movements.ts';
 import type { Hold } from '../../src/ledger/operations.ts';
@@ -359,6 +360,8 @@ const action = fc.record({
   kind: fc.constantFrom(
     ...([
       'credit',
+      'grant',
+      'void',
       'give',
       'take',
       'refund',
@@ -379,7 +382,7 @@ const action = fc.record({
 
 type Action = typeof action extends fc.Arbitrary<infer One> ? One : never;
 
-test('any sequence of credits, corrections, refunds, holds and charges keeps the truths of the audit', async () => {
+test('any sequence of credits, grants, corrections, refunds, holds and charges keeps the truths of the audit', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(action, { minLength: 10, maxLength: 60 }), async (actions) => {
       const owners = [await customer(100n), await customer(40n, { monthlyLimit: 90n })] as const;
@@ -394,6 +397,7 @@ test('any sequence of credits, corrections, refunds, holds and charges keeps the
             const movement = movementOf(one, owner, held);
             if (movement !== null) await bookTwice(clients[index] ?? sql, movement, one.reference);
             else if (one.kind === 'sum') await addUpUsage(sql);
+            else if (one.kind === 'void') await voidOne(clients[index] ?? sql, owner, one.pick);
             else if (one.kind === 'hold') {
               const made = hold(owner, one.amount);
               if ((await ledger.hold(made)).outcome === 'held') holds.push(made);
@@ -415,11 +419,25 @@ test('any sequence of credits, corrections, refunds, holds and charges keeps the
   );
 }, 120_000);
 
+/** The same for the same pick, so that a reference is used again for the same grant. */
+const soonest = Date.now();
+const soon = (pick: number) => (pick % 4 === 0 ? null : new Date(soonest + pick * 100));
+
 function movementOf(one: Action, owner: Customer, held: Hold | undefined): Movement | null {
   const { accountId } = owner;
   switch (one.kind) {
     case 'credit':
       return { kind: 'credit', accountId, amount: one.amount, memo: null, reference: '' };
+    case 'grant':
+      return {
+        kind: 'credit',
+        accountId,
+        amount: one.amount,
+        memo: null,
+        reference: '',
+        // Often it is over before it is spent.
+        grant: { category: 'promotional', priority: one.reference, expiresAt: soon(one.pick) },
+      };
     case 'give':
       return correction(owner, { amount: one.amount });
     case 'take':
@@ -436,6 +454,12 @@ function movementOf(one: Action, owner: Customer, held: Hold | undefined): Movem
     default:
       return null;
   }
+}
+
+async function voidOne(client: SQL, { accountId }: Customer, pick: number): Promise<void> {
+  const grants = await findGrants(client, accountId, { isLeft: true });
+  const picked = grants[pick % Math.max(1, grants.length)];
+  if (picked !== undefined) await voidGrant(client, shell, { accountId, id: picked.id, reason: 'Because' });
 }
 
 /** The second time it is the same movement, whatever happened in between. */

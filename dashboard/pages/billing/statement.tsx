@@ -12,6 +12,8 @@ const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone
   charge: { label: 'Request', tone: 'plain' },
   refund: { label: 'Refund', tone: 'good' },
   correction: { label: 'Correction', tone: 'warn' },
+  expiry: { label: 'Expired', tone: 'plain' },
+  void: { label: 'Voided', tone: 'plain' },
 };
 
 type GenerationPath = '/generations/$id' | '/operator/generations/$id';

@@ -78,7 +78,7 @@ const usageLine = z
 const entryLine = z
   .strictObject({
     ...ofEntry,
-    kind: z.enum(['credit', 'charge', 'refund', 'correction']),
+    kind: z.enum(['credit', 'charge', 'refund', 'correction', 'expiry', 'void']),
     amount_usd: signedUsd,
     balance_after_usd: exactUsd,
     request_id: requestId.nullable().describe('The request that it is for, or about.'),

@@ -181,8 +181,10 @@ export const ledgerEntrySchema = z
     object: z.literal('ledger_entry'),
     account_id: uuid,
     number: z.int().min(1).describe('Without gaps within an account.'),
-    kind: z.enum(['credit', 'charge', 'refund', 'correction']),
-    amount: signedUsd.describe('Negative for a charge; of either sign for a correction.'),
+    kind: z.enum(['credit', 'charge', 'refund', 'correction', 'expiry', 'void']),
+    amount: signedUsd.describe(
+      'Negative for a charge, and for what was left of a grant that expired or was voided; of either sign for a correction.',
+    ),
     is_estimated: z
       .boolean()
       .describe('Whether the gateway ended the call before the provider reported usage.'),

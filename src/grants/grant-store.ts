@@ -1,0 +1,143 @@
+/**
+ * The grants of an account: what is left of them, and which of them its entries were drawn from. That is worked out when
+ * somebody asks, so all of this is asked of the primary.
+ */
+import type { SQL } from 'bun';
+import type { Actor } from '../audit-log/audit-log.ts';
+import { addressOf, type GrantCategory, nameOf } from '../ledger/movements.ts';
+import { newId } from '../lib/ids.ts';
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
+
+export type Balances = Readonly<Record<GrantCategory, Money>>;
+
+/** With what is held. An account that has only had plain credits has only what was paid. */
+export async function findBalances(sql: SQL, accountId: string): Promise<Balances> {
+  const rows = await sql<{ category: GrantCategory; amount: string }[]>`
+    select category, amount from balances_by_category(${accountId}::uuid)`;
+  const amounts = new Map(rows.map(({ category, amount }) => [category, moneyFromDatabase(amount)]));
+  const left = (category: GrantCategory) => amounts.get(category) ?? 0n;
+  return { paid: left('paid'), promotional: left('promotional'), allowance: left('allowance') };
+}
+
+export type GrantState = 'active' | 'used' | 'expired' | 'voided';
+export const grantStates = ['active', 'used', 'expired', 'voided'] as const satisfies readonly GrantState[];
+
+export type Grant = Readonly<{
+  id: string;
+  /** The number of the entry that it came with. 0 for the balance from before the first grant. */
+  number: bigint;
+  category: GrantCategory;
+  amount: Money;
+  remaining: Money;
+  priority: number;
+  expiresAt: Date | null;
+  /** Of the entry. */
+  memo: string | null;
+  allowanceId: string | null;
+  voidedAt: Date | null;
+  voidReason: string | null;
+  createdAt: Date;
+  state: GrantState;
+}>;
+
+type GrantRow = Omit<Grant, 'number' | 'amount' | 'remaining' | 'state'> &
+  Readonly<{ number: string; amount: string; remaining: string; isOver: boolean }>;
+
+/** Which of an account's grants; without a filter, all. */
+export type GrantFilter = Readonly<{
+  /** Those of which something is left, in the order of spending. Otherwise the newest come first. */
+  isLeft?: boolean;
+  before?: bigint | null;
+  count?: number | null;
+}>;
+
+export async function findGrants(sql: SQL, accountId: string, filter: GrantFilter = {}): Promise<Grant[]> {
+  const { isLeft = false, before = null, count = null } = filter;
+  await sql`select refresh_grants(${accountId}::uuid)`;
+  const rows = await sql<GrantRow[]>`
+    select grants.id, grants.number::text as number, grants.category, grants.amount, grants.remaining, grants.priority,
+           grants.expires_at as "expiresAt", grants.allowance_id as "allowanceId", grants.voided_at as "voidedAt",
+           grants.void_reason as "voidReason", grants.created_at as "createdAt",
+           grants.expires_at <= clock_timestamp() is true as "isOver",
+           (select memo from ledger_entries where account_id = grants.account_id and number = grants.number) as memo
+    from grants left join grants_in_order as one on one.account_id = grants.account_id and one.number = grants.number
+    where grants.account_id = ${accountId} and (not ${isLeft} or grants.remaining > 0)
+      and (${before}::bigint is null or grants.number < ${before}::bigint)
+    order by case when ${isLeft} then one.place end, grants.number desc
+    limit ${count}::bigint`;
+  return rows.map(grantFrom);
+}
+
+function grantFrom({ isOver, ...row }: GrantRow): Grant {
+  const remaining = moneyFromDatabase(row.remaining);
+  return {
+    ...row,
+    number: BigInt(row.number),
+    amount: moneyFromDatabase(row.amount),
+    remaining,
+    state: stateOf(row.voidedAt !== null, isOver, remaining),
+  };
+}
+
+function stateOf(isVoided: boolean, isOver: boolean, remaining: Money): GrantState {
+  if (isVoided) return 'voided';
+  if (isOver) return 'expired';
+  return remaining === 0n ? 'used' : 'active';
+}
+
+export type Voided =
+  | Readonly<{ outcome: 'voided'; taken: Money }>
+  | Readonly<{ outcome: 'repeated' | 'nothing_left' | 'no_grant' | 'denied' }>;
+
+/** What holds keep of it leaves when they end. Whoever is signed in has to be an operator. */
+export async function voidGrant(
+  sql: SQL,
+  actor: Actor,
+  grant: Readonly<{ accountId: string; id: string; reason: string }>,
+): Promise<Voided> {
+  const [row] = await sql<[{ outcome: Voided['outcome']; taken: string | null }]>`
+    select outcome, taken from void_grant(${nameOf(actor)}, ${grant.accountId}::uuid, ${grant.id}::uuid, ${grant.reason},
+      ${newId()}::uuid, ${addressOf(actor)})`;
+  const { outcome, taken } = row;
+  return outcome === 'voided' ? { outcome, taken: moneyFromDatabase(taken ?? '0') } : { outcome };
+}
+
+/** A negative amount was given back. */
+export type Draw = Readonly<{ grantId: string; number: bigint; category: GrantCategory; amount: Money }>;
+
+/** What the entries between two numbers took from which grants, by their numbers. */
+export async function findDraws(
+  sql: SQL,
+  accountId: string,
+  { first, last }: Readonly<{ first: bigint; last: bigint }>,
+): Promise<ReadonlyMap<bigint, readonly Draw[]>> {
+  await sql`select refresh_grants(${accountId}::uuid)`;
+  const rows = await sql<DrawRow[]>`
+    select entry_number::text as entry, grants.id as "grantId", grants.number::text as number, category, draws.amount
+    from grant_draws as draws join grants on grants.account_id = draws.account_id and grants.number = grant_number
+    where draws.account_id = ${accountId} and entry_number between ${first} and ${last}
+    order by entry_number, grant_number`;
+  const draws = new Map<bigint, Draw[]>();
+  for (const { entry, ...row } of rows) {
+    const ofEntry = draws.get(BigInt(entry)) ?? [];
+    draws.set(BigInt(entry), ofEntry);
+    ofEntry.push({ ...row, number: BigInt(row.number), amount: moneyFromDatabase(row.amount) });
+  }
+  return draws;
+}
+
+type DrawRow = Omit<Draw, 'number' | 'amount'> & Readonly<{ entry: string; number: string; amount: string }>;
+
+/** What the charge of a Generation took, as it was charged. None if the money of its account was not told apart. */
+export async function findDrawsOfGeneration(
+  sql: SQL,
+  { id, accountId }: Readonly<{ id: string; accountId: string }>,
+): Promise<readonly Draw[]> {
+  await sql`select refresh_grants(${accountId}::uuid)`;
+  const rows = await sql<Omit<DrawRow, 'entry'>[]>`
+    select grants.id as "grantId", grants.number::text as number, category, draws.amount
+    from grant_draws as draws join grants on grants.account_id = draws.account_id and grants.number = grant_number
+    where generation_id = ${id} and draws.account_id = ${accountId}
+    order by grant_number`;
+  return rows.map((row) => ({ ...row, number: BigInt(row.number), amount: moneyFromDatabase(row.amount) }));
+}
