@@ -118,6 +118,7 @@ export function paymentsPage(services: PaymentServices): Routes<AccountHandler> 
       },
     },
     ...cardRoutes(services, forOwner),
+    ...automaticRoutes(services, forOwner),
     ...codeRoutes(services),
   };
 }
@@ -182,22 +183,10 @@ function codeRoutes({ sql, attempts }: PaymentServices): Routes<AccountHandler> 
   };
 }
 
-/** The saved card, and when it is charged. */
-function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<AccountHandler> {
+/** When the saved card is charged. */
+function automaticRoutes(services: PaymentServices, forOwner: ForOwner): Routes<AccountHandler> {
   const { sql } = services;
   return {
-    '/payments/card/check': {
-      POST: async (request, context) => {
-        await readBody(request, nothing);
-        const { stripe, settings } = await forOwner(context);
-        const { accountId } = context.caller;
-        await services.attempts.take([{ ...orderLimit(accountId), scope: 'payment-check' }]);
-        await finishSetupsOf({ sql, stripe, settings }, accountId).catch((error: unknown) => {
-          throw asApiError(error);
-        });
-        return Response.json(await findOptions(services, context.caller));
-      },
-    },
     '/payments/automatic': {
       PATCH: async (request, context) => {
         const draft = await readBody(request, automaticBody);
@@ -232,6 +221,25 @@ function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<Accou
           });
         });
         return Response.json(await findOptions(services, caller));
+      },
+    },
+  };
+}
+
+/** The saved card. */
+function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<AccountHandler> {
+  const { sql } = services;
+  return {
+    '/payments/card/check': {
+      POST: async (request, context) => {
+        await readBody(request, nothing);
+        const { stripe, settings } = await forOwner(context);
+        const { accountId } = context.caller;
+        await services.attempts.take([{ ...orderLimit(accountId), scope: 'payment-check' }]);
+        await finishSetupsOf({ sql, stripe, settings }, accountId).catch((error: unknown) => {
+          throw asApiError(error);
+        });
+        return Response.json(await findOptions(services, context.caller));
       },
     },
     '/payments/card': {
