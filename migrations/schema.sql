@@ -290,6 +290,24 @@ CREATE TABLE cancelled_calls (
 );
 CREATE INDEX cancelled_calls_by_time ON cancelled_calls USING btree (ended_at);
 
+-- Pages of the provider on which a card can be saved without a payment. Each saves one, once.
+CREATE TABLE card_setups (
+  session text NOT NULL,
+  account_id uuid NOT NULL,
+  customer text NOT NULL,
+  is_live boolean NOT NULL,
+  created_by uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  -- When to ask the provider next. Null when nothing can come of it any more.
+  next_look_at timestamp with time zone DEFAULT (now() + '00:01:00'::interval),
+  saved_at timestamp with time zone,
+  CONSTRAINT card_setups_pkey PRIMARY KEY (session),
+  CONSTRAINT card_setups_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT card_setups_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id)
+);
+CREATE INDEX card_setups_by_account ON card_setups USING btree (account_id);
+CREATE INDEX card_setups_due ON card_setups USING btree (next_look_at) WHERE next_look_at IS NOT NULL;
+
 -- Codes that give credit, once each. They are random, and only their hashes are stored.
 CREATE TABLE credit_codes (
   id uuid NOT NULL,
