@@ -1,6 +1,7 @@
 -- compatible-with: 0015
 --
--- Mails about payments, to people of the account and to operators; early warnings of fraud; what metrics count.
+-- Mails about payments, to people of the account and to operators; early warnings of fraud; what metrics count; cards that
+-- are saved without a payment.
 
 create function mail_kind_of(event_type text) returns text language sql immutable as $$
   select case
@@ -133,3 +134,18 @@ end $$;
 comment on function tell_payment_warning is 'Early warnings of fraud are events of the operator.';
 create trigger payment_warnings_told after insert on payment_warnings
   for each row execute function tell_payment_warning();
+
+create table card_setups (
+  session text primary key,
+  account_id uuid not null references accounts,
+  customer text not null,
+  is_live boolean not null,
+  created_by uuid references users,
+  created_at timestamptz not null default now(),
+  next_look_at timestamptz default now() + interval '1 minute',
+  saved_at timestamptz
+);
+create index card_setups_due on card_setups (next_look_at) where next_look_at is not null;
+create index card_setups_by_account on card_setups (account_id);
+comment on table card_setups is 'Pages of the provider on which a card can be saved without a payment. Each saves one, once.';
+comment on column card_setups.next_look_at is 'When to ask the provider next. Null when nothing can come of it any more.';

@@ -171,6 +171,7 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_account ON api_keys USING btree (account_id, id);
 CREATE INDEX api_keys_by_end ON api_keys USING btree (revoked_at) WHERE revoked_at IS NOT NULL;
 CREATE INDEX api_keys_by_expiry ON api_keys USING btree (expires_at) WHERE expires_at IS NOT NULL;
+CREATE INDEX api_keys_with_monthly_limit ON api_keys USING btree (id) WHERE monthly_limit IS NOT NULL;
 CREATE TRIGGER api_keys_announce AFTER INSERT OR UPDATE ON api_keys
   FOR EACH ROW
   EXECUTE FUNCTION announce_key_change();
@@ -289,6 +290,24 @@ CREATE TABLE cancelled_calls (
 );
 CREATE INDEX cancelled_calls_by_time ON cancelled_calls USING btree (ended_at);
 
+-- Pages of the provider on which a card can be saved without a payment. Each saves one, once.
+CREATE TABLE card_setups (
+  session text NOT NULL,
+  account_id uuid NOT NULL,
+  customer text NOT NULL,
+  is_live boolean NOT NULL,
+  created_by uuid,
+  created_at timestamp with time zone NOT NULL DEFAULT now(),
+  -- When to ask the provider next. Null when nothing can come of it any more.
+  next_look_at timestamp with time zone DEFAULT (now() + '00:01:00'::interval),
+  saved_at timestamp with time zone,
+  CONSTRAINT card_setups_pkey PRIMARY KEY (session),
+  CONSTRAINT card_setups_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
+  CONSTRAINT card_setups_created_by_fkey FOREIGN KEY (created_by) REFERENCES users(id)
+);
+CREATE INDEX card_setups_by_account ON card_setups USING btree (account_id);
+CREATE INDEX card_setups_due ON card_setups USING btree (next_look_at) WHERE next_look_at IS NOT NULL;
+
 -- Codes that give credit, once each. They are random, and only their hashes are stored.
 CREATE TABLE credit_codes (
   id uuid NOT NULL,
@@ -394,23 +413,34 @@ CREATE TABLE event_causes (
   CONSTRAINT event_causes_pkey PRIMARY KEY (kind, subject)
 );
 
+-- When a node last looked for causes of events. One row, from the first time on. Apart from event_progress, which
+-- publishing changes.
+CREATE TABLE event_looks (
+  is_only boolean NOT NULL DEFAULT true,
+  looked_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
+  CONSTRAINT event_looks_pkey PRIMARY KEY (is_only),
+  CONSTRAINT event_looks_is_only_check CHECK (is_only)
+);
+
 -- Mails about events that are still to be sent. Without a mail server they leave with their events.
 CREATE TABLE event_mails (
   event_id uuid NOT NULL,
   user_id uuid NOT NULL,
   -- Whether the user gets it as an operator, whatever they have chosen as a member.
   to_operator boolean NOT NULL DEFAULT false,
+  -- How often it was begun to be sent.
+  attempts integer NOT NULL DEFAULT 0,
+  -- Until then a node sends it, or waits before it is tried again. It leaves when a mail server has taken it.
+  taken_until timestamp with time zone,
   CONSTRAINT event_mails_pkey PRIMARY KEY (event_id, user_id),
   CONSTRAINT event_mails_event_id_fkey FOREIGN KEY (event_id) REFERENCES events(id) ON DELETE CASCADE,
   CONSTRAINT event_mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id) ON DELETE CASCADE
 );
 
--- How far events have been published, and what has been looked at, by whichever node. One row, from the first time on.
+-- How far events have been published, and which day's usage was told. One row, from the first time on.
 CREATE TABLE event_progress (
   is_only boolean NOT NULL DEFAULT true,
   "position" bigint NOT NULL DEFAULT 0,
-  -- When a node last looked for causes of events.
-  looked_at timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
   -- The last day whose usage was told.
   usage_day date NOT NULL DEFAULT (((now() AT TIME ZONE 'UTC'::text))::date - 1),
   CONSTRAINT event_progress_pkey PRIMARY KEY (is_only),
@@ -1479,20 +1509,40 @@ CREATE TABLE webhook_endpoints (
   -- The node that sends its deliveries, until claimed_until. Then another one may.
   claimed_by uuid,
   claimed_until timestamp with time zone,
+  -- Nothing is sent before, whatever is due: so that it does not get too much, because it fails, or because it asked
+  -- for that.
+  rest_until timestamp with time zone,
   CONSTRAINT webhook_endpoints_pkey PRIMARY KEY (id),
   CONSTRAINT webhook_endpoints_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT webhook_endpoints_description_check CHECK (length(description) <= 200),
   CONSTRAINT webhook_endpoints_disabled CHECK ((disabled_at IS NULL) = (disabled_because IS NULL)),
-  CONSTRAINT webhook_endpoints_disabled_because_check CHECK (disabled_because = ANY (ARRAY['owner'::text, 'gone'::text,
-    'failing'::text])),
+  CONSTRAINT webhook_endpoints_disabled_because_check CHECK (disabled_because = ANY (ARRAY['owner'::text,
+    'operator'::text, 'gone'::text, 'failing'::text])),
   CONSTRAINT webhook_endpoints_types_check CHECK (cardinality(types) > 0),
   CONSTRAINT webhook_endpoints_url_check CHECK (length(url) <= 2000)
 );
-CREATE INDEX webhook_endpoints_due ON webhook_endpoints USING btree (is_prompt, (failing_since IS NOT NULL),
-    due_at) WHERE disabled_at IS NULL AND due_at IS NOT NULL;
 CREATE INDEX webhook_endpoints_failing ON webhook_endpoints USING btree (account_id) WHERE failing_since IS NOT NULL AND
     disabled_at IS NULL;
+CREATE INDEX webhook_endpoints_failing_due ON webhook_endpoints USING btree (due_at) WHERE disabled_at IS NULL AND
+    failing_since IS NOT NULL AND due_at IS NOT NULL;
 CREATE INDEX webhook_endpoints_of_account ON webhook_endpoints USING btree (account_id);
+CREATE INDEX webhook_endpoints_working_due ON webhook_endpoints USING btree (is_prompt,
+    due_at) WHERE disabled_at IS NULL AND failing_since IS NULL AND due_at IS NOT NULL;
+
+-- The last time of each endpoint whose events are to be sent again. They become deliveries a few at a time, in the
+-- turns of the endpoint.
+CREATE TABLE webhook_replays (
+  endpoint_id uuid NOT NULL,
+  asked_at timestamp with time zone NOT NULL DEFAULT now(),
+  from_time timestamp with time zone NOT NULL,
+  to_time timestamp with time zone NOT NULL,
+  -- Up to here they have become deliveries. At last_position it is over.
+  after_position bigint NOT NULL,
+  last_position bigint NOT NULL,
+  CONSTRAINT webhook_replays_pkey PRIMARY KEY (endpoint_id),
+  CONSTRAINT webhook_replays_endpoint_id_fkey FOREIGN KEY (endpoint_id) REFERENCES webhook_endpoints(id) ON DELETE
+    CASCADE
+);
 
 -- Credit for those who sign up, once each: not decided yet, given, or refused because enough was given that day.
 CREATE TABLE welcome_grants (
@@ -3693,7 +3743,7 @@ declare
   accounts_told uuid[];
 begin
   if not exists (select 1 from events where position is null) then return 0; end if;
-  -- One node at a time, until its commit: positions become visible in their order.
+
   if not pg_try_advisory_xact_lock(7012018020) then return 0; end if;
   insert into event_progress default values on conflict do nothing;
   ids := array(select id from events where position is null order by written limit max_count);
@@ -3712,12 +3762,12 @@ begin
   update event_progress set position = position + cardinality(ids);
 
   accounts_told := array(select distinct account_id from events where id = any (ids) and account_id is not null);
-  -- Whoever finishes with an endpoint looks for what is due while its row is locked, so nothing is overlooked.
+
   perform 1 from webhook_endpoints
   where disabled_at is null and (account_id is null or account_id = any (accounts_told)) order by id for no key update;
   with sent as (
-    insert into webhook_deliveries (endpoint_id, event_id)
-    select endpoint.id, event.id
+    insert into webhook_deliveries (endpoint_id, event_id, next_at)
+    select endpoint.id, event.id, now() + dense_rank() over (order by event.position) * interval '1 microsecond'
     from events as event join webhook_endpoints as endpoint
       on endpoint.account_id is null or endpoint.account_id = event.account_id
     where event.id = any (ids) and disabled_at is null
@@ -3725,7 +3775,7 @@ begin
                else types is null or event.type = any (types) end
     returning endpoint_id
   )
-  update webhook_endpoints set due_at = least(coalesce(due_at, 'infinity'), now()) where id in (select endpoint_id from sent);
+  update webhook_endpoints set due_at = greatest(least(due_at, now()), rest_until) where id in (select endpoint_id from sent);
 
   if exists (select 1 from events where id = any (ids) and is_mailed_to_operators(type)) then
     insert into event_mails (event_id, user_id, to_operator)
@@ -3739,7 +3789,7 @@ begin
   left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
   where event.id = any (ids) and mail_kind_of(event.type) is not null
     and (mail_kind_of(event.type) = any (choice.kinds) or (choice.kinds is null and role = 'owner'))
-  -- One mail for each person.
+
   on conflict do nothing;
   return cardinality(ids);
 end $$;

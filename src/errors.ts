@@ -126,7 +126,7 @@ export const errorTable = {
   payments_not_configured: console(404, 'invalid_request_error', 'no', 'Nothing can be paid here. Ask the operator for credit.'),
   payment_provider_error: console(502, 'provider_error', 'yes', 'The payment provider could not be reached, or has refused. Nothing was paid. Try again later.'),
   payment_not_found: console(404, 'invalid_request_error', 'no', 'There is no such payment.'),
-  no_saved_card: console(409, 'invalid_request_error', 'no', 'There is no saved card. Save one with the next payment.'),
+  no_saved_card: console(409, 'invalid_request_error', 'no', 'There is no saved card. Save one on the billing page.'),
   invalid_code: console(400, 'invalid_request_error', 'no', 'This code is not valid: it was mistyped, used before, or has expired.'),
   user_not_found: console(404, 'invalid_request_error', 'no', 'There is no such user.'),
   email_taken: console(400, 'invalid_request_error', 'no', 'This e-mail address is already in use.'),

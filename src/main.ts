@@ -68,7 +68,6 @@ import { OtlpExporter } from './telemetry/otlp-exporter.ts';
 import { RequestRecorder } from './telemetry/request-recorder.ts';
 import { keepUsageAddedUp } from './usage/usage-days.ts';
 import { keepDelivering } from './webhooks/deliver.ts';
-import { openDisabledMail } from './webhooks/disabled-mail.ts';
 
 /** Runs until SIGTERM or SIGINT, then drains and ends the process. */
 export async function serve(
@@ -246,7 +245,6 @@ function tellEvents(
       encryptionKey: deriveKey('webhook secrets'),
       networks: config.webhookNetworks,
       log,
-      onDisabled: openDisabledMail(sql, mailer),
     }),
   );
   if (mailer !== null) closers.add('event mails', keepEventMailsSent(sql, mailer, log));

@@ -42,7 +42,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   nodes: ['ledger', 'database', 'lib'],
   doctor: ['payments', 'nodes', 'models', 'ledger', 'database', 'config', 'lib'],
   idempotency: ['nodes', 'ledger', 'json', 'lib', 'errors'],
-  webhooks: ['people', 'events', 'audit-log', 'json', 'lib', 'errors'],
+  webhooks: ['events', 'audit-log', 'json', 'lib', 'errors'],
   payments: ['audit-log', 'json', 'http', 'lib', 'errors'],
   people: ['events', 'accounts', 'tokens', 'audit-log', 'json', 'http', 'lib', 'errors'],
   imports: ['limits', 'people', 'accounts', 'ledger', 'keys', 'json', 'audit-log', 'lib', 'errors'],

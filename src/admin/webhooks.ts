@@ -1,13 +1,14 @@
 /** Webhooks, of accounts and of the operator: create, read, list, update, remove; their deliveries, tests and replays. */
-import type { SQL } from 'bun';
-import { idIn } from '../console/access.ts';
+import type { SQL, TransactionSQL } from 'bun';
+import type { TokenActor } from '../audit-log/audit-log.ts';
+import { idIn, operatorOnly } from '../console/access.ts';
 import { ApiError } from '../errors.ts';
 import { eventIdFromUuid } from '../events/event.ts';
 import { invalidQuery } from '../http/query.ts';
 import { bodyOf, uuid } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { isUuid } from '../lib/ids.ts';
-import { type Delivery, findDeliveries, replay } from '../webhooks/delivery-store.ts';
+import { type Delivery, findDeliveries } from '../webhooks/delivery-store.ts';
 import {
   draftFields,
   endpointChangeOf,
@@ -20,6 +21,7 @@ import {
   changeEndpointAs,
   createEndpointAs,
   type Endpoint,
+  type EndpointOwner,
   endpointColumns,
   type OwnedEndpoint,
   removeEndpointAs,
@@ -28,6 +30,7 @@ import {
   sendTest,
 } from '../webhooks/endpoint-store.ts';
 import { presentDelivery, presentEndpoint } from '../webhooks/present.ts';
+import { replay } from '../webhooks/replay.ts';
 import { type Answer, type Call, changing, type Endpoints, nothing, reading } from './endpoint.ts';
 import { etagOf, readPrecondition, requireMatch } from './etag.ts';
 import { pageOf, pageParameters, readPage } from './page.ts';
@@ -35,7 +38,7 @@ import type { AdminServices } from './services.ts';
 
 export const webhookDraftSchema = bodyOf({
   ...draftFields,
-  account_id: uuid('the ID of an account, or null').nullable().default(null),
+  account_id: uuid('the ID of an account, or null for a webhook of the operator').nullable(),
 });
 
 export function webhookEndpoints(services: AdminServices): Endpoints {
@@ -68,6 +71,7 @@ function allWebhooks({ sql, deriveKey }: AdminServices): Endpoints {
           const owner = { accountId: body.account_id };
           const draft = endpointDraftOf(body, owner);
           if (owner.accountId !== null) await requireAccount(transaction, owner.accountId);
+          await requireReader(transaction, actor, owner);
           const { id, secret } = await createEndpointAs(transaction, actor, owner, draft, encryptionKey);
           const created = await showWebhook(transaction, { ...owner, id });
           return { ...created, status: 201, body: { ...(created.body as object), secret } };
@@ -87,7 +91,7 @@ function oneWebhook({ sql, deriveKey }: AdminServices): Endpoints {
         parse: (body) => parseBody(endpointChangeSchema, body),
         change: async (transaction, call) => {
           const precondition = readPrecondition(call.headers);
-          const owned = await ownedBy(transaction, call);
+          const owned = await changedBy(transaction, call);
           const change = endpointChangeOf(call.body, owned);
           await changeEndpointAs(transaction, call.actor, owned, change, (current) =>
             requireMatch(precondition, webhookTag(current)),
@@ -99,7 +103,7 @@ function oneWebhook({ sql, deriveKey }: AdminServices): Endpoints {
         scope: 'accounts',
         parse: nothing,
         change: async (transaction, call) => {
-          const owned = await ownedBy(transaction, call);
+          const owned = await changedBy(transaction, call);
           await removeEndpointAs(transaction, call.actor, owned);
           return { body: { object: 'webhook', id: owned.id, deleted: true } };
         },
@@ -110,7 +114,7 @@ function oneWebhook({ sql, deriveKey }: AdminServices): Endpoints {
         scope: 'accounts',
         parse: nothing,
         change: async (transaction, call) => {
-          const owned = await ownedBy(transaction, call);
+          const owned = await changedBy(transaction, call);
           const secret = await rotateSecretAs(transaction, call.actor, owned, encryptionKey);
           const shown = await showWebhook(transaction, owned);
           return { ...shown, body: { ...(shown.body as object), secret } };
@@ -140,7 +144,7 @@ function deliveriesOf({ sql, deriveKey }: AdminServices): Endpoints {
         scope: 'accounts',
         parse: nothing,
         change: async (transaction, call) => {
-          const eventId = await sendTest(transaction, await ownedBy(transaction, call));
+          const eventId = await sendTest(transaction, await changedBy(transaction, call));
           return { body: { object: 'webhook_test', event_id: eventIdFromUuid(eventId) } };
         },
       }),
@@ -151,7 +155,7 @@ function deliveriesOf({ sql, deriveKey }: AdminServices): Endpoints {
         parse: (body) => parseBody(replaySchema, body),
         change: async (transaction, call) => {
           const what = replayOf(call.body);
-          const count = await replay(transaction, await ownedBy(transaction, call), what);
+          const count = await replay(transaction, await changedBy(transaction, call), what);
           return { body: { object: 'webhook_replay', deliveries: count } };
         },
       }),
@@ -172,6 +176,27 @@ async function ownedBy(sql: SQL, { params }: Pick<Call, 'params'>): Promise<Owne
     select account_id from webhook_endpoints where id = ${id}`;
   if (row === undefined) throw new ApiError('webhook_not_found');
   return { id, accountId: row.account_id };
+}
+
+async function changedBy(transaction: TransactionSQL, call: Call): Promise<OwnedEndpoint> {
+  const owned = await ownedBy(transaction, call);
+  await requireReader(transaction, call.actor, owned);
+  return owned;
+}
+
+/** What the operator's webhooks get are the events of all accounts: who has them sent somewhere can read them. */
+async function requireReader(
+  transaction: TransactionSQL,
+  { tokenId }: TokenActor,
+  { accountId }: EndpointOwner,
+): Promise<void> {
+  if (accountId !== null) return;
+  const found = await transaction`${operatorOnly(transaction, { tokenId })}`;
+  if (found.length === 0)
+    throw new ApiError('insufficient_scope', {
+      message:
+        'A webhook of the operator gets the events of all accounts, so this needs the scope read, too.',
+    });
 }
 
 async function showWebhook(sql: SQL, owned: OwnedEndpoint): Promise<Answer> {

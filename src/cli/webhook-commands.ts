@@ -11,7 +11,6 @@ import { deriveKeys } from '../lib/derived-keys.ts';
 import { isUuid } from '../lib/ids.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import { type Replay, replay as replayEvents } from '../webhooks/delivery-store.ts';
 import { readEndpointDraft } from '../webhooks/endpoint-body.ts';
 import {
   changeEndpointAs,
@@ -22,6 +21,7 @@ import {
   rotateSecretAs,
   sendTest,
 } from '../webhooks/endpoint-store.ts';
+import { type Replay, replay as replayEvents } from '../webhooks/replay.ts';
 import { noSuchAccount } from './account-commands.ts';
 import { type Arguments, readAccountId, readTime, readWebhookId, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';

@@ -329,6 +329,10 @@ export type CheckoutDraft = { amount: string; saves_card: boolean };
 /** POST …/payments/portal with an empty object → { url }: where to see invoices and to change the card. Owners only. */
 export type PaymentPage = { url: string };
 /** POST …/payments/orders/{id}/check with an empty object → Payment, as the payment provider has it now. */
+/**
+ * POST …/payments/card with an empty object → { url }: where to save a card without a payment. Owners only. POST
+ * …/payments/card/check with an empty object → PaymentOptions, when someone comes back from there.
+ */
 /** DELETE …/payments/card → 204. Owners only. Automatic top-ups end with it. */
 /** POST …/payments/redeem → RedeemedCode. Owners only. */
 export type CodeRedemption = { code: string };

@@ -14,8 +14,8 @@ export type Webhook = {
   /** Null for all. */
   types: EventType[] | null;
   is_enabled: boolean;
-  /** `owner`: someone did it; `gone`: it answered 410; `failing`: nothing has reached it for three days. */
-  disabled_because: 'owner' | 'gone' | 'failing' | null;
+  /** `owner`: whoever it belongs to; `operator`: only the operator can enable it; `gone`: it answered 410; `failing`: nothing has reached it for three days. */
+  disabled_because: 'owner' | 'operator' | 'gone' | 'failing' | null;
   failing_since: string | null;
   /** Until then the secret before this one signs, too. */
   previous_secret_until: string | null;

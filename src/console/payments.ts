@@ -7,7 +7,8 @@ import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { amountFrom, bodyOf, converted, nothing, readBody } from '../json/fields.ts';
 import { formatMoney, formatMoneyShort, parseMoney } from '../lib/money.ts';
-import { asApiError, openCheckout } from '../payments/checkout.ts';
+import { finishSetupsOf, openCardSetup } from '../payments/card-setup.ts';
+import { asApiError, openCheckout, type Payer } from '../payments/checkout.ts';
 import { isLikeCode, redeemCode } from '../payments/codes.ts';
 import { forgetCard } from '../payments/customers.ts';
 import { greatestAmount, isPayable, leastAmount, moneyOfCents } from '../payments/order.ts';
@@ -93,10 +94,8 @@ export function paymentsPage(services: PaymentServices): Routes<AccountHandler> 
       POST: async (request, context) => {
         const { amount, saves_card: savesCard } = await readBody(request, checkoutBody);
         const { stripe, settings } = await forOwner(context);
-        const { userId, accountId } = context.caller;
-        await attempts.take([orderLimit(accountId)]);
-        const [account] = await sql<[{ name: string }]>`select name from accounts where id = ${accountId}`;
-        const payer = { accountId, accountName: account.name, userId, email: context.signedIn.email };
+        await attempts.take([orderLimit(context.caller.accountId)]);
+        const payer = await payerOf(sql, context);
         const { url } = await openCheckout({ sql, stripe, settings }, payer, amount, savesCard);
         return Response.json({ url } satisfies PaymentPage);
       },
@@ -119,8 +118,15 @@ export function paymentsPage(services: PaymentServices): Routes<AccountHandler> 
       },
     },
     ...cardRoutes(services, forOwner),
+    ...automaticRoutes(services, forOwner),
     ...codeRoutes(services),
   };
+}
+
+async function payerOf(sql: SQL, { caller, signedIn }: AccountContext): Promise<Payer> {
+  const { userId, accountId } = caller;
+  const [account] = await sql<[{ name: string }]>`select name from accounts where id = ${accountId}`;
+  return { accountId, accountName: account.name, userId, email: signedIn.email };
 }
 
 /** What was ordered, and what has become of it. */
@@ -177,8 +183,8 @@ function codeRoutes({ sql, attempts }: PaymentServices): Routes<AccountHandler> 
   };
 }
 
-/** The saved card, and when it is charged. */
-function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<AccountHandler> {
+/** When the saved card is charged. */
+function automaticRoutes(services: PaymentServices, forOwner: ForOwner): Routes<AccountHandler> {
   const { sql } = services;
   return {
     '/payments/automatic': {
@@ -217,7 +223,34 @@ function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<Accou
         return Response.json(await findOptions(services, caller));
       },
     },
+  };
+}
+
+/** The saved card. */
+function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<AccountHandler> {
+  const { sql } = services;
+  return {
+    '/payments/card/check': {
+      POST: async (request, context) => {
+        await readBody(request, nothing);
+        const { stripe, settings } = await forOwner(context);
+        const { accountId } = context.caller;
+        await services.attempts.take([{ ...orderLimit(accountId), scope: 'payment-check' }]);
+        await finishSetupsOf({ sql, stripe, settings }, accountId).catch((error: unknown) => {
+          throw asApiError(error);
+        });
+        return Response.json(await findOptions(services, context.caller));
+      },
+    },
     '/payments/card': {
+      /** Where to save one without a payment. */
+      POST: async (request, context) => {
+        await readBody(request, nothing);
+        const { stripe, settings } = await forOwner(context);
+        await services.attempts.take([orderLimit(context.caller.accountId)]);
+        const url = await openCardSetup({ sql, stripe, settings }, await payerOf(sql, context));
+        return Response.json({ url } satisfies PaymentPage);
+      },
       DELETE: async (request, context) => {
         readQuery(request.url, []);
         const { stripe } = await forOwner(context);

@@ -7,7 +7,7 @@ import { parseLimit, readQuery } from '../http/query.ts';
 import { amountFrom, bodyOf, nothing, readBody } from '../json/fields.ts';
 import type { DerivedKeys } from '../lib/derived-keys.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import { findDeliveries, replay } from '../webhooks/delivery-store.ts';
+import { findDeliveries } from '../webhooks/delivery-store.ts';
 import {
   endpointChangeOf,
   endpointChangeSchema,
@@ -29,6 +29,7 @@ import {
   sendTest,
 } from '../webhooks/endpoint-store.ts';
 import { presentDelivery, presentEndpoint } from '../webhooks/present.ts';
+import { replay } from '../webhooks/replay.ts';
 import { asOperator, asOwner, findRole, idIn, keepSession, requireOwner } from './access.ts';
 import type { Page, Unsent } from './contract.ts';
 import type {

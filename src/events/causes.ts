@@ -46,30 +46,41 @@ export async function tellCauses(sql: SQL, lostSeconds: number | null, rest = re
     const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`
       select pg_try_advisory_xact_lock(${causesLock}) as is_mine`;
     if (!isMine) return;
-    await transaction`insert into event_progress default values on conflict do nothing`;
+    const isFirst = await begin(transaction);
     const mine = await transaction`
-      update event_progress set looked_at = now()
+      update event_looks set looked_at = now()
       where looked_at <= now() - make_interval(secs => ${rest / 1000}::float8)`;
     if (mine.count === 0) return;
-    for (const { kind, current } of accountCauses) await tell(transaction, kind, current(transaction));
-    for (const { kind, current, ended } of operatorCauses(lostSeconds))
-      await tell(transaction, kind, current(transaction), ended);
+    for (const cause of [...accountCauses, ...operatorCauses(lostSeconds)])
+      await tell(transaction, cause, isFirst && cause.mayBeOld === true);
   });
+}
+
+/** Whether nobody has looked before. A row that is there is left alone: even a conflict with it would wait for its writer. */
+async function begin(transaction: TransactionSQL): Promise<boolean> {
+  await transaction`
+    insert into event_progress select where not exists (select 1 from event_progress) on conflict do nothing`;
+  const added = await transaction`
+    insert into event_looks select where not exists (select 1 from event_looks) on conflict do nothing`;
+  return added.count > 0;
 }
 
 /** A query of what is so now: `subject` names it, then `account_id`, `type` and `data` of the event. */
 type Current = (sql: SQL) => SQL.Query<unknown>;
-type Cause = Readonly<{ kind: string; current: Current; ended?: string }>;
+type Cause = Readonly<{
+  kind: string;
+  current: Current;
+  /** The type of the event that says that it is over. */
+  ended?: string;
+  /** Whether it may have begun long before anyone looked: then it is no news at the first look. */
+  mayBeOld?: boolean;
+}>;
 
-/** What has begun becomes an event, and what has ended can begin again. `ended` is the type of the event that says so. */
-async function tell(
-  sql: TransactionSQL,
-  kind: string,
-  current: SQL.Query<unknown>,
-  ended: string | null = null,
-): Promise<void> {
+/** What has begun becomes an event, unless it is no news, and what has ended can begin again. */
+async function tell(sql: TransactionSQL, { kind, current, ended }: Cause, isNoNews: boolean): Promise<void> {
+  const endedType = ended ?? null;
   await sql`
-    with current as materialized (${current}), begun as (
+    with current as materialized (${current(sql)}), begun as (
       insert into event_causes (kind, subject, account_id) select ${kind}, subject, account_id from current
       on conflict do nothing
       returning subject
@@ -79,10 +90,10 @@ async function tell(
       returning subject, account_id
     ), told as (
       insert into events (account_id, type, data)
-      select account_id, type, data from current where subject in (select subject from begun)
+      select account_id, type, data from current where subject in (select subject from begun) and not ${isNoNews}::boolean
     )
     insert into events (account_id, type, data)
-    select account_id, ${ended}::text, subject::jsonb from over where ${ended}::text is not null`;
+    select account_id, ${endedType}::text, subject::jsonb from over where ${endedType}::text is not null`;
 }
 
 /** From this part on, a budget is said to be used up: what is left seldom fits the next request exactly. */
@@ -103,6 +114,7 @@ const accountCauses: readonly Cause[] = [
   {
     // Limits of each end user are left out: there may be one for everyone that a customer serves.
     kind: 'budget_reached',
+    mayBeOld: true,
     current: (sql) => sql`
       select limits.id || ' ' || window_start || ' ' || percent as subject, limits.account_id, 'budget.reached' as type,
              jsonb_build_object('limit_id', limits.id, 'kind', kind, 'scope', scope, 'key_id', limits.key_id,
@@ -118,6 +130,7 @@ const accountCauses: readonly Cause[] = [
   },
   {
     kind: 'key_budget',
+    mayBeOld: true,
     current: (sql) => sql`
       select key_id || ' ' || month || ' ' || percent as subject, account_id,
              case percent when 80 then 'budget.reached' else 'key.used_up' end as type,
@@ -150,16 +163,17 @@ const accountCauses: readonly Cause[] = [
       select id::text as subject, account_id, 'key.expired' as type,
              jsonb_build_object('key_id', id, 'name', name, 'hint', hint, 'expires_at', event_time(expires_at)) as data
       from api_keys
-      where expires_at > now() - interval '30 days' and expires_at <= now()
+      where expires_at > now() - interval '30 days' and expires_at <= clock_timestamp()
         and (revoked_at is null or revoked_at > expires_at)`,
   },
   {
-    // Those that were revoked at once have been told by then.
+    // Those that were revoked at once have been told by then. One that was revoked since this look began counts, or what
+    // was told of it would be taken for over.
     kind: 'key_revoked',
     current: (sql) => sql`
       select id::text as subject, account_id, 'key.revoked' as type,
              jsonb_build_object('key_id', id, 'name', name, 'hint', hint, 'revoked_at', event_time(revoked_at)) as data
-      from api_keys where revoked_at > now() - interval '30 days' and revoked_at <= now()`,
+      from api_keys where revoked_at > now() - interval '30 days' and revoked_at <= clock_timestamp()`,
   },
 ];
 

@@ -1,6 +1,6 @@
 /** Events as programs know them, in a list and as what is sent to a webhook. */
 
-/** What happens to an account. Its owners and the operator can get them. */
+/** What happens to an account. Its owners and the operator can get them. Of a webhook of the operator, the operator alone. */
 export const accountEventTypes = [
   'credit.added',
   'balance.corrected',
@@ -21,6 +21,7 @@ export const accountEventTypes = [
   'key.revoked',
   'account.suspended',
   'account.resumed',
+  'webhook.disabled',
 ] as const;
 
 /** What concerns the operator alone. */

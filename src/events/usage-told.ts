@@ -40,13 +40,13 @@ async function tellNextDay(sql: SQL): Promise<boolean> {
 
 async function tellDifferences(transaction: TransactionSQL, day: string): Promise<void> {
   await transaction`
-    with used as (
+    with used as materialized (
       select account_id, day, model, sum(requests)::bigint as requests, sum(input_tokens) as input_tokens,
              sum(output_tokens) as output_tokens, sum(images) as images, sum(cache_read_tokens) as cache_read_tokens,
              sum(cache_write_tokens) as cache_write_tokens, sum(cost) as cost
       from usage_days where day > ${day}::text::date - ${daysLookedAt}::int and day <= ${day}::text::date
       group by account_id, day, model
-    ), differing as (
+    ), differing as materialized (
       select account_id, day, model, told.account_id is not null as is_correction,
              used.requests - coalesce(told.requests, 0) as requests,
              used.input_tokens - coalesce(told.input_tokens, 0) as input_tokens,
@@ -56,11 +56,17 @@ async function tellDifferences(transaction: TransactionSQL, day: string): Promis
              used.cache_write_tokens - coalesce(told.cache_write_tokens, 0) as cache_write_tokens,
              used.cost - coalesce(told.cost, 0) as cost
       from used left join usage_told as told using (account_id, day, model)
+      where (used.requests, used.input_tokens, used.output_tokens, used.images, used.cache_read_tokens,
+             used.cache_write_tokens, used.cost)
+        is distinct from (coalesce(told.requests, 0), coalesce(told.input_tokens, 0), coalesce(told.output_tokens, 0),
+             coalesce(told.images, 0), coalesce(told.cache_read_tokens, 0), coalesce(told.cache_write_tokens, 0),
+             coalesce(told.cost, 0))
     ), stored as (
       insert into usage_told (account_id, day, model, requests, input_tokens, output_tokens, images, cache_read_tokens,
         cache_write_tokens, cost)
-      select account_id, day, model, requests, input_tokens, output_tokens, images, cache_read_tokens, cache_write_tokens, cost
-      from used
+      select account_id, day, model, used.requests, used.input_tokens, used.output_tokens, used.images,
+             used.cache_read_tokens, used.cache_write_tokens, used.cost
+      from used join differing using (account_id, day, model)
       on conflict (account_id, day, model) do update
       set requests = excluded.requests, input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens,
           images = excluded.images, cache_read_tokens = excluded.cache_read_tokens,
@@ -71,9 +77,7 @@ async function tellDifferences(transaction: TransactionSQL, day: string): Promis
       'requests', requests, 'input_tokens', input_tokens, 'output_tokens', output_tokens,
       'cache_read_tokens', cache_read_tokens, 'cache_write_tokens', cache_write_tokens, 'images', images,
       'cost', cost::numeric(38,12)::text)
-    from differing
-    where requests <> 0 or cost <> 0 or input_tokens <> 0 or output_tokens <> 0 or images <> 0
-    order by account_id, day, model`;
+    from differing order by account_id, day, model`;
 }
 
 /** Whether an entry from before the end of the day is still to be added up. Entries of an account are in the order of time. */

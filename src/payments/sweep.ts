@@ -2,6 +2,7 @@
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { beginTopUps } from './automatic.ts';
+import { finishDueSetups } from './card-setup.ts';
 import { pointersOf } from './event.ts';
 import { lookAt } from './looks.ts';
 import { askForLook, collectDebts, findDueOrders } from './order-store.ts';
@@ -41,6 +42,7 @@ export function openPayments(services: SweepServices): Payments & Readonly<{ clo
     async () => soon.add(await beginTopUps(sql, isLive, batch)),
     async () => soon.add(await findDueOrders(sql, isLive, batch)),
     () => collectDebts(sql, batch),
+    () => finishDueSetups(services, batch),
     () => readMissedEvents(services),
   ].map((step) => keepDoing(step, onError));
   return {

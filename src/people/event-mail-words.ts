@@ -5,7 +5,8 @@ import { linkMail, type Mail } from './mailer.ts';
 export type MailedEvent = Readonly<{
   type: string;
   data: Readonly<Record<string, unknown>>;
-  account_id: string;
+  /** Null, and without a name, for what concerns the operator alone. */
+  account_id: string | null;
   account_name: string;
   email: string;
   /** Whether they get it as an operator, and not as a member of the account. */
@@ -22,6 +23,8 @@ type Words = Readonly<{
   instruction: string;
   /** A page of the dashboard, or an address of its own. */
   path: string;
+  /** For a mail that nobody chooses. */
+  farewell?: string;
 }>;
 
 /** Null for an event that is not mailed. */
@@ -35,9 +38,11 @@ export function mailOf(event: MailedEvent, origin: string): Mail | null {
     url: words.path.startsWith('/')
       ? `${origin}${words.path}${toOperator ? '' : `?account=${account}`}`
       : words.path,
-    farewell: toOperator
-      ? 'You get this mail as an operator.'
-      : 'Choose which of these mails you get on the page Team.',
+    farewell:
+      words.farewell ??
+      (toOperator
+        ? 'You get this mail as an operator.'
+        : 'Choose which of these mails you get on the page Team.'),
   });
 }
 
@@ -80,9 +85,25 @@ function wordsOf({ type, data, account_name: account }: MailedEvent): Words | nu
         instruction: 'Its requests are refused. Create a new one, or let it be valid for longer:',
         path: '/keys',
       };
+    case 'webhook.disabled':
+      return wordsOfWebhook(data, '/webhooks');
     default:
       return null;
   }
+}
+
+function wordsOfWebhook(data: MailedEvent['data'], path: string): Words {
+  const reason =
+    data.because === 'gone'
+      ? 'It answered that it is gone for good (410).'
+      : 'Nothing has reached it for three days.';
+  return {
+    subject: 'A webhook was disabled',
+    sentence: `The webhook at ${data.host} no longer gets events. ${reason}`,
+    instruction: 'When it works again, enable it here, and replay what it has missed:',
+    path,
+    farewell: 'Events are kept for 30 days.',
+  };
 }
 
 function wordsOfPayment(event: MailedEvent): Words | null {
@@ -157,6 +178,8 @@ function wordsForOperator({ type, data, account_name: account }: MailedEvent): W
           : 'It was refunded or disputed already. See the payment:',
         path: '/operator/payments',
       };
+    case 'webhook.disabled':
+      return wordsOfWebhook(data, '/operator/webhooks');
     default:
       return null;
   }

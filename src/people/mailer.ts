@@ -9,9 +9,14 @@ export type Mailer = Readonly<{
   origin: string;
   /** Returns at once. Nothing is sent if `write` returns null. */
   send: (write: () => Promise<Mail | null>) => void;
+  /** For whoever tries again, and bounds how many are in flight at once. */
+  deliver: (mail: Mail) => Promise<Delivered>;
   /** Waits for the mails in flight. */
   close: () => Promise<void>;
 }>;
+
+/** Whether a mail server has taken a mail; `refused` means that it never will. */
+export type Delivered = 'sent' | 'refused' | 'failed';
 
 type MailSettings = Readonly<{ url: string; from: string; origin: string }>;
 
@@ -40,6 +45,15 @@ export function openMailer({ url, from, origin }: MailSettings, log: Log): Maile
         .finally(() => inFlight.delete(sending));
       inFlight.add(sending);
     },
+    deliver: async (mail) => {
+      try {
+        await deliver(mail);
+        return 'sent';
+      } catch (error) {
+        log.warn('a mail was not sent', { code: codeOf(error) });
+        return isFinal(error) ? 'refused' : 'failed';
+      }
+    },
     close: async () => {
       await Promise.all(inFlight);
     },
@@ -48,6 +62,12 @@ export function openMailer({ url, from, origin }: MailSettings, log: Log): Maile
 
 function codeOf(error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown';
+}
+
+/** The server does not want this recipient, or this mail, also later. */
+function isFinal(error: unknown): boolean {
+  if (!(error instanceof Error && 'responseCode' in error)) return false;
+  return ['EENVELOPE', 'EMESSAGE'].includes(codeOf(error)) && Number(error.responseCode) >= 500;
 }
 
 const timeoutMs = 10_000;

@@ -1,11 +1,13 @@
 /**
  * Sends events to endpoints, on every node. An endpoint is claimed by one node at a time, so what is sent to it at once is
- * bounded, and a node that dies leaves its endpoints to the others when the claim ends. Endpoints that answered quickly have
- * slots of their own, so those that do not, however many, only wait for one another. What a host gets of customers' endpoints
+ * bounded, and a node that dies leaves its endpoints to the others when the claim ends. Endpoints that answered quickly, those
+ * that did not, those that fail, and the operator's have slots of their own, so however many there are, they only wait for one
+ * another, and take turns. What a host gets of customers' endpoints
  * is bounded too; the operator knows where the own ones are.
  */
 import type { SQL } from 'bun';
 import { eventIdFromUuid, presentEvent } from '../events/event.ts';
+import { BoundedQueue } from '../lib/bounded-queue.ts';
 import { type IpNetwork, networkOfClient } from '../lib/ip-address.ts';
 import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
@@ -15,6 +17,7 @@ import {
   type ClaimedEndpoint,
   claimEndpoints,
   type DueDelivery,
+  type EndpointGroup,
   findDue,
   putOffEndpoints,
   recordAttempt,
@@ -22,20 +25,30 @@ import {
 } from './delivery-store.ts';
 import { type Posted, post } from './post.ts';
 import { mayBeCalled } from './public-address.ts';
-import { pauseAfterMs } from './retries.ts';
+import { addReplayed } from './replay.ts';
+import { type Resolve, resolveLocal, resolvePublic } from './resolve.ts';
+import { maxPauseMs, pauseAfterMs } from './retries.ts';
 import { signaturesOf } from './signature.ts';
 import { decryptSecret } from './stored-secret.ts';
 import { boundsOfAddress, boundsOfHost, type Entry, Targets } from './targets.ts';
 
 const everyMs = 500;
 const reportEveryMs = 60_000;
-const slotsOfPrompt = 64;
-const slotsOfOthers = 64;
+const groups: readonly (EndpointGroup & Readonly<{ slots: number }>)[] = [
+  { standing: 'prompt', isOperators: true, slots: 8 },
+  { standing: 'prompt', isOperators: false, slots: 56 },
+  { standing: 'unproven', isOperators: true, slots: 8 },
+  { standing: 'unproven', isOperators: false, slots: 32 },
+  { standing: 'failing', isOperators: true, slots: 8 },
+  { standing: 'failing', isOperators: false, slots: 32 },
+];
+/** Of the connections to the database that everyone shares. */
+const maxDatabaseTasks = 3;
 /** An answer that takes longer is not prompt. */
 const promptMs = 2_000;
 /** Well below a claim: nothing new is sent to an endpoint after this. */
 const maxTurnMs = 30_000;
-/** An endpoint that fails gets one delivery at a time, and then this pause. */
+/** An endpoint that fails gets this pause after each delivery. */
 const failingPauseMs = 10_000;
 
 /** How often, in a row, others are claimed in place of those that have to wait for their host. */
@@ -43,10 +56,10 @@ const maxRounds = 50;
 /** Those that wait for their host come back soon, so it is looked more often meanwhile. */
 const crowdedEveryMs = 100;
 
-/** How much one endpoint gets in a turn, and how much of that at once. */
+/** How much a prompt endpoint gets in a turn, how much of that at once, and what comes after a turn. Others get one delivery. */
 const turns = {
-  customer: { deliveries: 10, atOnce: 2 },
-  operator: { deliveries: 64, atOnce: 8 },
+  customer: { deliveries: 10, atOnce: 2, pauseMs: 1_000 },
+  operator: { deliveries: 64, atOnce: 8, pauseMs: 0 },
 } as const;
 
 export type DeliveryServices = Readonly<{
@@ -56,18 +69,28 @@ export type DeliveryServices = Readonly<{
   encryptionKey: Buffer;
   /** Where customers' endpoints may be besides the public internet. */
   networks: readonly IpNetwork[];
+  /** Finds the addresses of customers' endpoints, instead of name servers. */
+  resolve?: Resolve;
   log: Log;
-  onDisabled: (endpointId: string, because: 'gone' | 'failing') => void;
 }>;
 
-type Sender = DeliveryServices & Readonly<{ hosts: Targets; addresses: Targets }>;
+type Sender = DeliveryServices &
+  Readonly<{
+    hosts: Targets;
+    addresses: Targets;
+    /** Those of one account, or of the operator, wait for their own before they wait for others. */
+    inDatabase: <Result>(
+      accountId: string | null,
+      work: (sql: SQL, nodeId: string) => Promise<Result>,
+    ) => Promise<Result>;
+  }>;
 
 export function keepDelivering(services: DeliveryServices): () => Promise<void> {
-  const { sql, nodeId, log } = services;
-  const sender = { ...services, hosts: new Targets(boundsOfHost), addresses: new Targets(boundsOfAddress) };
+  const { log } = services;
+  const sender = senderOf(services);
   const stopping = new AbortController();
   const report = logSparingly((fields) => log.warn('deliveries not recorded', fields), reportEveryMs);
-  const running = { prompt: new Set<Promise<void>>(), others: new Set<Promise<void>>() };
+  const running = groups.map((group) => ({ group, turnsInProgress: new Set<Promise<void>>() }));
 
   function begin(turnsInProgress: Set<Promise<void>>, endpoint: ClaimedEndpoint, leave: () => void): void {
     const turn = takeTurn(sender, endpoint, stopping.signal)
@@ -82,22 +105,21 @@ export function keepDelivering(services: DeliveryServices): () => Promise<void> 
   }
 
   /** Whether some have to wait for their host. */
-  async function fill(
-    turnsInProgress: Set<Promise<void>>,
-    isPrompt: boolean,
-    slots: number,
-  ): Promise<boolean> {
+  async function fill({ group, turnsInProgress }: (typeof running)[number]): Promise<boolean> {
     for (let round = 0; round < maxRounds; round += 1) {
-      const free = slots - turnsInProgress.size;
+      const free = group.slots - turnsInProgress.size;
       if (free === 0 || stopping.signal.aborted) return round > 0;
       const late: { id: string; waitMs: number }[] = [];
-      for (const endpoint of await claimEndpoints(sql, nodeId, isPrompt, free)) {
+      const claimed = await sender.inDatabase(null, (sql, nodeId) =>
+        claimEndpoints(sql, nodeId, group, free),
+      );
+      for (const endpoint of claimed) {
         const { waitMs, leave } = enterHost(sender, endpoint);
         if (waitMs > 0) late.push({ id: endpoint.id, waitMs });
         else begin(turnsInProgress, endpoint, leave);
       }
       if (late.length === 0) return round > 0;
-      await putOffEndpoints(sql, nodeId, late);
+      await sender.inDatabase(null, (sql, nodeId) => putOffEndpoints(sql, nodeId, late));
     }
     return true;
   }
@@ -107,9 +129,9 @@ export function keepDelivering(services: DeliveryServices): () => Promise<void> 
     async () => {
       const endsAt = performance.now() + everyMs;
       while (performance.now() < endsAt) {
-        const isCrowded = await fill(running.prompt, true, slotsOfPrompt);
-        const areOthersCrowded = await fill(running.others, false, slotsOfOthers);
-        if (!isCrowded && !areOthersCrowded) return;
+        let isCrowded = false;
+        for (const one of running) isCrowded = (await fill(one)) || isCrowded;
+        if (!isCrowded) return;
         await Bun.sleep(crowdedEveryMs);
       }
     },
@@ -118,7 +140,18 @@ export function keepDelivering(services: DeliveryServices): () => Promise<void> 
   return async () => {
     stopping.abort();
     await stopLooking();
-    await Promise.all([...running.prompt, ...running.others]);
+    await Promise.all(running.flatMap(({ turnsInProgress }) => [...turnsInProgress]));
+  };
+}
+
+function senderOf(services: DeliveryServices): Sender {
+  const tasks = new BoundedQueue({ maxRunning: maxDatabaseTasks });
+  return {
+    ...services,
+    hosts: new Targets(boundsOfHost),
+    addresses: new Targets(boundsOfAddress),
+    inDatabase: (accountId, work) =>
+      tasks.run({ origin: accountId ?? '' }, () => work(services.sql, services.nodeId)),
   };
 }
 
@@ -127,29 +160,53 @@ function enterHost({ hosts }: Sender, { account_id, url }: ClaimedEndpoint): Ent
 }
 
 async function takeTurn(sender: Sender, endpoint: ClaimedEndpoint, stop: AbortSignal): Promise<void> {
-  const { sql, nodeId } = sender;
-  let pauseMs = 0;
+  const turn = turns[endpoint.account_id === null ? 'operator' : 'customer'];
+  let pauseMs: number = turn.pauseMs;
   try {
-    const { deliveries, atOnce } = turns[endpoint.account_id === null ? 'operator' : 'customer'];
-    const due = await findDue(sql, endpoint.id, endpoint.is_failing ? 1 : deliveries);
+    const due = await findTurn(sender, endpoint, endpoint.is_prompt ? turn.deliveries : 1);
     const endsAt = performance.now() + maxTurnMs;
     let isOver = false;
     const sendNext = async (): Promise<void> => {
       while (!isOver && !stop.aborted && performance.now() < endsAt) {
         const delivery = due.shift();
         if (delivery === undefined) return;
-        const { isDelivered, waitMs } = await deliver(sender, endpoint, delivery, stop);
+        const { isDelivered, waitMs } = await deliver(sender, endpoint, delivery, stop).catch((error) => {
+          isOver = true;
+          throw error;
+        });
         pauseMs = Math.max(pauseMs, waitMs);
         isOver ||= !isDelivered;
       }
     };
-    await Promise.all(Array.from({ length: atOnce }, sendNext));
+    await allOver(Array.from({ length: turn.atOnce }, sendNext));
   } finally {
-    await releaseEndpoint(sql, nodeId, endpoint.id, { failingPauseMs, pauseMs });
+    await sender.inDatabase(endpoint.account_id, (sql, nodeId) =>
+      releaseEndpoint(sql, nodeId, endpoint.id, { failingPauseMs, pauseMs }),
+    );
   }
 }
 
-/** `waitMs` is not 0 when nothing was sent, because its address has too much to do. */
+/** What is to be replayed comes after what is due anyway. */
+async function findTurn(
+  { inDatabase }: Sender,
+  { id, account_id, is_replaying }: ClaimedEndpoint,
+  count: number,
+): Promise<DueDelivery[]> {
+  const find = () => inDatabase(account_id, (sql) => findDue(sql, id, count));
+  const due = await find();
+  if (due.length === count || !is_replaying) return due;
+  await inDatabase(account_id, (sql) => addReplayed(sql, id));
+  return await find();
+}
+
+/** Unlike Promise.all, it waits for all of them when one fails. */
+async function allOver(work: readonly Promise<void>[]): Promise<void> {
+  const results = await Promise.allSettled(work);
+  const failed = results.find((one) => one.status === 'rejected');
+  if (failed !== undefined) throw failed.reason;
+}
+
+/** `waitMs` is not 0 when its address has too much to do, so that nothing was sent, or when the endpoint asked for a pause. */
 type Delivered = Readonly<{ isDelivered: boolean; waitMs: number }>;
 
 async function deliver(
@@ -167,19 +224,23 @@ async function deliver(
   const retryAfter = readRetryAfter(posted.retryAfter, Date.now());
   const nextInMs = pauseAfterMs(delivery.attempts + 1, retryAfter, Math.random());
   const result = { posted, tookMs, isDelivered, nextInMs };
-  const disabled = await recordAttempt(
-    sender.sql,
-    endpoint.id,
-    delivery.delivery_id,
-    result,
-    tookMs < promptMs,
+  await sender.inDatabase(endpoint.account_id, (sql) =>
+    recordAttempt(sql, endpoint.id, delivery.delivery_id, result, tookMs < promptMs),
   );
-  if (disabled !== null) sender.onDisabled(endpoint.id, disabled);
-  return { isDelivered, waitMs: 0 };
+  return { isDelivered, waitMs: asksForPause(posted) ? restOf(retryAfter) : 0 };
+}
+
+/** It is too busy for anything, and not just for this delivery. */
+function asksForPause({ status }: Posted): boolean {
+  return status === 429 || status === 503;
+}
+
+function restOf(retryAfterSeconds: number | null): number {
+  return Math.min((retryAfterSeconds ?? 0) * 1000, maxPauseMs);
 }
 
 async function send(
-  { encryptionKey, networks, addresses }: Sender,
+  { encryptionKey, networks, resolve = resolvePublic, addresses }: Sender,
   endpoint: ClaimedEndpoint,
   event: DueDelivery,
   stop: AbortSignal,
@@ -207,8 +268,8 @@ async function send(
   const posted = await post(
     { url: new URL(endpoint.url), headers, body },
     isOperators
-      ? { mayBeCalled: () => true, stop }
-      : { mayBeCalled: (address) => mayBeCalled(address, networks), enter, stop },
+      ? { mayBeCalled: () => true, resolve: resolveLocal, stop }
+      : { mayBeCalled: (address) => mayBeCalled(address, networks), resolve, enter, stop },
   );
   return { posted, waitMs };
 }

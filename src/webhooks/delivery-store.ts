@@ -1,11 +1,12 @@
-/** Deliveries: what is due, what came of it, and what is sent again. */
-import type { SQL, TransactionSQL } from 'bun';
-import { ApiError } from '../errors.ts';
+/** Deliveries: what is due, and what came of it. */
+import type { SQL } from 'bun';
 import type { StoredEvent } from '../events/event.ts';
 import { eventColumns } from '../events/event-store.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import { type EndpointOwner, isOwnedBy, type OwnedEndpoint, requireEndpoint } from './endpoint-store.ts';
+import { dueAt, isOwnedBy, maxEndpointsOfAccount, type OwnedEndpoint } from './endpoint-store.ts';
 import type { Posted } from './post.ts';
+import { maxFailingHours } from './retries.ts';
+import { type DisabledBecause, tellDisabled } from './tell-disabled.ts';
 
 /** A delivery as lists show it, by its names on the wire. */
 export type Delivery = Readonly<{
@@ -48,40 +49,80 @@ export type ClaimedEndpoint = Readonly<{
   secret: Uint8Array;
   /** Null when it no longer signs. */
   previous_secret: Uint8Array | null;
-  is_failing: boolean;
+  is_prompt: boolean;
+  is_replaying: boolean;
 }>;
 
-const claimSeconds = 90;
+/** Those that answered quickly, those of which that is not known or not so, and those that fail. */
+export type Standing = 'prompt' | 'unproven' | 'failing';
+/** Endpoints that wait for one another only: of the operator or of customers, and of one standing. */
+export type EndpointGroup = Readonly<{ isOperators: boolean; standing: Standing }>;
 
-/** `isPrompt` chooses between those that are known to answer quickly and all others, of which those that fail come last. */
+const claimSeconds = 90;
+/** Of the ten that an account can have. */
+const maxClaimedOfAccount = 2;
+/** So many due ones surely have enough that may be claimed among them, if there are any. */
+const candidatesPerSlot = maxEndpointsOfAccount / maxClaimedOfAccount;
+
+/** Those that have been waiting longest come first. */
 export async function claimEndpoints(
   sql: SQL,
   nodeId: string,
-  isPrompt: boolean,
+  { isOperators, standing }: EndpointGroup,
   count: number,
 ): Promise<ClaimedEndpoint[]> {
+  const isInGroup = {
+    prompt: sql`is_prompt and failing_since is null`,
+    unproven: sql`not is_prompt and failing_since is null`,
+    failing: sql`failing_since is not null`,
+  }[standing];
   return await sql<ClaimedEndpoint[]>`
+    with due as materialized (
+      select endpoint.id, account_id, due_at, busy.count
+      from webhook_endpoints as endpoint cross join lateral (
+        select count(*) from webhook_endpoints as other
+        where other.account_id = endpoint.account_id and other.claimed_until >= now()
+      ) as busy
+      where disabled_at is null and due_at <= now() and ${isInGroup}
+        and ${isOperators ? sql`account_id is null` : sql`account_id is not null`}
+        and (claimed_until is null or claimed_until < now()) and busy.count < ${maxClaimedOfAccount}::int
+      order by due_at limit ${count * candidatesPerSlot}::int for update of endpoint skip locked
+    ), placed as (
+      select id, due_at, account_id is null or count + row_number() over (partition by account_id order by due_at)
+                         <= ${maxClaimedOfAccount}::int as may_be_claimed
+      from due
+    )
     update webhook_endpoints
     set claimed_by = ${nodeId}, claimed_until = now() + make_interval(secs => ${claimSeconds}::int)
-    where id in (
-      select id from webhook_endpoints
-      where disabled_at is null and is_prompt = ${isPrompt} and due_at <= now()
-        and (claimed_until is null or claimed_until < now())
-      order by failing_since is not null, due_at limit ${count}::int for update skip locked)
+    where id in (select id from placed where may_be_claimed order by due_at limit ${count}::int)
     returning id, account_id, url, secret, case when previous_until > now() then previous_secret end as previous_secret,
-              failing_since is not null as is_failing`;
+              is_prompt, exists (
+                select 1 from webhook_replays
+                where endpoint_id = webhook_endpoints.id and after_position < last_position) as is_replaying`;
 }
 
 export type DueDelivery = StoredEvent & Readonly<{ delivery_id: string; attempts: number }>;
 
+/** Those that have been waiting longest, and no more of them are read than asked for. */
 export async function findDue(sql: SQL, endpointId: string, count: number): Promise<DueDelivery[]> {
   return await sql<DueDelivery[]>`
-    select ${eventColumns(sql)}, delivery.id as delivery_id, attempts
-    from webhook_deliveries as delivery join events on events.id = event_id
+    with due as materialized (
+      select id as delivery_id, event_id, attempts, next_at from webhook_deliveries
+      where endpoint_id = ${endpointId} and state = 'pending' and next_at <= now()
+      order by next_at limit ${count}::int
+    )
+    select ${eventColumns(sql)}, delivery_id, attempts
+    from due join events on events.id = event_id
     left join account_details on account_details.account_id = events.account_id
-    where endpoint_id = ${endpointId} and state = 'pending' and next_at <= now()
-    order by next_at, sequence limit ${count}::int`;
+    order by next_at`;
 }
+
+type Judged = Readonly<{
+  id: string;
+  account_id: string | null;
+  url: string;
+  disabled_because: DisabledBecause | null;
+}>;
 
 /** `nextInMs` is null for the last attempt. */
 export type Result = Readonly<{
@@ -92,8 +133,8 @@ export type Result = Readonly<{
 }>;
 
 /**
- * Stores what came of an attempt. Returns whether that disabled the endpoint: because it is gone, or because nothing has
- * reached it since the first attempt of a delivery that is given up now.
+ * Stores what came of an attempt. That may disable the endpoint: because it is gone, or because nothing has reached it since
+ * the first attempt of a delivery that is given up now, or for as long as all attempts of one take.
  */
 export async function recordAttempt(
   sql: SQL,
@@ -101,11 +142,11 @@ export async function recordAttempt(
   deliveryId: string,
   result: Result,
   isPrompt: boolean,
-): Promise<'gone' | 'failing' | null> {
+): Promise<void> {
   const { posted, tookMs, isDelivered, nextInMs } = result;
   const isGone = posted.status === 410;
   const isOver = isDelivered || isGone || nextInMs === null;
-  return await shortTransaction(sql, async (transaction) => {
+  await shortTransaction(sql, async (transaction) => {
     // The endpoint first, as whoever sends again or removes one does.
     await transaction`select 1 from webhook_endpoints where id = ${endpointId} for no key update`;
     const changed = await transaction`
@@ -117,18 +158,20 @@ export async function recordAttempt(
           response_head = ${posted.responseHead}
       where id = ${deliveryId} and state = 'pending'`;
     // Another node has sent it meanwhile, or it was removed.
-    if (changed.count === 0) return null;
-    const isGivenUp = transaction`(${isOver && !isDelivered} and failing_since <= (
-      select first_attempt_at from webhook_deliveries where id = ${deliveryId}))`;
-    const [endpoint] = await transaction<{ disabled_because: 'gone' | 'failing' | null }[]>`
+    if (changed.count === 0) return;
+    const isGivenUp = transaction`(${!isDelivered} and failing_since <= greatest(
+      now() - make_interval(hours => ${maxFailingHours}::int),
+      (select first_attempt_at from webhook_deliveries where id = ${deliveryId} and ${isOver})))`;
+    const [endpoint] = await transaction<Judged[]>`
       update webhook_endpoints
       set is_prompt = ${isPrompt && isDelivered},
           failing_since = case when not ${isDelivered} then coalesce(failing_since, now()) end,
           disabled_at = case when ${isGone} or ${isGivenUp} then now() end,
           disabled_because = case when ${isGone} then 'gone' when ${isGivenUp} then 'failing' end
       where id = ${endpointId} and disabled_at is null
-      returning disabled_because`;
-    return endpoint?.disabled_because ?? null;
+      returning id, account_id, url, disabled_because`;
+    if (endpoint !== undefined && endpoint.disabled_because !== null)
+      await tellDisabled(transaction, endpoint, endpoint.disabled_because);
   });
 }
 
@@ -140,7 +183,8 @@ export async function putOffEndpoints(
 ): Promise<void> {
   await sql`
     update webhook_endpoints
-    set claimed_by = null, claimed_until = null, due_at = now() + make_interval(secs => wait_ms / 1000)
+    set claimed_by = null, claimed_until = null, rest_until = now() + make_interval(secs => wait_ms / 1000),
+        due_at = now() + make_interval(secs => wait_ms / 1000)
     from jsonb_to_recordset(${JSON.stringify(endpoints.map(({ id, waitMs }) => ({ id, wait_ms: waitMs })))}::text::jsonb)
       as given (id uuid, wait_ms float8)
     where webhook_endpoints.id = given.id and claimed_by = ${nodeId}`;
@@ -148,7 +192,7 @@ export async function putOffEndpoints(
 
 /**
  * Ends a claim. What is due is looked up while the row is locked: whoever adds a delivery locks it first. The next turn comes
- * after `pauseMs`, or after the longer pause if the endpoint fails.
+ * after `pauseMs`, or after the longer pause if the endpoint fails, and not before all who were due already had theirs.
  */
 export async function releaseEndpoint(
   sql: SQL,
@@ -161,69 +205,11 @@ export async function releaseEndpoint(
     const [mine] = await transaction`
       select 1 from webhook_endpoints where id = ${endpointId} and claimed_by = ${nodeId} for no key update`;
     if (mine === undefined) return;
+    const restUntil = () => transaction`(now() + make_interval(secs =>
+      case when webhook_endpoints.failing_since is null then ${pauseMs / 1000}::float8 else ${failingMs / 1000}::float8 end))`;
     await transaction`
       update webhook_endpoints
-      set claimed_by = null, claimed_until = null,
-          due_at = (
-            select greatest(min(next_at), case when failing_since is null
-                then case when ${pauseMs > 0} then now() + make_interval(secs => ${pauseMs / 1000}::float8) end
-                else now() + make_interval(secs => ${failingMs / 1000}::float8) end)
-            from webhook_deliveries where endpoint_id = ${endpointId} and state = 'pending'
-            having min(next_at) is not null)
+      set claimed_by = null, claimed_until = null, rest_until = ${restUntil()}, due_at = ${dueAt(transaction, restUntil())}
       where id = ${endpointId}`;
   });
-}
-
-export type Replay = Readonly<{ deliveryId: string }> | Readonly<{ from: Date; to: Date }>;
-
-export const maxReplayed = 10_000;
-
-/**
- * Sends again, with the same IDs of events: one delivery, or all events of a time that the endpoint gets, whether they were
- * sent before or not. Returns how many.
- */
-export async function replay(
-  transaction: TransactionSQL,
-  owned: OwnedEndpoint,
-  what: Replay,
-): Promise<number> {
-  await transaction`
-    select 1 from webhook_endpoints where id = ${owned.id} and ${isOwnedBy(transaction, owned)} for no key update`;
-  const endpoint = await requireEndpoint(transaction, owned);
-  if (endpoint.disabled_at !== null) throw new ApiError('webhook_disabled');
-  const count =
-    'deliveryId' in what
-      ? await replayOne(transaction, owned, what.deliveryId)
-      : await replayRange(transaction, owned, owned, what.from, what.to);
-  await transaction`update webhook_endpoints set due_at = now() where id = ${owned.id} and ${count > 0}`;
-  return count;
-}
-
-async function replayOne(transaction: TransactionSQL, { id }: OwnedEndpoint, deliveryId: string) {
-  const changed = await transaction`
-    update webhook_deliveries set state = 'pending', attempts = 0, first_attempt_at = null, next_at = now()
-    where id = ${deliveryId} and endpoint_id = ${id}`;
-  if (changed.count === 0) throw new ApiError('delivery_not_found');
-  return changed.count;
-}
-
-async function replayRange(
-  transaction: TransactionSQL,
-  { id }: OwnedEndpoint,
-  { accountId }: EndpointOwner,
-  from: Date,
-  to: Date,
-): Promise<number> {
-  const changed = await transaction`
-    insert into webhook_deliveries as delivery (endpoint_id, event_id)
-    select endpoint.id, events.id
-    from events join webhook_endpoints as endpoint on endpoint.id = ${id}
-    where position is not null and events.created_at >= ${from} and events.created_at < ${to}
-      and events.id >= first_id_at(${from}::timestamptz - interval '1 minute')
-      and (${accountId}::uuid is null or events.account_id = ${accountId}::uuid)
-      and type <> 'webhook.test' and (types is null or type = any (types))
-    order by position limit ${maxReplayed}::int
-    on conflict (endpoint_id, event_id) do update
-    set state = 'pending', attempts = 0, first_attempt_at = null, next_at = now()`;
-  return changed.count;
 }

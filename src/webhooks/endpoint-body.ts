@@ -4,9 +4,9 @@ import { ApiError } from '../errors.ts';
 import { accountEventTypes, operatorEventTypes } from '../events/event.ts';
 import { bodyOf, converted, uuid } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
-import type { Replay } from './delivery-store.ts';
 import type { EndpointChange, EndpointDraft, EndpointOwner } from './endpoint-store.ts';
 import { parseEndpointUrl, urlWords } from './endpoint-url.ts';
+import type { Replay } from './replay.ts';
 
 const descriptionWords = 'a line of at most 200 characters';
 const description = z

@@ -21,7 +21,7 @@ export type Endpoint = Readonly<{
   types: readonly string[] | null;
   created_at: Date;
   disabled_at: Date | null;
-  disabled_because: 'owner' | 'gone' | 'failing' | null;
+  disabled_because: 'owner' | 'operator' | 'gone' | 'failing' | null;
   failing_since: Date | null;
   /** Until when the secret before this one signs, too. */
   previous_until: Date | null;
@@ -40,7 +40,7 @@ export type EndpointChange = Readonly<{
 /** The secret is shown once; then only the gateway can read it. */
 export type CreatedEndpoint = Readonly<{ id: string; secret: string }>;
 
-const maxEndpointsOfAccount = 10;
+export const maxEndpointsOfAccount = 10;
 const maxEndpointsOfOperator = 50;
 /** How long a receiver has to learn a new secret. */
 const rotationHours = 24;
@@ -81,6 +81,7 @@ export async function createEndpointAs(
   encryptionKey: Buffer,
 ): Promise<CreatedEndpoint> {
   const { accountId } = owner;
+  await requireActive(transaction, owner);
   await transaction`select pg_advisory_xact_lock(hashtextextended(${`webhooks ${accountId}`}, 0))`;
   const [{ count }] = await transaction<[{ count: number }]>`
     select count(*)::int as count from webhook_endpoints where ${isOwnedBy(transaction, owner)}`;
@@ -100,7 +101,10 @@ export async function createEndpointAs(
   return { id, secret: showSecret(secret) };
 }
 
-/** Enabling one that was disabled sends what is still due. `check` sees what is about to be changed, and may throw. */
+/**
+ * Enabling one that was disabled sends what is still due. What the operator has disabled, only the operator enables. `check`
+ * sees what is about to be changed, and may throw.
+ */
 export async function changeEndpointAs(
   transaction: TransactionSQL,
   actor: Actor,
@@ -115,30 +119,52 @@ export async function changeEndpointAs(
     url: change.url ?? before.url,
     description: change.description ?? before.description,
     types: change.types === undefined ? before.types : change.types,
-    isEnabled: change.isEnabled ?? before.disabled_at === null,
+    disabledBecause: disabledAfter(before, change.isEnabled, isOfOperator(actor, owned)),
   };
   const difference = differenceOf(
-    { ...described(before), is_enabled: before.disabled_at === null },
-    { ...described(after), is_enabled: after.isEnabled },
+    { ...described(before), ...describedState(before.disabled_because) },
+    { ...described(after), ...describedState(after.disabledBecause) },
   );
   const isMoved = before.url !== after.url;
   if (Object.keys(difference.after).length === 0 && !isMoved) return;
-  const isToggled = after.isEnabled !== (before.disabled_at === null);
+  const isToggled = (after.disabledBecause === null) !== (before.disabled_because === null);
+  if (isMoved || (isToggled && after.disabledBecause === null)) await requireActive(transaction, owned);
   await transaction`
     update webhook_endpoints
     set url = ${after.url}, description = ${after.description}, types = ${arrayOf(transaction, after.types)},
-        disabled_at = case when ${isToggled} then case when not ${after.isEnabled} then now() end else disabled_at end,
-        disabled_because = case when ${isToggled} then case when not ${after.isEnabled} then 'owner' end else disabled_because end,
+        disabled_because = ${after.disabledBecause},
+        disabled_at = case when ${isToggled} then case when ${after.disabledBecause !== null} then now() end else disabled_at end,
         failing_since = case when ${isToggled || isMoved} then null else failing_since end,
         is_prompt = is_prompt and not ${isMoved},
-        due_at = (select min(next_at) from webhook_deliveries where endpoint_id = ${id} and state = 'pending')
+        rest_until = case when ${isToggled || isMoved} then null else rest_until end
     where id = ${id}`;
+  if (isToggled) await transaction`delete from webhook_replays where endpoint_id = ${id}`;
+  await transaction`update webhook_endpoints set due_at = ${dueAt(transaction)} where id = ${id}`;
   await recordChange(transaction, actor, {
     action: 'update_webhook',
     accountId,
     object: { type: 'webhook', id },
     ...difference,
   });
+}
+
+/** Owners have the dashboard alone, in which operators change their own webhooks only. */
+function isOfOperator({ door }: Actor, { accountId }: EndpointOwner): boolean {
+  return door !== 'dashboard' && accountId !== null;
+}
+
+function disabledAfter(
+  { disabled_because: before }: Endpoint,
+  isEnabled: boolean | undefined,
+  isByOperator: boolean,
+): Endpoint['disabled_because'] {
+  if (isEnabled === undefined) return before;
+  if (!isEnabled) return isByOperator ? 'operator' : (before ?? 'owner');
+  if (before === 'operator' && !isByOperator)
+    throw new ApiError('permission_denied', {
+      message: 'The operator has disabled this webhook, and only the operator can enable it.',
+    });
+  return null;
 }
 
 export async function removeEndpointAs(
@@ -185,8 +211,7 @@ const maxTestsPerMinute = 10;
 
 /** An event that only this endpoint gets, whatever types it has chosen. */
 export async function sendTest(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<string> {
-  const { disabled_at: disabledAt } = await lockEndpoint(transaction, owned);
-  if (disabledAt !== null) throw new ApiError('webhook_disabled');
+  await lockSendable(transaction, owned);
   const [{ count }] = await transaction<[{ count: number }]>`
     select count(*)::int as count from events
     where id >= first_id_at(now() - interval '1 minute') and type = ${testEventType}
@@ -197,6 +222,43 @@ export async function sendTest(transaction: TransactionSQL, owned: OwnedEndpoint
     insert into events (account_id, type, data) values (${owned.accountId}::uuid, ${testEventType}, ${data}::text::jsonb)
     returning id`;
   return event.id;
+}
+
+/** Part of an update: when the endpoint has something to send next, which is null for never. The row is locked. */
+export function dueAt(sql: SQL, restUntil = sql`webhook_endpoints.rest_until`) {
+  return sql`(
+    select greatest(case when is_replaying then now() else next_at end, ${restUntil})
+    from (
+      select (select min(next_at) from webhook_deliveries
+              where endpoint_id = webhook_endpoints.id and state = 'pending') as next_at,
+             exists (select 1 from webhook_replays
+                     where endpoint_id = webhook_endpoints.id and after_position < last_position) as is_replaying
+    ) as waiting where is_replaying or next_at is not null)`;
+}
+
+/** Throws for one that nobody may have anything sent to. */
+export async function requireSendable(sql: SQL, owned: OwnedEndpoint): Promise<Endpoint> {
+  const endpoint = await requireEndpoint(sql, owned);
+  await requireActive(sql, owned);
+  if (endpoint.disabled_at !== null) throw new ApiError('webhook_disabled');
+  return endpoint;
+}
+
+export async function lockSendable(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<Endpoint> {
+  await transaction`
+    select 1 from webhook_endpoints where id = ${owned.id} and ${isOwnedBy(transaction, owned)} for no key update`;
+  return await requireSendable(transaction, owned);
+}
+
+/** A suspended account is told what happens to it, but has nothing sent that it chooses. */
+async function requireActive(sql: SQL, { accountId }: EndpointOwner): Promise<void> {
+  if (accountId === null) return;
+  const suspended = await sql`select 1 from accounts where id = ${accountId} and suspended_at is not null`;
+  if (suspended.length > 0)
+    throw new ApiError('account_suspended', {
+      message:
+        'This account is suspended. Until it is resumed, its webhooks get its events and nothing else.',
+    });
 }
 
 async function lockEndpoint(transaction: TransactionSQL, owned: OwnedEndpoint): Promise<Endpoint> {
@@ -212,4 +274,9 @@ function arrayOf(sql: SQL, types: readonly string[] | null) {
 /** An address may have a secret in its path or its query, and the log has none. */
 function described({ url, description, types }: EndpointDraft) {
   return { url: new URL(url).origin, description, types };
+}
+
+/** That it is disabled, and if an owner cannot change that, by whom. */
+function describedState(because: Endpoint['disabled_because']) {
+  return { is_enabled: because === null, ...(because === 'operator' ? { disabled_because: because } : {}) };
 }

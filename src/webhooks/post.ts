@@ -3,10 +3,11 @@
  * the connection goes to such an address itself, so that a name cannot mean another one a moment later. Of the response only
  * the head is read. Nothing is followed, kept open, decompressed, or sent through a proxy, which is why this is not fetch.
  */
-import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { softwareVersion } from '../lib/software-version.ts';
+import { type Resolve, resolvePublic } from './resolve.ts';
+import { HeadReader, headerIn, statusIn } from './response-head.ts';
 
 export type Post = Readonly<{ url: URL; headers: Readonly<Record<string, string>>; body: string }>;
 
@@ -35,7 +36,7 @@ export type Posted = Readonly<{
 
 export type Surroundings = Readonly<{
   mayBeCalled: (address: string) => boolean;
-  resolve?: (name: string) => Promise<readonly string[]>;
+  resolve?: Resolve;
   /** Asked before a connection to an address: what to do when it ends, or null if there should be none now. */
   enter?: (address: string) => (() => void) | null;
   timeoutMs?: number;
@@ -43,7 +44,6 @@ export type Surroundings = Readonly<{
 }>;
 
 const defaultTimeoutMs = 15_000;
-const maxHeadBytes = 16_384;
 const maxStoredHead = 2_000;
 const maxAddresses = 3;
 
@@ -79,10 +79,10 @@ export async function post(request: Post, surroundings: Surroundings): Promise<P
 async function exchange(
   { url, body }: Post,
   head: string,
-  { mayBeCalled, resolve = resolveName, enter = () => () => undefined }: Surroundings,
+  { mayBeCalled, resolve = resolvePublic, enter = () => () => undefined }: Surroundings,
   ending: AbortSignal,
 ): Promise<string> {
-  const addresses = await untilEnd(addressesOf(url, resolve), ending);
+  const addresses = await untilEnd(addressesOf(url, resolve, ending), ending);
   if (addresses.length === 0 || !addresses.every(mayBeCalled)) throw new Failure('unreachable');
   let last: unknown = new Failure('unreachable');
   for (const address of addresses.slice(0, maxAddresses)) {
@@ -104,15 +104,11 @@ async function exchange(
 /** An address in a URL is already written in its one usual form: the parser turns 0x7f.1 into 127.0.0.1. */
 async function addressesOf(
   { hostname }: URL,
-  resolve: NonNullable<Surroundings['resolve']>,
+  resolve: Resolve,
+  ending: AbortSignal,
 ): Promise<readonly string[]> {
   const literal = hostname.replace(/^\[(.*)\]$/, '$1');
-  return isIP(literal) === 0 ? await resolve(hostname) : [literal];
-}
-
-async function resolveName(name: string): Promise<string[]> {
-  const found = await lookup(name, { all: true });
-  return found.map(({ address }) => address);
+  return isIP(literal) === 0 ? await resolve(hostname, ending) : [literal];
 }
 
 function untilEnd<Result>(work: Promise<Result>, ending: AbortSignal): Promise<Result> {
@@ -133,7 +129,7 @@ function exchangeWith(
 ): Promise<string> {
   return new Promise((resolve, reject) => {
     let isConnected = false;
-    let received = '';
+    const reader = new HeadReader();
     const socket = open(address, url, () => {
       isConnected = true;
       if (socket.remoteAddress === undefined || !mayBeCalled(socket.remoteAddress))
@@ -150,10 +146,9 @@ function exchangeWith(
     ending.addEventListener('abort', onEnding);
     if (ending.aborted) onEnding();
     socket.on('data', (chunk: Buffer) => {
-      received += chunk.toString('latin1');
-      const head = finalHead(received);
-      if (head !== null) end(head);
-      else if (received.length > maxHeadBytes) end(new Failure('no_response'));
+      const read = reader.add(chunk);
+      if (read === 'too_long') end(new Failure('no_response'));
+      else if (read !== null) end(read.head);
     });
     socket.on('error', (error) => end(failureOf(error, isConnected)));
     socket.on('close', () => end(new Failure(isConnected ? 'no_response' : 'unreachable')));
@@ -176,20 +171,10 @@ function failureOf(error: Error, isConnected: boolean): Failure {
   return new Failure(isConnected ? 'no_response' : 'unreachable');
 }
 
-/** Null until all of it is there. What only says that a response follows is left out. */
-function finalHead(received: string): string | null {
-  const end = received.indexOf('\r\n\r\n');
-  if (end < 0) return null;
-  const isInterim = /^HTTP\/1\.[01] 1\d\d/.test(received);
-  return isInterim ? finalHead(received.slice(end + 4)) : received.slice(0, end);
-}
-
 function readHead(head: string): Pick<Posted, 'status' | 'retryAfter' | 'responseHead' | 'problem'> {
-  const status = /^HTTP\/1\.[01] ([2-5]\d\d)(?: |\r|$)/.exec(head)?.[1];
-  const retryAfter = /^retry-after:[ \t]*(.*?)[ \t]*\r?$/im.exec(head)?.[1] ?? null;
-  if (status === undefined)
-    return { status: null, retryAfter: null, responseHead: null, problem: 'no_response' };
-  return { status: Number(status), retryAfter, responseHead: storable(head), problem: null };
+  const status = statusIn(head);
+  if (status === null) return { status: null, retryAfter: null, responseHead: null, problem: 'no_response' };
+  return { status, retryAfter: headerIn(head, 'retry-after'), responseHead: storable(head), problem: null };
 }
 
 /** Only what is a line of text on any screen. */

@@ -16,7 +16,9 @@ const pausesMs = [
   24 * hourMs,
 ];
 export const maxAttempts = pausesMs.length + 1;
-const maxPauseMs = 24 * hourMs;
+/** About as long as all attempts take. An endpoint that nothing has reached for so long is given up, whatever is sent to it. */
+export const maxFailingHours = 76;
+export const maxPauseMs = 24 * hourMs;
 /** How much sooner or later, at most, so that what failed together does not come back together. */
 const jitter = 0.1;
 

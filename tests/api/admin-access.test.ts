@@ -69,7 +69,7 @@ async function prepareAccount(email: string): Promise<Record<string, string>> {
     body: JSON.stringify({ model: 'full', messages: [{ role: 'user', content: 'hi' }] }),
   });
   const generation = answered.headers.get('x-service-request-id') ?? '';
-  const draft = { url: 'http://127.0.0.1:9/', types: ['balance.low'] };
+  const draft = { account_id: account, url: 'https://receiver.invalid/', types: ['balance.low'] };
   const { id: webhook } = await bodyOf<{ id: string }>(everything.send('POST', '/webhooks', draft));
   const payment = await addPaidOrder(fixture.database.sql, stripe, account, 50);
   return {
@@ -182,7 +182,7 @@ const table: Readonly<Record<string, Row>> = {
   'GET /webhooks': { scope: 'read' },
   'POST /webhooks': {
     scope: 'accounts',
-    body: () => ({ url: 'http://127.0.0.1:9/', types: ['balance.low'] }),
+    body: () => ({ account_id: names.account, url: 'https://receiver.invalid/', types: ['balance.low'] }),
   },
   'GET /webhooks/:webhook': { scope: 'read' },
   'PATCH /webhooks/:webhook': {

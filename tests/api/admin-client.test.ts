@@ -86,7 +86,9 @@ test('every operation works with its example', async () => {
       body: { scope: 'end_user', end_user: operationId, kind: 'spend_per_day', amount: '10' },
     });
     const webhook = path.includes('{webhook}')
-      ? await client.createWebhook({ body: { url: 'http://127.0.0.1:9/', types: ['balance.low'] } })
+      ? await client.createWebhook({
+          body: { account_id: null, url: 'http://127.0.0.1:9/', types: ['balance.low'] },
+        })
       : null;
     const input = {
       payment,

@@ -228,6 +228,8 @@ const table: Readonly<Record<string, Row>> = {
     who: withoutPayments,
     body: () => ({ is_on: true, threshold: '5', amount: '20', target: null, monthly_cap: '100' }),
   },
+  [`POST ${account}/payments/card`]: { who: withoutPayments, body: nothing },
+  [`POST ${account}/payments/card/check`]: { who: withoutPayments, body: nothing },
   [`DELETE ${account}/payments/card`]: { who: withoutPayments },
   [`POST ${account}/payments/redeem`]: { who: forOwners, names: someCode, body: () => ({ code }) },
   [`GET ${account}/audit-log`]: { who: forOwners },

@@ -69,7 +69,7 @@ test('what happens to an account is told once, in order, by list and by webhook,
     program.send('POST', '/accounts', { name: 'Told', external_id: 'crm-7' }),
   );
   const ofAccount = await webhook({ url: own.url, account_id: account });
-  const ofOperator = await webhook({ url: all.url, types: ['credit.added'] });
+  const ofOperator = await webhook({ account_id: null, url: all.url, types: ['credit.added'] });
   await bodyOf(program.send('POST', `/accounts/${account}/credits`, { amount: '5', reference: 'INV-1' }));
   const key = await bodyOf<{ id: string }>(
     program.send('POST', `/accounts/${account}/keys`, { name: 'One' }),
@@ -140,7 +140,7 @@ test('what a customer’s webhook may be', async () => {
 
 test('a webhook is changed, disabled, tested, replayed and removed', async () => {
   const server = receiver();
-  const { id, secret } = await webhook({ url: server.url, types: ['balance.low'] });
+  const { id, secret } = await webhook({ account_id: null, url: server.url, types: ['balance.low'] });
   const path = `/webhooks/${id}`;
   const any = { 'if-match': '*' };
   const read = await program.send('GET', path);
@@ -180,6 +180,34 @@ test('a webhook is changed, disabled, tested, replayed and removed', async () =>
   ]);
   await bodyOf(program.send('DELETE', path));
   expect((await refusalOf(program.send('GET', path))).slice(0, 2)).toEqual([404, 'webhook_not_found']);
+});
+
+test('a webhook with everyone’s events is for tokens that may read them', async () => {
+  const narrow = await fixture.program({ scopes: ['accounts'] });
+  const { account } = await fixture.customer('1');
+  const url = 'http://127.0.0.1:9/';
+  expect((await refusalOf(program.send('POST', '/webhooks', { url }))).slice(0, 3)).toEqual([
+    400,
+    'missing_required_parameter',
+    'account_id',
+  ]);
+  const { id } = await webhook({ account_id: null, url, types: ['balance.low'] });
+  const path = `/webhooks/${id}`;
+  const any = { 'if-match': '*' };
+  for (const refused of [
+    narrow.send('POST', '/webhooks', { account_id: null, url }),
+    narrow.send('PATCH', path, { url: 'http://127.0.0.1:10/' }, any),
+    narrow.send('POST', `${path}/rotate-secret`),
+    narrow.send('POST', `${path}/test`),
+    narrow.send('POST', `${path}/replay`, { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' }),
+    narrow.send('DELETE', path),
+  ])
+    expect((await refusalOf(refused)).slice(0, 2)).toEqual([403, 'insufficient_scope']);
+  const own = narrow.send('POST', '/webhooks', { account_id: account, url: 'https://receiver.invalid/' });
+  const { secret } = await bodyOf<Webhooks>(own);
+  fixture.canaries.add(secret.slice('whsec_'.length));
+  const both = await fixture.program({ scopes: ['accounts', 'read'] });
+  await bodyOf(both.send('DELETE', path));
 });
 
 test('an account is warned below the balance that it has set', async () => {

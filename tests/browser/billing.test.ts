@@ -112,6 +112,24 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   await watched.close();
 });
 
+test('a card is saved without a payment', async () => {
+  const payer = await fixture.customer();
+  const watched = await enter('owner', `/billing?account=${payer.account}`);
+  const { page } = watched;
+  await page.route('https://stripe.example/save/*', async (route) => {
+    const session = [...fixture.stripe.objects.values()].find(({ url }) => url === route.request().url());
+    fixture.stripe.saveCard(String(session?.id));
+    await route.fulfill({ status: 303, headers: { location: String(session?.success_url) } });
+  });
+  await page.getByRole('button', { name: 'Save a card' }).click();
+  await page.getByText('The card was saved.').waitFor();
+  await page.getByText('Visa ending in 4242, expires 07/2031').waitFor();
+  await waitUntilLoaded(page);
+  await checkLooks(page, 'billing-card');
+  expectNoComplaints(watched);
+  await watched.close();
+});
+
 test('each person chooses which mails they get', async () => {
   const payer = await fixture.customer();
   const watched = await enter('owner', `/team?account=${payer.account}`);

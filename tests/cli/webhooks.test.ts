@@ -89,6 +89,8 @@ test('one of the operator is created, tested, gets another secret, is disabled, 
 
 test('one of an account follows its rules', async () => {
   const words = ['create', 'https://example.com/events', '--account', account];
+  expect(await failureOf(webhook(...words))).toContain('suspended');
+  await runCommand(['account', 'resume', account], environment);
   const { id } = await webhook(...words, '--description', 'Ours');
   const [stored] = await database.sql`select account_id, description from webhook_endpoints where id = ${id}`;
   expect(stored).toMatchObject({ account_id: account, description: 'Ours' });

@@ -11,6 +11,7 @@ import { book } from '../../src/ledger/movements.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { createLimitAs } from '../../src/limits/limit-store.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
+import { eventually } from '../support/eventually.ts';
 import { LedgerFixture } from '../support/ledger-fixture.ts';
 
 const fixture = await LedgerFixture.open();
@@ -51,6 +52,19 @@ async function spend(owner: Awaited<ReturnType<typeof fixture.customer>>, amount
   await ledger.hold(held);
   await ledger.settle(fixture.settlement(held, amount));
 }
+
+test('budgets that were reached before anyone looked are no news, and what follows is', async () => {
+  const owner = await fixture.customer(100n * usd, { monthlyLimit: 20n * usd });
+  const use = async (amount: number) => {
+    await sql`update api_key_meters set month_spent = ${amount}, month = date_trunc('month', now() at time zone 'UTC')
+              where key_id = ${owner.keyId}`;
+    await look();
+  };
+  await use(17);
+  expect(await typesOf(owner.accountId)).toEqual(['credit.added', 'key.created']);
+  await use(20);
+  expect(await typesOf(owner.accountId)).toEqual(['credit.added', 'key.created', 'key.used_up']);
+});
 
 test('a low balance is told once, and again after it was not low', async () => {
   const owner = await fixture.customer(10n * usd);
@@ -229,6 +243,44 @@ test('keys that expire, or whose replacement is due, are told when it happens', 
   );
 });
 
+test('a key that is revoked during a look is told once', async () => {
+  const { accountId, keyId } = await fixture.customer(usd);
+  const locked = Promise.withResolvers<void>();
+  const revoked = Promise.withResolvers<void>();
+  const holding = sql.begin(async (transaction) => {
+    await transaction`update event_looks set looked_at = '-infinity'`;
+    locked.resolve();
+    await revoked.promise;
+  });
+  await locked.promise;
+  const looking = tellCauses(second, null, 0);
+  await eventually('a look that has begun', async () => {
+    const waiting = await sql`
+      select 1 from pg_stat_activity
+      where datname = current_database() and wait_event_type = 'Lock' and query like '%update event_looks%'`;
+    return waiting.length > 0;
+  });
+  await sql`update api_keys set revoked_at = now() where id = ${keyId}`;
+  revoked.resolve();
+  await Promise.all([holding, looking]);
+  await look();
+  expect((await typesOf(accountId)).slice(2)).toEqual(['key.revoked']);
+});
+
+test('looking for causes does not wait for events to be published, nor the other way round', async () => {
+  const { accountId } = await fixture.customer(usd);
+  await sql.begin(async (publishing) => {
+    await publishing`select publish_events(500)`;
+    await tellCauses(second, null, 0);
+  });
+  await sql.begin(async (looking) => {
+    await looking`update event_looks set looked_at = now()`;
+    await second`insert into events (account_id, type, data) values (${accountId}, 'key.revoked', '{}')`;
+    await publishEvents(second);
+  });
+  expect((await typesOf(accountId)).slice(2)).toEqual(['key.revoked']);
+});
+
 test('what nodes report of providers and the catalogue is told to the operator alone, and when it ends', async () => {
   const report = (circuits: object[], error: string | null) =>
     JSON.stringify({ circuits, price_version: '1', catalog_error: error });
@@ -305,7 +357,23 @@ test('the usage of a day is told once it is over, and later only what it differs
   expect((await usage()).slice(1)).toMatchObject([
     { requests: 0, cost: '-1.000000000000', is_correction: true },
   ]);
-  await sql`update usage_days set cost = cost + 1 where account_id = ${owner.accountId}`;
+  // Tokens that cost nothing are told, too, and a day that is as it was told is left alone.
+  await sql`update usage_days set cost = cost + 1, cache_read_tokens = cache_read_tokens + 7 where account_id = ${owner.accountId}`;
+  const versions = async () =>
+    await sql`select account_id, day, model, xmin::text from usage_told order by 1, 2, 3`;
+  const before = await versions();
+  await sql`update event_progress set usage_day = (now() at time zone 'UTC')::date - 3`;
+  await lookAtDay();
+  expect((await usage()).slice(2)).toMatchObject([{ cost: '1.000000000000', cache_read_tokens: 7 }]);
+  await sql`update usage_days set cache_read_tokens = cache_read_tokens - 7 where account_id = ${owner.accountId}`;
+  await sql`update event_progress set usage_day = (now() at time zone 'UTC')::date - 3`;
+  await lookAtDay();
+  expect((await usage()).slice(3)).toMatchObject([{ cost: '0.000000000000', cache_read_tokens: -7 }]);
+  const after = await versions();
+  await sql`update event_progress set usage_day = (now() at time zone 'UTC')::date - 3`;
+  await lookAtDay();
+  expect(await versions()).toEqual(after);
+  expect(after).not.toEqual(before);
 });
 
 test('a day is not told before all of its entries have been added up', async () => {

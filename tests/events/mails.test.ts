@@ -2,21 +2,25 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import { publishEvents } from '../../src/events/publish.ts';
+import { createLog } from '../../src/lib/log.ts';
 import { sendEventMails } from '../../src/people/event-mail.ts';
-import type { Mail, Mailer } from '../../src/people/mailer.ts';
+import { type Mail, type Mailer, openMailer } from '../../src/people/mailer.ts';
 import { addCheapUser } from '../support/cheap-user.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { eventually } from '../support/eventually.ts';
+import { startMailServer } from '../support/mail-server.ts';
 
 let database: TestDatabase;
 let account: string;
 const mails: Mail[] = [];
+let nextOutcome: Mailer['deliver'] = async () => 'sent';
 const mailer: Mailer = {
   origin: 'https://gateway.test',
-  send: (write) => {
-    write()
-      .then((mail) => mail !== null && mails.push(mail))
-      .catch(() => undefined);
+  send: () => undefined,
+  deliver: async (mail) => {
+    const outcome = await nextOutcome(mail);
+    if (outcome === 'sent') mails.push(mail);
+    return outcome;
   },
   close: async () => undefined,
 };
@@ -136,4 +140,76 @@ test('payments are mailed with their receipt, disputes to operators too, and nob
   const warned = mails.slice(before);
   expect(warned.map(({ to }) => to).toSorted()).toEqual(['operator@example.com', 'quiet@example.com']);
   expect(warned[0]?.text).toContain('a payment of Acme <b> as fraud: made with stolen card.');
+});
+
+test('a mail is kept until a server has taken it, or never will, and sent by one node', async () => {
+  const { sql } = database;
+  const low = { balance: '1.000000000000', threshold: '5.000000000000' };
+  const waiting = async () =>
+    await sql<{ attempts: number; is_resting: boolean }[]>`
+      select attempts, taken_until > now() as is_resting from event_mails`;
+  const before = mails.length;
+  let attempts = 0;
+  nextOutcome = async () => {
+    attempts += 1;
+    return 'failed';
+  };
+  await happen('balance.low', low);
+  expect([attempts, mails.length]).toEqual([2, before]);
+  expect([...(await waiting())]).toEqual([
+    { attempts: 1, is_resting: true },
+    { attempts: 1, is_resting: true },
+  ]);
+  // While one node waits for the server, no other sends the same.
+  await sql`update event_mails set taken_until = now()`;
+  const held = Promise.withResolvers<void>();
+  nextOutcome = async ({ to }) => {
+    attempts += 1;
+    await held.promise;
+    return to === 'owner@example.com' ? 'sent' : 'refused';
+  };
+  const sending = sendEventMails(sql, mailer);
+  await eventually('both', () => attempts === 4);
+  await sendEventMails(sql, mailer);
+  expect(attempts).toBe(4);
+  expect(await waiting()).toHaveLength(2);
+  held.resolve();
+  await sending;
+  expect(mails.slice(before).map(({ to }) => to)).toEqual(['owner@example.com']);
+  expect(await waiting()).toHaveLength(0);
+});
+
+test('however many there are, few are sent at once', async () => {
+  const { sql } = database;
+  await sql`insert into events (account_id, type, data)
+            select ${account}, 'budget.reached', '{"percent": 80, "used": "1", "amount": "2"}' from generate_series(1, 50)`;
+  await publishEvents(sql);
+  let open = 0;
+  let most = 0;
+  nextOutcome = async () => {
+    open += 1;
+    most = Math.max(most, open);
+    await Bun.sleep(0);
+    open -= 1;
+    return 'sent';
+  };
+  const before = mails.length;
+  await sendEventMails(sql, mailer);
+  expect([mails.length - before, most <= 20]).toEqual([50, true]);
+});
+
+test('what a server says decides whether a mail is tried again', async () => {
+  const server = startMailServer();
+  const log = createLog('error', () => undefined);
+  const real = openMailer(
+    { url: server.url, from: 'gateway@example.com', origin: 'https://gateway.test' },
+    log,
+  );
+  const mail = { to: 'owner@example.com', subject: 'S', text: 'T', html: '<p>T</p>' };
+  expect(await real.deliver(mail)).toBe('sent');
+  server.refuse(true);
+  expect(await real.deliver(mail)).toBe('refused');
+  server.stop();
+  expect(await real.deliver(mail)).toBe('failed');
+  expect(server.mails).toHaveLength(1);
 });

@@ -9,6 +9,7 @@ import type { Subprocess } from 'bun';
 import { newId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { addLine, advanceInvoice } from '../../src/payments/automatic.ts';
+import { openCardSetup } from '../../src/payments/card-setup.ts';
 import { openCheckout } from '../../src/payments/checkout.ts';
 import { readFacts } from '../../src/payments/objects.ts';
 import type { Order } from '../../src/payments/order.ts';
@@ -76,6 +77,9 @@ test('every request has the parameters of Stripe’s API', async () => {
   const { id: userId } = await addCheapUser(sql, 'owner@example.com', 'correct horse', { accountId });
   const payer = { accountId, accountName: 'Acme', userId, email: 'owner@example.com' };
   await openCheckout({ sql, stripe, settings }, payer, common.amount, true);
+  await openCardSetup({ sql, stripe, settings }, payer);
+  await stripe.checkout.sessions.retrieve('cs_1', { expand: ['setup_intent.payment_method'] });
+  await stripe.customers.update('cus_1', { address: { country: 'DE', postal_code: '10115' } });
 
   const id = newId();
   const order: Order = {
@@ -116,6 +120,7 @@ test('every request has the parameters of Stripe’s API', async () => {
     '/v1/checkout/sessions',
     '/v1/checkout/sessions/:id',
     '/v1/customers',
+    '/v1/customers/:id',
     '/v1/disputes',
     '/v1/events',
     '/v1/invoice_payments',

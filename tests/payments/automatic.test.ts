@@ -140,6 +140,50 @@ describe('a saved card', () => {
     expect(invoices.every(({ status }) => status === 'paid' || status === 'void')).toBe(true);
   });
 
+  test('can be saved without a payment, and is charged later; whoever comes back late changes nothing', async () => {
+    const { stripe, database } = fixture;
+    stripe.setCard('ok');
+    const payer = await fixture.customer();
+    const openPage = async () => {
+      const { status, body } = await payer.send('POST', payer.path('payments/card'), {});
+      expect(status).toBe(200);
+      return String([...stripe.objects.values()].find(({ url }) => url === body.url)?.id);
+    };
+    const check = () => payer.send('POST', payer.path('payments/card/check'), {});
+    const [first, second, foreign] = [await openPage(), await openPage(), await openPage()];
+    await check();
+    expect((await optionsOf(payer)).card).toBeNull();
+    stripe.saveCard(first);
+    await check();
+    expect((await optionsOf(payer)).card).toEqual({ brand: 'visa', last4: '4242', expires: '2031-07' });
+    const storedCard = async () => {
+      const [row] = await database.sql`
+        select payment_method, customer from payment_customers where account_id = ${payer.account}`;
+      return row as { payment_method: string; customer: string };
+    };
+    const { payment_method: method, customer } = await storedCard();
+    // For the tax of later payments.
+    expect(stripe.objects.get(customer)?.address).toEqual({ country: 'DE', postal_code: '10115' });
+    // Nobody comes back from this page, and the other one is not of this customer.
+    stripe.saveCard(second);
+    stripe.saveCard(foreign);
+    Object.assign(stripe.objects.get(foreign) ?? {}, { customer: 'cus_other' });
+    await database.sql`update card_setups set next_look_at = now() where account_id = ${payer.account}
+      and next_look_at is not null`;
+    await eventually('the second card', async () => (await storedCard()).payment_method !== method);
+    const open = () => database.sql`
+      select 1 from card_setups where account_id = ${payer.account} and next_look_at is not null`;
+    await eventually('no open page', async () => (await open()).length === 0);
+    const newer = (await storedCard()).payment_method;
+    await check();
+    expect((await storedCard()).payment_method).toBe(newer);
+    const saved = await database.sql`
+      select session from card_setups where account_id = ${payer.account} and saved_at is not null order by session`;
+    expect(saved.map(({ session }: { session: string }) => session)).toEqual([first, second].toSorted());
+    expect((await choose(payer)).status).toBe(200);
+    await payer.hasBalance('20');
+  });
+
   test('can be removed, which ends automatic top-ups', async () => {
     const { stripe } = fixture;
     const payer = await withCard();

@@ -35,6 +35,8 @@ export type FakeStripe = Readonly<{
   fail: (...faults: Fault[]) => void;
   /** Someone pays on the page of a checkout. Async methods stay unpaid until `settle`. */
   pay: (session: string, method?: 'card' | 'bank') => void;
+  /** Someone saves a card on the page of a setup. */
+  saveCard: (session: string) => void;
   settle: (session: string, hasSucceeded: boolean) => void;
   expire: (session: string) => void;
   /** As in Stripe's dashboard. Returns the ID. */
@@ -154,6 +156,7 @@ export function startFakeStripe(): FakeStripe {
       type: 'card',
       customer,
       card: { brand: 'visa', last4: '4242', exp_month: 7, exp_year: 2031 },
+      billing_details: { address: { country: 'DE', postal_code: '10115', line2: null } },
     }).id;
   }
 
@@ -236,7 +239,20 @@ export function startFakeStripe(): FakeStripe {
     return copy;
   }
 
+  function createSetup(body: Json): Json {
+    return add('cs_test', {
+      object: 'checkout.session',
+      mode: 'setup',
+      status: 'open',
+      customer: body.customer,
+      setup_intent: null,
+      success_url: body.success_url,
+      url: `https://stripe.example/save/${count}`,
+    });
+  }
+
   function createSession(body: Json): Json {
+    if (body.mode === 'setup') return createSetup(body);
     const [item = {}] = Object.values(body.line_items as Json) as Json[];
     const price = item.price_data as Json;
     const amount = Number(price.unit_amount);
@@ -328,7 +344,9 @@ export function startFakeStripe(): FakeStripe {
       `${method} ${[first, ...(first === 'checkout' || first === 'billing_portal' ? [second] : [])].join('/')}`
     ) {
       case 'POST customers':
-        return add('cus', { object: 'customer', metadata: body.metadata });
+        return second === ''
+          ? add('cus', { object: 'customer', metadata: body.metadata })
+          : Object.assign(get(second), body);
       case 'POST checkout/sessions':
         return createSession(body);
       case 'GET checkout/sessions':
@@ -484,6 +502,12 @@ export function startFakeStripe(): FakeStripe {
     pay: (id, method) => {
       pay(id, method);
       if (method !== 'bank') tell('checkout.session.completed', get(id));
+    },
+    saveCard: (id) => {
+      const session = get(id);
+      const intent = add('seti', { object: 'setup_intent', payment_method: makeCard(session.customer) });
+      Object.assign(session, { status: 'complete', setup_intent: intent.id });
+      tell('checkout.session.completed', session);
     },
     settle: (id, hasSucceeded) => {
       const session = get(id);

@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs';
 import { createServer, type Server, type Socket } from 'node:net';
 import { createServer as createTlsServer } from 'node:tls';
 import { post, type Surroundings } from '../../src/webhooks/post.ts';
+import { resolveLocal } from '../../src/webhooks/resolve.ts';
 import { eventually } from '../support/eventually.ts';
 import { receiverCertificate } from '../support/webhook-receiver.ts';
 
@@ -101,6 +102,10 @@ test('what never answers, drips or never ends is cut off', async () => {
     socket.write(`x: ${'y'.repeat(100_000)}`);
   });
   expect((await send(`http://127.0.0.1:${endlessHead.port}/`)).problem).toBe('no_response');
+  const longHead = await serve((socket) =>
+    socket.write(`HTTP/1.1 503 Busy\r\nretry-after:${' '.repeat(60_000)}x\r\n\r\n`),
+  );
+  expect((await send(`http://127.0.0.1:${longHead.port}/`)).problem).toBe('no_response');
   let isClosed = false;
   const endlessBody = await serve((socket) => {
     socket.on('close', () => {
@@ -146,7 +151,10 @@ test('addresses that may not be called are not, in whatever notation, and look l
     '[::ffff:127.0.0.1]',
     'localhost',
   ]) {
-    const { requestHead, ...posted } = await send(`http://${host}:${server.port}/`, { mayBeCalled });
+    const { requestHead, ...posted } = await send(`http://${host}:${server.port}/`, {
+      mayBeCalled,
+      resolve: resolveLocal,
+    });
     const { requestHead: _, ...expected } = closed;
     expect(posted).toEqual(expected);
   }

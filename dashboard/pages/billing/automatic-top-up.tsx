@@ -1,6 +1,7 @@
 /** The saved card, and when it is charged without anyone asking. */
 import { useState } from 'react';
 import type { AutomaticTopUp, PaymentOptions, SavedCard } from '../../../src/console/contract.ts';
+import { problemOf } from '../../api/client.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button } from '../../kit/button.tsx';
@@ -11,7 +12,7 @@ import { ConfirmDialog, FormDialog } from '../../kit/dialog.tsx';
 import { Field, Input } from '../../kit/field.tsx';
 import { fieldProblem } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
-import { useAutomaticTopUp, usePortal, useRemoveCard } from './payment-queries.ts';
+import { useAutomaticTopUp, usePortal, useRemoveCard, useSaveCard } from './payment-queries.ts';
 
 type OpenDialog = 'settings' | 'remove' | null;
 
@@ -19,6 +20,9 @@ type OpenDialog = 'settings' | 'remove' | null;
 export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptions }>) {
   const [dialog, setDialog] = useState<OpenDialog>(null);
   const portal = usePortal();
+  const saving = useSaveCard();
+  const save = () =>
+    saving.mutate(undefined, { onError: (error) => showToast('bad', problemOf(error).message) });
   const close = () => setDialog(null);
   const { card, automatic } = options;
   const isOn = automatic?.is_on === true;
@@ -28,15 +32,21 @@ export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptio
       actions={<Badge tone={isOn ? 'good' : 'plain'}>{isOn ? 'On' : 'Off'}</Badge>}
     >
       {card === null ? (
-        <p className="text-ink-soft">
-          Save a card with your next payment. Then credit can be added automatically before it runs out.
-        </p>
+        <div className="space-y-4">
+          <p className="text-ink-soft">
+            With a saved card, credit can be added automatically before it runs out. Save one now, or with
+            your next payment.
+          </p>
+          <Button isBusy={saving.isPending || saving.isSuccess} onClick={save}>
+            Save a card
+          </Button>
+        </div>
       ) : (
         <div className="space-y-4">
           {automatic?.paused_reason && (
             <Callout tone="warn" title="The card is not charged at the moment">
-              {reasonWords(automatic.paused_reason)} Save another card with a payment, or save the settings
-              again to try once more.
+              {reasonWords(automatic.paused_reason)} Save another card, or save the settings again to try once
+              more.
             </Callout>
           )}
           <p>{describeCard(card)}</p>
@@ -47,6 +57,9 @@ export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptio
             </Button>
             <Button isBusy={portal.isPending || portal.isSuccess} onClick={() => portal.mutate(undefined)}>
               Invoices and card
+            </Button>
+            <Button isBusy={saving.isPending || saving.isSuccess} onClick={save}>
+              Save another card
             </Button>
             <Button variant="quiet" onClick={() => setDialog('remove')}>
               Remove card

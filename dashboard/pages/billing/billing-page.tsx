@@ -16,7 +16,7 @@ import { AddCredit } from './add-credit.tsx';
 import { AutomaticTopUpCard } from './automatic-top-up.tsx';
 import { MoneyFigures } from './money-figures.tsx';
 import { paymentColumns } from './payment-columns.tsx';
-import { useCheckPayment, usePaymentOptions, usePayments } from './payment-queries.ts';
+import { useCheckCard, useCheckPayment, usePaymentOptions, usePayments } from './payment-queries.ts';
 import { digitsOf, entryColumns } from './statement.tsx';
 
 export function BillingPage() {
@@ -25,6 +25,7 @@ export function BillingPage() {
   const options = usePaymentOptions();
   const { role } = useAccount();
   usePaidOrder();
+  useSavedCard();
   const hasFailed = statement.data === undefined && statement.isError;
   return (
     <Page
@@ -109,6 +110,22 @@ function usePaidOrder(): void {
     });
     setPaid('');
   }, [paid, mutate, setPaid]);
+}
+
+/** The same for whoever has saved a card there. */
+function useSavedCard(): void {
+  const [saved, setSaved] = useSearchValue('saved');
+  const { mutate } = useCheckCard();
+  useEffect(() => {
+    if (saved === '') return;
+    mutate(saved, {
+      onSuccess: ({ card }) =>
+        card === null
+          ? showToast('good', 'The card appears here when it was saved.')
+          : showToast('good', 'The card was saved.'),
+    });
+    setSaved('');
+  }, [saved, mutate, setSaved]);
 }
 
 const pageSize = 50;

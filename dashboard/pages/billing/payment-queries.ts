@@ -52,6 +52,20 @@ export function usePortal() {
   });
 }
 
+/** Leaves for the payment provider's page, where a card is saved without a payment. */
+export function useSaveCard() {
+  return usePaymentMutation(async (id) => {
+    const { url } = await post<PaymentPage>(accountPath(id, 'payments', 'card'));
+    window.location.assign(url);
+  });
+}
+
+export function useCheckCard() {
+  return usePaymentMutation((id, _: string) =>
+    post<PaymentOptions>(accountPath(id, 'payments', 'card', 'check')),
+  );
+}
+
 export function useCheckPayment() {
   return usePaymentMutation((id, order: string) =>
     post<Payment>(accountPath(id, 'payments', 'orders', order, 'check')),

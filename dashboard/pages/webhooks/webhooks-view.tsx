@@ -149,6 +149,7 @@ function webhookColumns(act: (action: WebhookAction, webhook: Webhook) => void):
 
 const disabledWords = {
   owner: 'Disabled',
+  operator: 'Disabled by the operator',
   gone: 'Disabled: it answered 410',
   failing: 'Disabled: nothing reached it for three days',
 } as const;
@@ -179,7 +180,7 @@ function WebhookState({ webhook }: Readonly<{ webhook: Webhook }>) {
 type WebhookMenuProps = Readonly<{ webhook: Webhook; onAction: (action: WebhookAction) => void }>;
 
 function WebhookMenu({ webhook, onAction }: WebhookMenuProps) {
-  const { url, is_enabled: isEnabled } = webhook;
+  const { url, is_enabled: isEnabled, disabled_because: because } = webhook;
   return (
     <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${new URL(url).host}`} />}>
       <MenuItem icon={History} onSelect={() => onAction('deliveries')}>
@@ -198,7 +199,7 @@ function WebhookMenu({ webhook, onAction }: WebhookMenuProps) {
       <MenuItem icon={KeyRound} onSelect={() => onAction('rotate')}>
         Replace the secret
       </MenuItem>
-      <MenuItem icon={Power} onSelect={() => onAction('toggle')}>
+      <MenuItem icon={Power} isDisabled={because === 'operator'} onSelect={() => onAction('toggle')}>
         {isEnabled ? 'Disable' : 'Enable'}
       </MenuItem>
       <MenuSeparator />

@@ -48,15 +48,15 @@ export const eventEndpoints: readonly AdminEndpoint[] = [
     summary: 'Create a webhook',
     description:
       'With an `account_id` it gets the events of that account and must be an `https` address on the public internet. ' +
-      'Without one it gets all events.',
+      'With null it is one of the operator and gets all events; that, and to change one, needs the scope `read`, too.',
     body: {
       schema: webhookDraftSchema,
-      example: { url: 'http://127.0.0.1:9/events', types: ['credit.added', 'balance.low'] },
+      example: { account_id: null, url: 'http://127.0.0.1:9/events', types: ['credit.added', 'balance.low'] },
     },
     status: 201,
     response: schemas.newWebhookSchema,
     hasTag: true,
-    errors: ['too_many_webhooks', 'account_not_found'],
+    errors: ['too_many_webhooks', 'account_not_found', 'account_suspended'],
   }),
   reading({
     path: '/webhooks',
@@ -81,10 +81,12 @@ export const eventEndpoints: readonly AdminEndpoint[] = [
     operationId: 'updateWebhook',
     scope: 'accounts',
     summary: 'Update a webhook',
-    description: 'What is left out stays as it is. Enabling one sends what was still due.',
+    description:
+      'What is left out stays as it is. Enabling one sends what was still due. What you disable of an account, its owners ' +
+      'cannot enable.',
     body: { schema: endpointChangeSchema, example: { description: 'Billing', is_enabled: true } },
     response: schemas.webhookSchema,
-    errors: ['webhook_not_found'],
+    errors: ['webhook_not_found', 'account_suspended'],
   }),
   posting({
     path: `${webhook}/rotate-secret`,
@@ -102,7 +104,7 @@ export const eventEndpoints: readonly AdminEndpoint[] = [
     scope: 'accounts',
     summary: 'Send a test to a webhook',
     response: schemas.testSchema,
-    errors: ['webhook_not_found', 'webhook_disabled', 'too_many_attempts'],
+    errors: ['webhook_not_found', 'webhook_disabled', 'account_suspended', 'too_many_attempts'],
   }),
   reading({
     path: `${webhook}/deliveries`,
@@ -120,10 +122,16 @@ export const eventEndpoints: readonly AdminEndpoint[] = [
     summary: 'Send events to a webhook again',
     description:
       'One delivery by its `delivery_id`, or with `from` and `to` the events of a time, at most 10,000, whether they were ' +
-      'sent before or not. They keep their IDs.',
+      'sent before or not. They keep their IDs. A time can be replayed once a minute, after the one before is over.',
     body: { schema: replayBody, example: { from: '2026-11-05T00:00:00Z', to: '2026-11-06T00:00:00Z' } },
     response: schemas.replaySchema,
-    errors: ['webhook_not_found', 'webhook_disabled', 'delivery_not_found'],
+    errors: [
+      'webhook_not_found',
+      'webhook_disabled',
+      'account_suspended',
+      'delivery_not_found',
+      'too_many_attempts',
+    ],
   }),
   deleting({
     path: webhook,

@@ -45,10 +45,10 @@ const webhookFields = {
   types: z.array(type).nullable().describe('The types of events that it gets; null for all.'),
   is_enabled: z.boolean(),
   disabled_because: z
-    .enum(['owner', 'gone', 'failing'])
+    .enum(['owner', 'operator', 'gone', 'failing'])
     .nullable()
     .describe(
-      '`owner`: someone did it; `gone`: it answered 410; `failing`: nothing reached it for three days.',
+      '`owner`: whoever it belongs to; `operator`: only the operator can enable it; `gone`: it answered 410; `failing`: nothing reached it for three days.',
     ),
   failing_since: timestamp.nullable().describe('The first failure after its last success.'),
   previous_secret_until: timestamp.nullable().describe('Until then the secret before this one signs, too.'),
