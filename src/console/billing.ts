@@ -6,8 +6,10 @@ import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { newestEntry } from '../ledger/entries.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
-import { type AccountReader, readableAccount } from './access.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
+import { type AccountReader, type Caller, readableAccount, requireMembership } from './access.ts';
 import type { LedgerEntry, Statement, Unsent } from './contract.ts';
+import { findDrawsOf } from './draws.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 const defaultLimit = 50;
@@ -23,7 +25,9 @@ export function billingPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHand
         const { entries, ...account } = await lookUp('balance_lookup_failed', () =>
           findEntries(sql, caller, before, limit + 1),
         );
-        const page = presentPage(entries, limit, presentEntry, ({ number }) => `${number}`);
+        const drawsOf = await lookUp('balance_lookup_failed', () => findOwnDraws(sql, caller, entries));
+        const present = (entry: EntryRow) => ({ ...presentEntry(entry), draws: drawsOf(entry.number) });
+        const page = presentPage(entries, limit, present, ({ number }) => `${number}`);
         return Response.json({ ...account, ...page } satisfies Unsent<Statement>);
       },
     },
@@ -53,6 +57,14 @@ export function presentEntry(row: EntryRow): Unsent<LedgerEntry> {
   const generation = id === null ? null : { id: requestIdFromUuid(id), model };
   const concernsEntry = concerned === null ? null : Number(concerned);
   return { ...entry, number: Number(number), generation, concerns_entry: concernsEntry };
+}
+
+/** After the entries, so that all of them have been drawn. */
+async function findOwnDraws(sql: SQL, caller: Caller, entries: readonly EntryRow[]) {
+  return await shortTransaction(sql, async (transaction) => {
+    await requireMembership(transaction, caller);
+    return await findDrawsOf(transaction, caller.accountId, entries);
+  });
 }
 
 type AccountRow = { balance: string; held: string };

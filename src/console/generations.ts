@@ -23,13 +23,23 @@ import {
 } from '../generations/generation-store.ts';
 import { parseListQuery } from '../generations/parse-list.ts';
 import { presentGeneration, presentSummary } from '../generations/present.ts';
+import { findDrawsOfGeneration } from '../grants/grant-store.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { invalidQuery, type Query, readQuery } from '../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
-import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
-import type { GenerationDetail, GenerationRow, Page } from './contract.ts';
+import { shortTransaction } from '../lib/short-transaction.ts';
+import {
+  type AccountReader,
+  type Caller,
+  type Found,
+  readableAccount,
+  requireMembership,
+  rowsForMember,
+} from './access.ts';
+import type { GenerationDetail, GenerationRow, GrantDraw, Page } from './contract.ts';
+import { presentDraw } from './draws.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import { meteredCosts } from './metered-costs.ts';
 
@@ -67,7 +77,8 @@ export function generationsPage({ sql, reads, cursorKey }: GenerationsServices):
           throw new ApiError('generation_not_found', {
             message: 'This account has no request with this ID.',
           });
-        return Response.json(presentDetail(generation));
+        const draws = await lookUp(failure, () => findOwnDraws(sql, caller, id));
+        return Response.json({ ...presentDetail(generation), draws } satisfies GenerationDetail);
       },
     },
   };
@@ -118,7 +129,8 @@ export type DetailedGeneration = GenerationRecord &
     write_off_reason: string | null;
   }>;
 
-export function presentDetail(generation: DetailedGeneration): GenerationDetail {
+/** Without what is only worked out when somebody asks. */
+export function presentDetail(generation: DetailedGeneration): Omit<GenerationDetail, 'draws'> {
   const { charged, refunded, refunds, is_estimated, written_off, write_off_reason } = generation;
   const ledger = {
     charged: charged ?? formatMoney(0n),
@@ -244,6 +256,14 @@ async function findOfKey(
     order by page.id desc`;
   if (rows[0]?.key_id === null) throw new ApiError('key_not_found', { param: 'key' });
   return rows;
+}
+
+async function findOwnDraws(sql: SQL, caller: Caller, id: string): Promise<GrantDraw[]> {
+  const draws = await shortTransaction(sql, async (transaction) => {
+    await requireMembership(transaction, caller);
+    return await findDrawsOfGeneration(transaction, { id, accountId: caller.accountId });
+  });
+  return draws.map(presentDraw);
 }
 
 /**

@@ -20,13 +20,22 @@ import {
 import { attributionColumn, attributionParameters, parseLabels } from '../../generations/attribution.ts';
 import { parseListQuery } from '../../generations/parse-list.ts';
 import { presentSummary } from '../../generations/present.ts';
+import { findDrawsOfGeneration } from '../../grants/grant-store.ts';
 import { csvType } from '../../http/download.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, type Query, readQuery } from '../../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../../lib/ids.ts';
+import { shortTransaction } from '../../lib/short-transaction.ts';
 import { dayOf } from '../../usage/days.ts';
-import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
-import type { Page } from '../contract.ts';
+import {
+  type Found,
+  type OperatorReader,
+  operatorOnly,
+  requireOperator,
+  rowsForOperator,
+} from '../access.ts';
+import type { GrantDraw, Page } from '../contract.ts';
+import { presentDraw } from '../draws.ts';
 import {
   type DetailedGeneration,
   type ListedGeneration,
@@ -87,7 +96,8 @@ export function anyGenerationPage({ sql, reads }: AnyGenerationServices): Routes
         const generation = id === null ? null : await lookUp(failure, () => find(id));
         if (generation === null)
           throw new ApiError('generation_not_found', { message: 'No account has a request with this ID.' });
-        return Response.json(presentAny(generation));
+        const draws = await lookUp(failure, () => findAnyDraws(sql, signedIn.userId, generation));
+        return Response.json({ ...presentAny(generation), draws } satisfies OperatorGeneration);
       },
     },
   };
@@ -152,7 +162,7 @@ type AnyGeneration = DetailedGeneration &
     reported: Readonly<Record<string, number | null>> | null;
   }>;
 
-export function presentAny(generation: AnyGeneration): OperatorGeneration {
+export function presentAny(generation: AnyGeneration): Omit<OperatorGeneration, 'draws'> {
   return {
     ...presentDetail(generation),
     account: { id: generation.account_id, name: generation.account_name },
@@ -168,6 +178,18 @@ function presentReported(generation: AnyGeneration): OperatorGeneration['reporte
     output_tokens: Number(output),
     counts: reported && Object.entries(reported).map(([name, count]) => ({ name, count })),
   };
+}
+
+async function findAnyDraws(
+  sql: SQL,
+  operatorId: string,
+  { id, account_id: accountId }: Pick<AnyGeneration, 'id' | 'account_id'>,
+): Promise<GrantDraw[]> {
+  const draws = await shortTransaction(sql, async (transaction) => {
+    await requireOperator(transaction, operatorId);
+    return await findDrawsOfGeneration(transaction, { id, accountId });
+  });
+  return draws.map(presentDraw);
 }
 
 export async function findAnyGeneration(

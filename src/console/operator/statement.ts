@@ -8,9 +8,10 @@ import { type Entry, findEntries } from '../../ledger/entries.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { shortSnapshot } from '../../lib/short-transaction.ts';
-import { accountIn, requireOperator } from '../access.ts';
+import { accountIn, asOperator, requireOperator } from '../access.ts';
 import { parseEntryCursor } from '../billing.ts';
 import type { Unsent } from '../contract.ts';
+import { findDrawsOf } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorAccount, OperatorEntry, OperatorStatement } from '../operator-contract.ts';
 import { findAccount } from './accounts.ts';
@@ -28,7 +29,10 @@ export function statementPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
         const found = await lookUp('balance_lookup_failed', () =>
           findStatement(sql, signedIn.userId, accountId, before, limit + 1),
         );
-        const present = (entry: Entry) => presentEntry(entry, found);
+        const drawsOf = await lookUp('balance_lookup_failed', () =>
+          asOperator(sql, { signedIn }, (transaction) => findDrawsOf(transaction, accountId, found.entries)),
+        );
+        const present = (entry: Entry) => ({ ...presentEntry(entry, found), draws: drawsOf(entry.number) });
         const page = presentPage(found.entries, limit, present, ({ number }) => `${number}`);
         return Response.json({ account: found.account, ...page } satisfies Unsent<OperatorStatement>);
       },
@@ -95,7 +99,7 @@ function presentActor(
 
 type Names = Pick<FoundStatement, 'actors' | 'models'>;
 
-function presentEntry(entry: Entry, { actors, models }: Names): Unsent<OperatorEntry> {
+function presentEntry(entry: Entry, { actors, models }: Names): Unsent<Omit<OperatorEntry, 'draws'>> {
   const [id] = generationsOf(entry);
   return {
     number: Number(entry.number),
