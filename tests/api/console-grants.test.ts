@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { GenerationDetail, Statement } from '../../src/console/contract.ts';
 import type { Allowance, Grants } from '../../src/console/grant-contract.ts';
+import type { ConsoleContext } from '../../src/console/guard.ts';
+import { accountGrantsPage } from '../../src/console/operator/grants.ts';
 import type {
   AuditLog,
   OperatorGeneration,
@@ -277,6 +279,38 @@ describe('an allowance', () => {
     const { status, body } = await ask<ErrorBody>('POST', path, { ...draft, ...changes });
     expect([status, body.error.code, body.error.param]).toEqual([400, 'invalid_parameter', param]);
   });
+});
+
+test('every statement itself checks that an operator runs it', async () => {
+  const { sql } = fixture.database;
+  const { account } = fixture;
+  const [{ id: userId }] = await sql`select id from users where email = 'owner@example.com'`;
+  const { data } = await grantsOf(account);
+  const grant = data[0]?.id ?? '';
+  // As if the guard had let them in.
+  const context = {
+    params: { account, grant, allowance: crypto.randomUUID() },
+    signedIn: { userId, isOperator: true },
+    actor: { door: 'dashboard', userId, address: null },
+  } as unknown as ConsoleContext;
+  const bodies = new Map<string, object>([
+    ['POST /accounts/:account/grants/:grant/void', { reason: 'None' }],
+    ['POST /accounts/:account/allowances', { amount: '1', every: 'day', priority: 50, note: null }],
+    ['POST /accounts/:account/allowances/:allowance/end', {}],
+  ]);
+  for (const [path, methods] of Object.entries(accountGrantsPage({ sql }))) {
+    for (const [method, handler] of Object.entries(methods)) {
+      const body = bodies.get(`${method} ${path}`);
+      const sent = new Request('http://gateway.test/', {
+        method,
+        headers: { 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const outcome = handler(sent, context).catch((error: unknown) => error);
+      expect([method, path, await outcome]).toMatchObject([method, path, { code: 'permission_denied' }]);
+    }
+  }
+  expect(await grantsOf(account)).toMatchObject({ data, allowances: [] });
 });
 
 test('an account that does not exist has no grants', async () => {

@@ -21,7 +21,7 @@ export function EntryDraws({ kind, draws }: EntryDrawsProps) {
     );
   return (
     <details className="group/draws text-xs text-ink-faint">
-      <summary className="flex w-fit items-center gap-0.5 rounded py-1 select-none hover:text-ink">
+      <summary className="flex w-fit items-center gap-0.5 my-0.5 rounded py-1 pr-1 select-none hover:text-ink">
         <ChevronRight
           aria-hidden
           className="-ml-0.5 size-3.5 transition-transform group-open/draws:rotate-90"

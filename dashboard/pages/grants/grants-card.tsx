@@ -14,7 +14,7 @@ import { grantColumns } from './grant-columns.tsx';
 import { periods } from './grant-words.ts';
 
 const order =
-  'Spent in this order: the lowest priority number, the earliest expiry, allowances, promotional credit, paid credit, the oldest.';
+  'Spent by the lowest priority, the earliest expiry, allowances before promotional before paid, the oldest.';
 
 type GrantsCardProps = Readonly<{
   query: UseQueryResult<Grants>;

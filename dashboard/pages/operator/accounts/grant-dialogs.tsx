@@ -37,7 +37,7 @@ export function VoidGrantDialog({ accountId, grant, onClose }: VoidGrantDialogPr
   };
   return (
     <FormDialog
-      title={`Void ${nameOfGrant(grant)}?`}
+      title={`Void “${nameOfGrant(grant)}”?`}
       description="What is left of it leaves the balance, by an entry of its own. This cannot be undone."
       submitLabel="Void grant"
       isDangerous
