@@ -1,5 +1,5 @@
 /** One account, for operators: its limits, every movement of its balance, who made it, and what to do about a mistake. */
-import { keepPreviousData } from '@tanstack/react-query';
+import { keepPreviousData, type UseQueryResult } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
 import { CreditCard, Ellipsis, PencilLine, SearchX, Undo2, Wallet } from 'lucide-react';
 import { useState } from 'react';
@@ -76,23 +76,7 @@ export function OperatorAccountPage() {
             title="Limits"
             cursorPrefix="limits-"
           />
-          <Card title="Statement" description="All transactions, newest first." isFlush>
-            <QueryTable
-              query={statement}
-              caption="Statement"
-              columns={columnsFor(statement.data?.data ?? [], id, setSubject)}
-              rows={statement.data?.data}
-              rowKey={({ number }) => `${number}`}
-              expectedRows={10}
-              empty={
-                <EmptyState icon={CreditCard} title="No transactions yet">
-                  Credits, corrections and the cost of each request appear here.
-                </EmptyState>
-              }
-              cursors={cursors}
-              nextCursor={statement.data?.next_cursor}
-            />
-          </Card>
+          <StatementCard query={statement} cursors={cursors} accountId={id} onAction={setSubject} />
         </>
       )}
       {subject !== null && (
@@ -100,6 +84,35 @@ export function OperatorAccountPage() {
       )}
       {credited !== null && <CreditDialog account={credited} onClose={() => setCredited(null)} />}
     </Page>
+  );
+}
+
+type StatementCardProps = Readonly<{
+  query: UseQueryResult<OperatorStatement>;
+  cursors: ReturnType<typeof useAddressCursors>;
+  accountId: string;
+  onAction: (subject: Subject) => void;
+}>;
+
+function StatementCard({ query, cursors, accountId, onAction }: StatementCardProps) {
+  return (
+    <Card title="Statement" description="All transactions, newest first." isFlush>
+      <QueryTable
+        query={query}
+        caption="Statement"
+        columns={columnsFor(query.data?.data ?? [], accountId, onAction)}
+        rows={query.data?.data}
+        rowKey={({ number }) => `${number}`}
+        expectedRows={10}
+        empty={
+          <EmptyState icon={CreditCard} title="No transactions yet">
+            Credits, corrections and the cost of each request appear here.
+          </EmptyState>
+        }
+        cursors={cursors}
+        nextCursor={query.data?.next_cursor}
+      />
+    </Card>
   );
 }
 
