@@ -28,7 +28,7 @@ export function EntryDraws({ kind, draws }: EntryDrawsProps) {
         />
         {direction} {draws.length} grants
       </summary>
-      <DrawList draws={draws} className="pl-4" />
+      <DrawList draws={draws} className="mt-1 pl-4" />
     </details>
   );
 }
