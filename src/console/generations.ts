@@ -29,16 +29,8 @@ import { presentPage } from '../http/present-page.ts';
 import { invalidQuery, type Query, readQuery } from '../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
-import { shortTransaction } from '../lib/short-transaction.ts';
-import {
-  type AccountReader,
-  type Caller,
-  type Found,
-  readableAccount,
-  requireMembership,
-  rowsForMember,
-} from './access.ts';
-import type { GenerationDetail, GenerationRow, GrantDraw, Page } from './contract.ts';
+import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
+import type { GenerationDetail, GenerationRow, Page } from './contract.ts';
 import { presentDraw } from './draws.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import { meteredCosts } from './metered-costs.ts';
@@ -77,8 +69,14 @@ export function generationsPage({ sql, reads, cursorKey }: GenerationsServices):
           throw new ApiError('generation_not_found', {
             message: 'This account has no request with this ID.',
           });
-        const draws = await lookUp(failure, () => findOwnDraws(sql, caller, id));
-        return Response.json({ ...presentDetail(generation), draws } satisfies GenerationDetail);
+        // Whoever may see the Generation may see this.
+        const draws = await lookUp(failure, () =>
+          findDrawsOfGeneration(sql, { id, accountId: caller.accountId }),
+        );
+        return Response.json({
+          ...presentDetail(generation),
+          draws: draws.map(presentDraw),
+        } satisfies GenerationDetail);
       },
     },
   };
@@ -256,14 +254,6 @@ async function findOfKey(
     order by page.id desc`;
   if (rows[0]?.key_id === null) throw new ApiError('key_not_found', { param: 'key' });
   return rows;
-}
-
-async function findOwnDraws(sql: SQL, caller: Caller, id: string): Promise<GrantDraw[]> {
-  const draws = await shortTransaction(sql, async (transaction) => {
-    await requireMembership(transaction, caller);
-    return await findDrawsOfGeneration(transaction, { id, accountId: caller.accountId });
-  });
-  return draws.map(presentDraw);
 }
 
 /**

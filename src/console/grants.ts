@@ -1,21 +1,13 @@
 /** What an account has of each category, its grants and its allowances. */
 import type { SQL } from 'bun';
 import { findAllowances, type Allowance as StoredAllowance } from '../grants/allowances.ts';
-import {
-  type Balances,
-  type Expiry,
-  findBalances,
-  findGrants,
-  findNextExpiries,
-  isToldApart,
-  type Grant as StoredGrant,
-} from '../grants/grant-store.ts';
+import { type CategoryExpiry, findNextExpiries, isToldApart } from '../grants/categories.ts';
+import { type Balances, findBalances, findGrants, type Grant as StoredGrant } from '../grants/grant-store.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { type GrantCategory, grantCategories } from '../ledger/movements.ts';
 import { formatMoney } from '../lib/money.ts';
-import { shortTransaction } from '../lib/short-transaction.ts';
 import { requireMembership } from './access.ts';
 import { parseEntryCursor } from './billing.ts';
 import type { Unsent } from './contract.ts';
@@ -26,12 +18,10 @@ export function grantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandl
   return {
     '/grants': {
       GET: async (request, { caller }) =>
-        await listGrants(request, (page) =>
-          shortTransaction(sql, async (transaction) => {
-            await requireMembership(transaction, caller);
-            return await findAll(transaction, caller.accountId, page);
-          }),
-        ),
+        await listGrants(request, async (page) => {
+          await requireMembership(sql, caller);
+          return await findAll(sql, caller.accountId, page);
+        }),
     },
   };
 }
@@ -42,7 +32,7 @@ type GrantPage = Readonly<{ before: bigint; count: number }>;
 type Found = Readonly<{
   isToldApart: boolean;
   balances: Balances;
-  expiries: ReadonlyMap<GrantCategory, Expiry>;
+  expiries: ReadonlyMap<GrantCategory, CategoryExpiry>;
   grants: readonly StoredGrant[];
   allowances: readonly StoredAllowance[];
 }>;
@@ -64,6 +54,7 @@ export async function listGrants(
   } satisfies Unsent<Grants>);
 }
 
+/** For whoever may see the account. Not in one transaction: what is due is settled, and requests would wait for its end. */
 export async function findAll(sql: SQL, accountId: string, page: GrantPage): Promise<Found> {
   const balances = await findBalances(sql, accountId);
   return {

@@ -19,30 +19,6 @@ export async function findBalances(sql: SQL, accountId: string): Promise<Balance
   return { paid: left('paid'), promotional: left('promotional'), allowance: left('allowance') };
 }
 
-/** Of an account that has only had plain credits, nothing is told apart. */
-export async function isToldApart(sql: SQL, accountId: string): Promise<boolean> {
-  const [row] = await sql`select 1 from accounts where id = ${accountId} and grants_due_at is not null`;
-  return row !== undefined;
-}
-
-export type Expiry = Readonly<{ amount: Money; at: Date }>;
-
-/** What expires next of each category that has something to expire. */
-export async function findNextExpiries(
-  sql: SQL,
-  accountId: string,
-): Promise<ReadonlyMap<GrantCategory, Expiry>> {
-  await sql`select refresh_grants(${accountId}::uuid)`;
-  const rows = await sql<{ category: GrantCategory; amount: string; at: Date }[]>`
-    select distinct on (category) category, sum(remaining)::numeric(38,12) as amount, expires_at as at from grants
-    where account_id = ${accountId} and remaining > 0 and ended_at is null and expires_at is not null
-    group by category, expires_at
-    order by category, expires_at`;
-  return new Map(
-    rows.map(({ category, amount, at }) => [category, { amount: moneyFromDatabase(amount), at }]),
-  );
-}
-
 export type GrantState = 'active' | 'used' | 'expired' | 'voided';
 export const grantStates = ['active', 'used', 'expired', 'voided'] as const satisfies readonly GrantState[];
 
@@ -124,27 +100,6 @@ export async function voidGrant(
       ${newId()}::uuid, ${addressOf(actor)})`;
   const { outcome, taken } = row;
   return outcome === 'voided' ? { outcome, taken: moneyFromDatabase(taken ?? '0') } : { outcome };
-}
-
-/** What voiding a grant would take at once. Nothing is written but what is due. Null when there is no such grant. */
-export async function previewVoid(
-  sql: SQL,
-  { accountId, id }: Readonly<{ accountId: string; id: string }>,
-): Promise<Readonly<{ taken: Money; kept: Money }> | null> {
-  await sql`select refresh_grants(${accountId}::uuid)`;
-  // As settle_grants has it: holds reserve money in the order of spending.
-  const [row] = await sql<{ remaining: string; taken: string }[]>`
-    select grants.remaining, coalesce(
-      least(grants.remaining - least(grants.remaining, greatest(held - before, 0)), balance - held), 0)::numeric(38,12) as taken
-    from grants join accounts on accounts.id = grants.account_id
-    left join (
-      select number, sum(remaining) over (order by place) - remaining as before
-      from grants_in_order where account_id = ${accountId}
-    ) as one on one.number = grants.number
-    where grants.account_id = ${accountId} and grants.id = ${id} and grants.number > 0`;
-  if (row === undefined) return null;
-  const taken = moneyFromDatabase(row.taken);
-  return { taken, kept: moneyFromDatabase(row.remaining) - taken };
 }
 
 /** A negative amount was given back. */

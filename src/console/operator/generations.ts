@@ -25,16 +25,9 @@ import { csvType } from '../../http/download.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, type Query, readQuery } from '../../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../../lib/ids.ts';
-import { shortTransaction } from '../../lib/short-transaction.ts';
 import { dayOf } from '../../usage/days.ts';
-import {
-  type Found,
-  type OperatorReader,
-  operatorOnly,
-  requireOperator,
-  rowsForOperator,
-} from '../access.ts';
-import type { GrantDraw, Page } from '../contract.ts';
+import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import type { Page } from '../contract.ts';
 import { presentDraw } from '../draws.ts';
 import {
   type DetailedGeneration,
@@ -96,8 +89,14 @@ export function anyGenerationPage({ sql, reads }: AnyGenerationServices): Routes
         const generation = id === null ? null : await lookUp(failure, () => find(id));
         if (generation === null)
           throw new ApiError('generation_not_found', { message: 'No account has a request with this ID.' });
-        const draws = await lookUp(failure, () => findAnyDraws(sql, signedIn.userId, generation));
-        return Response.json({ ...presentAny(generation), draws } satisfies OperatorGeneration);
+        // Whoever may see the Generation may see this.
+        const draws = await lookUp(failure, () =>
+          findDrawsOfGeneration(sql, { id: generation.id, accountId: generation.account_id }),
+        );
+        return Response.json({
+          ...presentAny(generation),
+          draws: draws.map(presentDraw),
+        } satisfies OperatorGeneration);
       },
     },
   };
@@ -178,18 +177,6 @@ function presentReported(generation: AnyGeneration): OperatorGeneration['reporte
     output_tokens: Number(output),
     counts: reported && Object.entries(reported).map(([name, count]) => ({ name, count })),
   };
-}
-
-async function findAnyDraws(
-  sql: SQL,
-  operatorId: string,
-  { id, account_id: accountId }: Pick<AnyGeneration, 'id' | 'account_id'>,
-): Promise<GrantDraw[]> {
-  const draws = await shortTransaction(sql, async (transaction) => {
-    await requireOperator(transaction, operatorId);
-    return await findDrawsOfGeneration(transaction, { id, accountId });
-  });
-  return draws.map(presentDraw);
 }
 
 export async function findAnyGeneration(

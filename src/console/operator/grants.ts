@@ -3,7 +3,8 @@ import type { SQL } from 'bun';
 import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import { allowancePeriods, createAllowanceAs, endAllowanceAs } from '../../grants/allowances.ts';
-import { previewVoid, voidGrant } from '../../grants/grant-store.ts';
+import { voidGrant } from '../../grants/grant-store.ts';
+import { previewVoid } from '../../grants/void-preview.ts';
 import { readQuery } from '../../http/query.ts';
 import { amountFrom, bodyOf, line, nothing, readBody } from '../../json/fields.ts';
 import { formatMoney } from '../../lib/money.ts';
@@ -41,20 +42,18 @@ export function accountGrantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<Conso
     '/accounts/:account/grants': {
       GET: async (request, context) => {
         const accountId = accountIn(context.params);
-        return await listGrants(request, (page) =>
-          asOperator(sql, context, async (transaction) => {
-            if ((await findAccount(transaction, context.signedIn, accountId)) === null)
-              throw new ApiError('account_not_found');
-            return await findAll(transaction, accountId, page);
-          }),
-        );
+        return await listGrants(request, async (page) => {
+          await requireAccount(sql, context, accountId);
+          return await findAll(sql, accountId, page);
+        });
       },
     },
     '/accounts/:account/grants/:grant/void': {
       GET: async (request, context) => {
         readQuery(request.url, []);
         const grant = grantIn(context);
-        const shown = await asOperator(sql, context, (transaction) => previewVoid(transaction, grant));
+        await requireAccount(sql, context, grant.accountId);
+        const shown = await previewVoid(sql, grant);
         if (shown === null) throw new ApiError('grant_not_found');
         return respondVoided(shown);
       },
@@ -71,7 +70,7 @@ export function accountGrantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<Conso
           case 'nothing_left':
             throw new ApiError('nothing_left', { message: 'Nothing is left of this grant.' });
           default: {
-            const rest = await asOperator(sql, context, (transaction) => previewVoid(transaction, grant));
+            const rest = await previewVoid(sql, grant);
             const kept = rest === null ? 0n : rest.taken + rest.kept;
             return respondVoided({ taken: result.outcome === 'voided' ? result.taken : 0n, kept });
           }
@@ -103,6 +102,15 @@ export function accountGrantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<Conso
       },
     },
   };
+}
+
+/** Only operators find it. */
+async function requireAccount(
+  sql: SQL,
+  { signedIn }: Pick<ConsoleContext, 'signedIn'>,
+  accountId: string,
+): Promise<void> {
+  if ((await findAccount(sql, signedIn, accountId)) === null) throw new ApiError('account_not_found');
 }
 
 function grantIn({ params }: Pick<ConsoleContext, 'params'>) {
