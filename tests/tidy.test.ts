@@ -127,6 +127,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'accounts',
     'usage',
     'tokens',
+    'grants',
     'ledger',
     'keys',
     'limits',
@@ -274,7 +275,7 @@ test('the sandbox stands alone, as a provider would', () => {
 
 test('the dashboard shares only the types of the contract with the server', () => {
   const contract =
-    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:event-|operator-)?|people\/sign-in-)contract\.ts';$/;
+    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:event-|grant-|operator-)?|people\/sign-in-)contract\.ts';$/;
   const wrong = files
     .filter(({ name }) => name.startsWith('dashboard/'))
     .flatMap(({ name, text }) =>

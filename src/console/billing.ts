@@ -8,6 +8,7 @@ import { newestEntry } from '../ledger/entries.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import { type AccountReader, readableAccount } from './access.ts';
 import type { LedgerEntry, Statement, Unsent } from './contract.ts';
+import { findDrawsOf } from './draws.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 const defaultLimit = 50;
@@ -23,7 +24,12 @@ export function billingPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHand
         const { entries, ...account } = await lookUp('balance_lookup_failed', () =>
           findEntries(sql, caller, before, limit + 1),
         );
-        const page = presentPage(entries, limit, presentEntry, ({ number }) => `${number}`);
+        // Whoever may see the entries may see this.
+        const drawsOf = await lookUp('balance_lookup_failed', () =>
+          findDrawsOf(sql, caller.accountId, entries),
+        );
+        const present = (entry: EntryRow) => ({ ...presentEntry(entry), draws: drawsOf(entry.number) });
+        const page = presentPage(entries, limit, present, ({ number }) => `${number}`);
         return Response.json({ ...account, ...page } satisfies Unsent<Statement>);
       },
     },

@@ -217,6 +217,8 @@ export type GenerationDetail = ReturnType<typeof presentGeneration> & {
     written_off: string | null;
     write_off_reason: string | null;
   } | null;
+  /** The grants that the charge was drawn from. Empty where money is not told apart. */
+  draws: GrantDraw[];
 };
 
 export type MeteredCost = {
@@ -252,11 +254,14 @@ export type UsageFigures = {
 /** GET …/usage.csv?from&to: the same rows as a file. */
 
 /** GET …/ledger?limit&cursor → Statement, the newest entry first. */
-export type Statement = Page<LedgerEntry> & { balance: string; held: string };
+export type Statement = Page<StatementEntry> & { balance: string; held: string };
+export type StatementEntry = LedgerEntry & {
+  /** The grants that it was drawn from, or given back to. Empty where money is not told apart. */
+  draws: GrantDraw[];
+};
 export type LedgerEntry = {
   number: number;
-  /** A refund returns the charge of the same Generation, or a part of it. */
-  /** `expiry` and `void`: what was left of a grant that has ended. */
+  /** A refund returns the charge of the same Generation, or a part of it. `expiry` and `void`: what was left of a grant that has ended. */
   kind: 'credit' | 'charge' | 'refund' | 'correction' | 'expiry' | 'void';
   /** Negative for a charge, an expiry and a void. Either for a correction. */
   amount: string;
@@ -275,6 +280,11 @@ export type LedgerEntry = {
   is_by_hand: boolean;
   created_at: string;
 };
+
+export type GrantCategory = 'paid' | 'promotional' | 'allowance';
+
+/** `number` is that of the grant. A negative amount was given back. */
+export type GrantDraw = { number: number; category: GrantCategory; amount: string };
 
 /** GET …/payments: how credit can be bought here. */
 export type PaymentOptions = {

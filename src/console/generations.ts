@@ -23,6 +23,7 @@ import {
 } from '../generations/generation-store.ts';
 import { parseListQuery } from '../generations/parse-list.ts';
 import { presentGeneration, presentSummary } from '../generations/present.ts';
+import { findDrawsOfGeneration } from '../grants/grant-store.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { invalidQuery, type Query, readQuery } from '../http/query.ts';
@@ -30,6 +31,7 @@ import { isUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
 import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
 import type { GenerationDetail, GenerationRow, Page } from './contract.ts';
+import { presentDraw } from './draws.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import { meteredCosts } from './metered-costs.ts';
 
@@ -67,7 +69,14 @@ export function generationsPage({ sql, reads, cursorKey }: GenerationsServices):
           throw new ApiError('generation_not_found', {
             message: 'This account has no request with this ID.',
           });
-        return Response.json(presentDetail(generation));
+        // Whoever may see the Generation may see this.
+        const draws = await lookUp(failure, () =>
+          findDrawsOfGeneration(sql, { id, accountId: caller.accountId }),
+        );
+        return Response.json({
+          ...presentDetail(generation),
+          draws: draws.map(presentDraw),
+        } satisfies GenerationDetail);
       },
     },
   };
@@ -118,7 +127,8 @@ export type DetailedGeneration = GenerationRecord &
     write_off_reason: string | null;
   }>;
 
-export function presentDetail(generation: DetailedGeneration): GenerationDetail {
+/** Without what is only worked out when somebody asks. */
+export function presentDetail(generation: DetailedGeneration): Omit<GenerationDetail, 'draws'> {
   const { charged, refunded, refunds, is_estimated, written_off, write_off_reason } = generation;
   const ledger = {
     charged: charged ?? formatMoney(0n),

@@ -4,11 +4,13 @@ import type {
   ChangedObject,
   GenerationDetail,
   GenerationRow,
-  LedgerEntry,
+  GrantCategory,
   Page,
   Payment,
   Role,
+  StatementEntry,
 } from './contract.ts';
+import type { Allowance } from './grant-contract.ts';
 
 /** GET /api/console/operator/accounts?search&limit&cursor → Page<OperatorAccount>, the newest first. */
 export type OperatorAccount = {
@@ -30,7 +32,27 @@ export type OperatorAccounts = Page<OperatorAccount>;
 /** POST …/operator/accounts → OperatorAccount. Repeating a `reference` (a UUID) creates no second account. */
 export type AccountDraft = { name: string; credit?: string; reference: string };
 /** POST …/operator/accounts/{id}/credit → OperatorAccount. Repeating a `reference` (a UUID) credits nothing more. */
-export type AccountCredit = { amount: string; memo: string | null; reference: string };
+export type AccountCredit = {
+  amount: string;
+  memo: string | null;
+  reference: string;
+  grant?: GrantTerms | null;
+};
+/** Without them, a credit is paid for and stays until it is spent. */
+export type GrantTerms = { category: GrantCategory; priority: number; expires_at: string | null };
+/**
+ * GET …/operator/accounts/{id}/grants?limit&cursor → Grants, as for members. GET …/grants/{grant}/void → VoidedGrant: what
+ * voiding it would take now. POST voids it, for a reason that customers see; again, it changes nothing.
+ */
+export type GrantVoid = { reason: string };
+export type VoidedGrant = {
+  taken: string;
+  /** By requests in progress. It leaves when they end. */
+  kept: string;
+};
+/** POST …/operator/accounts/{id}/allowances → Allowance, of which the first is given at once. */
+export type AllowanceDraft = Pick<Allowance, 'amount' | 'every' | 'priority' | 'note'>;
+/** POST …/operator/accounts/{id}/allowances/{allowance}/end with an empty object → Allowance. What was given stays until its end. */
 /**
  * POST …/operator/accounts/{id}/corrections → BookedMovement. A negative amount takes, at most what is not held. Without an
  * amount it undoes the entry: a credit or another correction. It is about an entry or a request, or about neither.
@@ -53,7 +75,7 @@ export type BookedMovement = {
 };
 /** GET …/operator/accounts/{id}/ledger?limit&cursor → OperatorStatement, the newest entry first. */
 export type OperatorStatement = Page<OperatorEntry> & { account: OperatorAccount };
-export type OperatorEntry = LedgerEntry & {
+export type OperatorEntry = StatementEntry & {
   /** Who made it; null for what the gateway booked by itself. */
   actor: { kind: 'operator' | 'shell' | 'token'; name: string } | null;
 };

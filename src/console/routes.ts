@@ -19,6 +19,7 @@ import { billingPage } from './billing.ts';
 import { accountExports, operatorExports } from './exports.ts';
 import { generationsPage } from './generations.ts';
 import { generationsDownload } from './generations-csv.ts';
+import { grantsPage } from './grants.ts';
 import { createGuard, type Routes } from './guard.ts';
 import { invitationsPage } from './invitations.ts';
 import { keysPage } from './keys.ts';
@@ -31,6 +32,7 @@ import { accountsPage } from './operator/accounts.ts';
 import { auditLogPage } from './operator/audit-log.ts';
 import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
+import { accountGrantsPage } from './operator/grants.ts';
 import { ledgerPage } from './operator/ledger.ts';
 import { accountLimitsPage } from './operator/limits.ts';
 import { marginsPage } from './operator/margins.ts';
@@ -103,6 +105,7 @@ export function consoleRoutes(
       ...generationsPage({ ...services, cursorKey }),
       ...usagePage(services),
       ...billingPage(services),
+      ...grantsPage(services),
       ...paymentsPage(services),
       ...accountAuditLogPage(services),
       ...accountWebhooksPage(services),
@@ -118,6 +121,7 @@ export function consoleRoutes(
       ...accountsPage(services),
       ...accountLimitsPage(services),
       ...movementsPage(services),
+      ...accountGrantsPage(services),
       ...operatorPaymentsPage(services),
       ...statementPage(services),
       ...usersPage(services),

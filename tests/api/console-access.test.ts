@@ -121,6 +121,28 @@ async function someLimit(): Promise<{ limit: string }> {
   return { limit: ((await response.json()) as { id: string }).id };
 }
 
+async function someGrant(): Promise<{ grant: string }> {
+  await fixture.people.operator.send('POST', `/api/console/operator/accounts/${fixture.account}/credit`, {
+    amount: '1',
+    memo: null,
+    reference: newReference(),
+    grant: { category: 'promotional', priority: 50, expires_at: null },
+  });
+  const [row] = await fixture.database.sql`
+    select id from grants where account_id = ${fixture.account} order by number desc limit 1`;
+  return { grant: row.id as string };
+}
+
+const allowanceDraft = { amount: '1', every: 'month', priority: 50, note: null };
+
+/** There is a limit, so those before it are ended. */
+async function someAllowance(): Promise<{ allowance: string }> {
+  await fixture.database.sql`update allowances set ended_at = now() where ended_at is null`;
+  const path = `/api/console/operator/accounts/${fixture.account}/allowances`;
+  const response = await fixture.people.operator.send('POST', path, allowanceDraft);
+  return { allowance: ((await response.json()) as { id: string }).id };
+}
+
 /** The same for owners and for operators, whose webhooks are their own. */
 function webhookRows(prefix: string, who: Expected, names: () => Promise<{ webhook: string }>) {
   const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
@@ -216,6 +238,7 @@ const table: Readonly<Record<string, Row>> = {
     body: () => ({ key_id: fixture.keyId, request: { model: 'picture', prompt: 'A gate' } }),
   },
   [`GET ${account}/ledger`]: { who: forMembers },
+  [`GET ${account}/grants`]: { who: forMembers },
   [`GET ${account}/payments`]: { who: forMembers },
   [`GET ${account}/payments/orders`]: { who: forMembers },
   [`POST ${account}/payments/orders/:order/check`]: { who: withoutPayments, names: someOrder, body: nothing },
@@ -255,6 +278,19 @@ const table: Readonly<Record<string, Row>> = {
   [`POST ${operator}/accounts/:account/credit`]: {
     who: forOperators,
     body: () => ({ amount: '1', memo: null, reference: newReference() }),
+  },
+  [`GET ${operator}/accounts/:account/grants`]: { who: forOperators },
+  [`GET ${operator}/accounts/:account/grants/:grant/void`]: { who: forOperators, names: someGrant },
+  [`POST ${operator}/accounts/:account/grants/:grant/void`]: {
+    who: forOperators,
+    names: someGrant,
+    body: () => ({ reason: 'None' }),
+  },
+  [`POST ${operator}/accounts/:account/allowances`]: { who: forOperators, body: () => allowanceDraft },
+  [`POST ${operator}/accounts/:account/allowances/:allowance/end`]: {
+    who: forOperators,
+    names: someAllowance,
+    body: nothing,
   },
   [`POST ${operator}/accounts/:account/corrections`]: {
     who: forOperators,

@@ -1,11 +1,8 @@
 /** What the operator's pages compute themselves. */
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
-import {
-  amountProblem,
-  newUuid,
-  uuidFrom,
-} from '../../dashboard/pages/operator/accounts/account-dialogs.tsx';
+import { newUuid, uuidFrom } from '../../dashboard/pages/operator/accounts/account-dialogs.tsx';
+import { amountProblem } from '../../dashboard/pages/operator/accounts/amount-field.tsx';
 import { type CatalogModel, filterModels } from '../../dashboard/pages/operator/catalog/catalog-page.tsx';
 import {
   describeCount,

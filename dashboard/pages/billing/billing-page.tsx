@@ -2,6 +2,7 @@ import { keepPreviousData } from '@tanstack/react-query';
 import { CreditCard } from 'lucide-react';
 import { useEffect } from 'react';
 import type { Payment, Statement } from '../../../src/console/contract.ts';
+import type { Allowance, Grants } from '../../../src/console/grant-contract.ts';
 import { useSearchValue } from '../../address.ts';
 import { useAccount, useAccountQuery } from '../../api/session.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
@@ -12,6 +13,9 @@ import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState, Loaded } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { AccountExportButton } from '../exports/export-button.tsx';
+import { CategoryFigures } from '../grants/category-figures.tsx';
+import { AllowancesCard, GrantsCard } from '../grants/grants-card.tsx';
+import { useGrants } from '../grants/queries.ts';
 import { AddCredit } from './add-credit.tsx';
 import { AutomaticTopUpCard } from './automatic-top-up.tsx';
 import { MoneyFigures } from './money-figures.tsx';
@@ -23,7 +27,11 @@ export function BillingPage() {
   const cursors = useAddressCursors();
   const statement = useStatement(cursors.cursor);
   const options = usePaymentOptions();
-  const { role } = useAccount();
+  const { id, role } = useAccount();
+  const grantCursors = useAddressCursors('grants-');
+  const grants = useGrants({ accountId: id, isOperator: false }, grantCursors.cursor);
+  // Null for an account that has only had plain credits, whose page has no more to say.
+  const balances = grants.data?.balances ?? null;
   usePaidOrder();
   useSavedCard();
   const hasFailed = statement.data === undefined && statement.isError;
@@ -34,6 +42,7 @@ export function BillingPage() {
       actions={<AccountExportButton name="entries" />}
     >
       {!hasFailed && <MoneyFigures money={statement.data} />}
+      {balances !== null && <CategoryFigures balances={balances} />}
       <Loaded query={options} errorTitle="The ways to add credit could not be loaded">
         {(data) => (
           <div className="grid items-start gap-4 lg:grid-cols-2">
@@ -46,6 +55,8 @@ export function BillingPage() {
         )}
       </Loaded>
       <Payments />
+      {balances !== null && <GrantsCard query={grants} cursors={grantCursors} />}
+      <AllowancesCard allowances={currentAllowances(grants.data)} />
       <Card title="Statement" description="All transactions, newest first." isFlush>
         <QueryTable
           query={statement}
@@ -65,6 +76,10 @@ export function BillingPage() {
       </Card>
     </Page>
   );
+}
+
+function currentAllowances(grants: Grants | undefined): Allowance[] {
+  return (grants?.allowances ?? []).filter(({ ended_at: endedAt }) => endedAt === null);
 }
 
 function AboutHeld() {

@@ -1,11 +1,12 @@
 import { Link } from '@tanstack/react-router';
-import type { LedgerEntry } from '../../../src/console/contract.ts';
+import type { LedgerEntry, StatementEntry } from '../../../src/console/contract.ts';
 import { decimalsOf, formatMoneyExactly, signOfMoney } from '../../kit/amounts.ts';
 import { Badge, type BadgeTone, EstimatedMark } from '../../kit/badge.tsx';
 import { classNames, textLinkClass } from '../../kit/class-names.ts';
 import { Dash, PaddingZeros, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import type { Column } from '../../kit/table.tsx';
+import { EntryDraws } from '../grants/draws.tsx';
 
 const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone: BadgeTone }>>> = {
   credit: { label: 'Credit added', tone: 'good' },
@@ -22,7 +23,7 @@ type GenerationPath = '/generations/$id' | '/operator/generations/$id';
 export function entryColumns(
   digits: number,
   generationPath: GenerationPath = '/generations/$id',
-): Column<LedgerEntry>[] {
+): Column<StatementEntry>[] {
   return [
     {
       key: 'number',
@@ -64,32 +65,42 @@ export function entryColumns(
   ];
 }
 
-type DetailsProps = Readonly<{ entry: LedgerEntry; generationPath: GenerationPath }>;
+type DetailsProps = Readonly<{ entry: StatementEntry; generationPath: GenerationPath }>;
 
 function Details({ entry, generationPath }: DetailsProps) {
   const { kind, generation, memo, concerns_entry: concerned, is_estimated: isEstimated } = entry;
   const isUndelivered = kind === 'refund' && !entry.is_by_hand;
   const words = isUndelivered ? 'The response could not be delivered.' : memo;
-  if (generation === null && concerned === null) return words || <Dash />;
+  const hasSubject = generation !== null || concerned !== null;
   return (
     <>
-      <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
-        {generation !== null && (
-          <Link
-            to={generationPath}
-            params={{ id: generation.id }}
-            title={generation.id}
-            className={textLinkClass}
-          >
-            {generation.model ?? 'View request'}
-          </Link>
-        )}
-        {concerned !== null && <span>About entry {formatCount(concerned)}</span>}
-        {isEstimated && <EstimatedMark />}
-      </span>
-      {words !== null && <span className="block text-xs text-ink-faint">{words}</span>}
+      {hasSubject ? (
+        <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1">
+          {generation !== null && (
+            <Link
+              to={generationPath}
+              params={{ id: generation.id }}
+              title={generation.id}
+              className={textLinkClass}
+            >
+              {generation.model ?? 'View request'}
+            </Link>
+          )}
+          {concerned !== null && <span>{aboutEntry(kind, concerned)}</span>}
+          {isEstimated && <EstimatedMark />}
+        </span>
+      ) : (
+        words || <Dash />
+      )}
+      {hasSubject && words !== null && <span className="block text-xs text-ink-faint">{words}</span>}
+      <EntryDraws kind={kind} draws={entry.draws} />
     </>
   );
+}
+
+function aboutEntry(kind: LedgerEntry['kind'], number: number): string {
+  const entry = `entry ${formatCount(number)}`;
+  return kind === 'expiry' || kind === 'void' ? `What was left of ${entry}` : `About ${entry}`;
 }
 
 type StatementAmountProps = Readonly<{

@@ -16,6 +16,7 @@ import { formatCount } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState, SkeletonLines } from '../../kit/states.tsx';
+import { DrawList } from '../grants/draws.tsx';
 import { Attempts } from './attempts.tsx';
 import { AttributionFacts } from './attribution.tsx';
 import { breakDownCost } from './cost-lines.ts';
@@ -200,7 +201,7 @@ function RequestCard({ generation, account }: RequestCardProps) {
 }
 
 function MoneyCard({ generation }: Readonly<{ generation: GenerationDetail }>) {
-  const { cost, ledger } = generation;
+  const { cost, ledger, draws } = generation;
   const { label, tone, text } = describeMoney(ledger);
   const breakdown = breakDownCost(generation);
   return (
@@ -223,6 +224,12 @@ function MoneyCard({ generation }: Readonly<{ generation: GenerationDetail }>) {
       </Facts>
       <div className="mt-3 space-y-2 border-t border-line pt-3 text-ink-soft">
         <p>{text}</p>
+        {draws.length > 0 && (
+          <div>
+            <p>Drawn from grants:</p>
+            <DrawList draws={draws} className="text-[0.8125rem]" />
+          </div>
+        )}
         {breakdown?.isCut === true && (
           <p>
             Each line is what was paid of it, as far as the balance went:{' '}

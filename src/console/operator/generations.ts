@@ -20,6 +20,7 @@ import {
 import { attributionColumn, attributionParameters, parseLabels } from '../../generations/attribution.ts';
 import { parseListQuery } from '../../generations/parse-list.ts';
 import { presentSummary } from '../../generations/present.ts';
+import { findDrawsOfGeneration } from '../../grants/grant-store.ts';
 import { csvType } from '../../http/download.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, type Query, readQuery } from '../../http/query.ts';
@@ -27,6 +28,7 @@ import { isUuid, uuidFromRequestId } from '../../lib/ids.ts';
 import { dayOf } from '../../usage/days.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { Page } from '../contract.ts';
+import { presentDraw } from '../draws.ts';
 import {
   type DetailedGeneration,
   type ListedGeneration,
@@ -87,7 +89,14 @@ export function anyGenerationPage({ sql, reads }: AnyGenerationServices): Routes
         const generation = id === null ? null : await lookUp(failure, () => find(id));
         if (generation === null)
           throw new ApiError('generation_not_found', { message: 'No account has a request with this ID.' });
-        return Response.json(presentAny(generation));
+        // Whoever may see the Generation may see this.
+        const draws = await lookUp(failure, () =>
+          findDrawsOfGeneration(sql, { id: generation.id, accountId: generation.account_id }),
+        );
+        return Response.json({
+          ...presentAny(generation),
+          draws: draws.map(presentDraw),
+        } satisfies OperatorGeneration);
       },
     },
   };
@@ -152,7 +161,7 @@ type AnyGeneration = DetailedGeneration &
     reported: Readonly<Record<string, number | null>> | null;
   }>;
 
-export function presentAny(generation: AnyGeneration): OperatorGeneration {
+export function presentAny(generation: AnyGeneration): Omit<OperatorGeneration, 'draws'> {
   return {
     ...presentDetail(generation),
     account: { id: generation.account_id, name: generation.account_name },

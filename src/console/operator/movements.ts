@@ -3,27 +3,42 @@ import type { SQL } from 'bun';
 import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
 import { amountFrom, bodyOf, converted, line, readBody, signedAmount, uuid } from '../../json/fields.ts';
-import { type Booked, book, isBooked, type Movement, preview } from '../../ledger/movements.ts';
+import {
+  type Booked,
+  book,
+  grantCategories,
+  isBooked,
+  type Movement,
+  preview,
+} from '../../ledger/movements.ts';
 import { refusalOf } from '../../ledger/refusals.ts';
+import { parseTime } from '../../lib/calendar.ts';
 import { uuidFromRequestId } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { accountIn } from '../access.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { BookedMovement } from '../operator-contract.ts';
 import { findAccount } from './accounts.ts';
+import { priority, words } from './grants.ts';
 
 const maxWords = 500;
-const memoWords = `a line of at most ${maxWords} characters, or null`;
+
+const grantTerms = z
+  .strictObject(
+    {
+      category: z.enum(grantCategories, grantCategories.map((category) => `"${category}"`).join(', ')),
+      priority,
+      expires_at: converted('a time such as "2027-01-31T12:00:00Z", or null', parseTime).nullable(),
+    },
+    'an object with category, priority and expires_at, or null',
+  )
+  .transform(({ expires_at: expiresAt, ...terms }) => ({ ...terms, expiresAt }));
 
 const creditBody = bodyOf({
   amount: amountFrom(1n),
-  memo: z
-    .string(memoWords)
-    .transform((text) => text.trim())
-    .refine((text) => text.length <= maxWords && !/\p{Cc}/u.test(text), memoWords)
-    .transform((text) => (text === '' ? null : text))
-    .nullable(),
+  memo: words.nullable(),
   reference: uuid('a UUID that is new for each credit'),
+  grant: grantTerms.nullable().optional(),
 });
 
 const byHand = {
@@ -56,7 +71,9 @@ export function movementsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
     '/accounts/:account/credit': {
       POST: async (request, context) => {
         const accountId = accountIn(context.params);
-        await move(context, { kind: 'credit', accountId, ...(await readBody(request, creditBody)) });
+        const credit = await readBody(request, creditBody);
+        requireFutureExpiry(credit.grant?.expiresAt ?? null);
+        await move(context, { kind: 'credit', accountId, ...credit });
         const account = await findAccount(sql, context.signedIn, accountId);
         if (account === null) throw new ApiError('account_not_found');
         return Response.json(account);
@@ -86,6 +103,14 @@ export function movementsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
       },
     },
   };
+}
+
+function requireFutureExpiry(expiresAt: Date | null): void {
+  if (expiresAt !== null && expiresAt <= new Date())
+    throw new ApiError('invalid_parameter', {
+      param: 'grant.expires_at',
+      message: 'A grant can only expire in the future.',
+    });
 }
 
 type CorrectionFields = Pick<z.infer<typeof correctionBody>, 'amount' | 'entry_number' | 'request_id'>;

@@ -11,6 +11,7 @@ import { shortSnapshot } from '../../lib/short-transaction.ts';
 import { accountIn, requireOperator } from '../access.ts';
 import { parseEntryCursor } from '../billing.ts';
 import type { Unsent } from '../contract.ts';
+import { findDrawsOf } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorAccount, OperatorEntry, OperatorStatement } from '../operator-contract.ts';
 import { findAccount } from './accounts.ts';
@@ -28,7 +29,11 @@ export function statementPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
         const found = await lookUp('balance_lookup_failed', () =>
           findStatement(sql, signedIn.userId, accountId, before, limit + 1),
         );
-        const present = (entry: Entry) => presentEntry(entry, found);
+        // Whoever may see the entries may see this.
+        const drawsOf = await lookUp('balance_lookup_failed', () =>
+          findDrawsOf(sql, accountId, found.entries),
+        );
+        const present = (entry: Entry) => ({ ...presentEntry(entry, found), draws: drawsOf(entry.number) });
         const page = presentPage(found.entries, limit, present, ({ number }) => `${number}`);
         return Response.json({ account: found.account, ...page } satisfies Unsent<OperatorStatement>);
       },
@@ -95,7 +100,7 @@ function presentActor(
 
 type Names = Pick<FoundStatement, 'actors' | 'models'>;
 
-function presentEntry(entry: Entry, { actors, models }: Names): Unsent<OperatorEntry> {
+function presentEntry(entry: Entry, { actors, models }: Names): Unsent<Omit<OperatorEntry, 'draws'>> {
   const [id] = generationsOf(entry);
   return {
     number: Number(entry.number),

@@ -9,6 +9,15 @@ import { Field, Input } from '../../../kit/field.tsx';
 import { Dash, Money } from '../../../kit/figures.tsx';
 import { fieldProblem } from '../../../kit/states.tsx';
 import { showToast } from '../../../kit/toast.tsx';
+import { AmountField, amountProblem } from './amount-field.tsx';
+import {
+  emptyGrantForm,
+  GrantFields,
+  type GrantFormProblems,
+  grantFormFields,
+  grantProblems,
+  termsOf,
+} from './grant-fields.tsx';
 import { useCreateAccount, useCreditAccount, useSuspension } from './queries.ts';
 
 const accountFields = ['name', 'credit'];
@@ -75,7 +84,7 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
   );
 }
 
-const creditFields = ['amount', 'memo'];
+const creditFields = ['amount', 'memo', ...grantFormFields];
 const maxMemoLength = 500;
 
 type CreditDialogProps = Readonly<{ account: OperatorAccount; onClose: () => void }>;
@@ -85,13 +94,20 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
   const [reference] = useState(newUuid);
   const [amount, setAmount] = useState('');
   const [memo, setMemo] = useState('');
+  const [grant, setGrant] = useState(emptyGrantForm);
   const [isTried, setTried] = useState(false);
   const crediting = useCreditAccount(account.id);
   const problem = amountProblem(amount);
+  const ofGrant = grantProblems(grant, new Date());
   const credit = () => {
     setTried(true);
-    if (problem !== null) return;
-    crediting.mutate({ amount: amount.trim(), memo: memo.trim() === '' ? null : memo.trim(), reference });
+    if ([problem, ...Object.values(ofGrant)].some((one) => one !== null)) return;
+    crediting.mutate({
+      amount: amount.trim(),
+      memo: memo.trim() === '' ? null : memo.trim(),
+      reference,
+      grant: termsOf(grant),
+    });
   };
   if (crediting.data !== undefined)
     return <Credited account={crediting.data} amount={amount.trim()} onClose={onClose} />;
@@ -125,18 +141,12 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
           onChange={(event) => setMemo(event.target.value)}
         />
       </Field>
-      <Facts>
-        <Fact name="Current balance">
-          <Money amount={account.balance} isExact />
-        </Fact>
-        <Fact name="New balance">
-          {problem === null ? (
-            <Money amount={sumMoney([account.balance, amount.trim()])} isExact className="font-semibold" />
-          ) : (
-            <Dash />
-          )}
-        </Fact>
-      </Facts>
+      <GrantFields
+        form={grant}
+        onChange={setGrant}
+        problems={withServerProblems(isTried ? ofGrant : noGrantProblems, crediting.error)}
+      />
+      <NewBalance before={account.balance} added={problem === null ? amount.trim() : null} />
       {crediting.isError && (
         <p className="text-xs text-ink-faint">
           You can safely try again: the credit is added only once, even if the first attempt succeeded.
@@ -146,26 +156,30 @@ export function CreditDialog({ account, onClose }: CreditDialogProps) {
   );
 }
 
-type AmountFieldProps = Readonly<{
-  label: string;
-  hint?: string;
-  isOptional?: boolean;
-  value: string;
-  onChange: (value: string) => void;
-  error: string | null;
-}>;
+const noGrantProblems: GrantFormProblems = { 'grant.expires_at': null, 'grant.priority': null };
 
-function AmountField({ value, onChange, ...field }: AmountFieldProps) {
+function withServerProblems(problems: GrantFormProblems, error: unknown): GrantFormProblems {
+  return {
+    'grant.expires_at': problems['grant.expires_at'] ?? fieldProblem(error, 'grant.expires_at'),
+    'grant.priority': problems['grant.priority'] ?? fieldProblem(error, 'grant.priority'),
+  };
+}
+
+/** `added` is null as long as it is not an amount. */
+function NewBalance({ before, added }: Readonly<{ before: string; added: string | null }>) {
   return (
-    <Field {...field}>
-      <Input
-        inputMode="decimal"
-        autoComplete="off"
-        placeholder="0.00"
-        value={value}
-        onChange={(event) => onChange(event.target.value)}
-      />
-    </Field>
+    <Facts>
+      <Fact name="Current balance">
+        <Money amount={before} isExact />
+      </Fact>
+      <Fact name="New balance">
+        {added === null ? (
+          <Dash />
+        ) : (
+          <Money amount={sumMoney([before, added])} isExact className="font-semibold" />
+        )}
+      </Fact>
+    </Facts>
   );
 }
 
@@ -221,15 +235,6 @@ export function SuspensionDialog({ account, action, onClose }: SuspensionDialogP
       )}
     </ConfirmDialog>
   );
-}
-
-const amountPattern = /^\d{1,13}(?:\.\d{1,12})?$/;
-
-/** What is wrong with an amount in USD, which must be positive; null if it is valid. */
-export function amountProblem(text: string): string | null {
-  const amount = text.trim();
-  if (!amountPattern.test(amount)) return 'Enter an amount such as 20 or 0.50.';
-  return /[1-9]/.test(amount) ? null : 'Enter an amount above 0.';
 }
 
 /** A random UUID. The browser's own function needs HTTPS, which a gateway in a private network may not have. */

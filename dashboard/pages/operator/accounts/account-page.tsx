@@ -1,9 +1,13 @@
 /** One account, for operators: its limits, every movement of its balance, who made it, and what to do about a mistake. */
-import { keepPreviousData } from '@tanstack/react-query';
+import { keepPreviousData, type UseQueryResult } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { CreditCard, Ellipsis, PencilLine, SearchX, Undo2 } from 'lucide-react';
+import { CreditCard, Ellipsis, PencilLine, SearchX, Undo2, Wallet } from 'lucide-react';
 import { useState } from 'react';
-import type { OperatorEntry, OperatorStatement } from '../../../../src/console/operator-contract.ts';
+import type {
+  OperatorAccount,
+  OperatorEntry,
+  OperatorStatement,
+} from '../../../../src/console/operator-contract.ts';
 import { ApiProblem } from '../../../api/client.ts';
 import { Button, IconButton, LinkButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
@@ -21,6 +25,8 @@ import { LimitsCard } from '../../limits/limits-card.tsx';
 import { MovementDialog } from '../movements/movement-dialog.tsx';
 import type { Subject } from '../movements/queries.ts';
 import { useOperatorQuery } from '../operator-query.ts';
+import { CreditDialog } from './account-dialogs.tsx';
+import { AccountGrants } from './account-grants.tsx';
 
 const pageSize = 50;
 const newestEveryMs = 15_000;
@@ -34,6 +40,7 @@ export function OperatorAccountPage() {
     ...(cursors.cursor === null ? { refetchInterval: newestEveryMs } : {}),
   });
   const [subject, setSubject] = useState<Subject | null>(null);
+  const [credited, setCredited] = useState<OperatorAccount | null>(null);
   const account = statement.data?.account;
   const isMissing = statement.error instanceof ApiProblem && statement.error.code === 'account_not_found';
   return (
@@ -51,6 +58,9 @@ export function OperatorAccountPage() {
             >
               Correct balance
             </Button>
+            <Button variant="primary" icon={Wallet} onClick={() => setCredited(account)}>
+              Add credit
+            </Button>
           </>
         )
       }
@@ -60,34 +70,49 @@ export function OperatorAccountPage() {
       ) : (
         <>
           <MoneyFigures money={account} />
+          <AccountGrants accountId={id} />
           <LimitsCard
             source={{ accountId: id, isOperator: true, maySet: true }}
             title="Limits"
             cursorPrefix="limits-"
           />
-          <Card title="Statement" description="All transactions, newest first." isFlush>
-            <QueryTable
-              query={statement}
-              caption="Statement"
-              columns={columnsFor(statement.data?.data ?? [], id, setSubject)}
-              rows={statement.data?.data}
-              rowKey={({ number }) => `${number}`}
-              expectedRows={10}
-              empty={
-                <EmptyState icon={CreditCard} title="No transactions yet">
-                  Credits, corrections and the cost of each request appear here.
-                </EmptyState>
-              }
-              cursors={cursors}
-              nextCursor={statement.data?.next_cursor}
-            />
-          </Card>
+          <StatementCard query={statement} cursors={cursors} accountId={id} onAction={setSubject} />
         </>
       )}
       {subject !== null && (
         <MovementDialog subject={subject} title={titleOf(subject)} onClose={() => setSubject(null)} />
       )}
+      {credited !== null && <CreditDialog account={credited} onClose={() => setCredited(null)} />}
     </Page>
+  );
+}
+
+type StatementCardProps = Readonly<{
+  query: UseQueryResult<OperatorStatement>;
+  cursors: ReturnType<typeof useAddressCursors>;
+  accountId: string;
+  onAction: (subject: Subject) => void;
+}>;
+
+function StatementCard({ query, cursors, accountId, onAction }: StatementCardProps) {
+  return (
+    <Card title="Statement" description="All transactions, newest first." isFlush>
+      <QueryTable
+        query={query}
+        caption="Statement"
+        columns={columnsFor(query.data?.data ?? [], accountId, onAction)}
+        rows={query.data?.data}
+        rowKey={({ number }) => `${number}`}
+        expectedRows={10}
+        empty={
+          <EmptyState icon={CreditCard} title="No transactions yet">
+            Credits, corrections and the cost of each request appear here.
+          </EmptyState>
+        }
+        cursors={cursors}
+        nextCursor={query.data?.next_cursor}
+      />
+    </Card>
   );
 }
 

@@ -10,7 +10,8 @@ import { Field, FieldGroup, Input } from '../../../kit/field.tsx';
 import { Money } from '../../../kit/figures.tsx';
 import { FormProblem, fieldProblem } from '../../../kit/states.tsx';
 import { showToast } from '../../../kit/toast.tsx';
-import { amountProblem, newUuid } from '../accounts/account-dialogs.tsx';
+import { newUuid } from '../accounts/account-dialogs.tsx';
+import { amountProblem } from '../accounts/amount-field.tsx';
 import { type Subject, useMovement } from './queries.ts';
 
 type MovementDialogProps = Readonly<{ subject: Subject; title: string; onClose: () => void }>;

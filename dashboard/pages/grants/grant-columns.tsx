@@ -1,0 +1,74 @@
+import type { Grant } from '../../../src/console/grant-contract.ts';
+import { formatMoneyExactly, shareOfLimit, signOfMoney } from '../../kit/amounts.ts';
+import { Badge, StatusBadge } from '../../kit/badge.tsx';
+import { Meter, Time } from '../../kit/figures.tsx';
+import { formatCount } from '../../kit/format-figures.ts';
+import type { Column } from '../../kit/table.tsx';
+import { categories, defaultPriority, nameOfGrant } from './grant-words.ts';
+
+export const grantColumns: readonly Column<Grant>[] = [
+  { key: 'name', header: 'Grant', isBare: true, cell: (grant) => <GrantName grant={grant} /> },
+  {
+    key: 'category',
+    header: 'Category',
+    cell: ({ category, priority }) => (
+      <span className="block">
+        <Badge tone={categories[category].tone}>{categories[category].label}</Badge>
+        {priority !== defaultPriority && (
+          <span className="block text-xs whitespace-nowrap text-ink-faint">Priority {priority}</span>
+        )}
+      </span>
+    ),
+  },
+  { key: 'left', header: 'Left', cell: (grant) => <Left grant={grant} /> },
+  {
+    key: 'expires',
+    header: 'Expires',
+    cell: ({ expires_at: at }) => <Time at={at} otherwise="Never" />,
+  },
+  {
+    key: 'state',
+    header: 'Status',
+    cell: ({ state, void_reason: reason }) => (
+      <span className="block">
+        <StatusBadge status={state} />
+        {reason !== null && <span className="block text-xs text-ink-faint">{reason}</span>}
+      </span>
+    ),
+  },
+];
+
+function GrantName({ grant }: Readonly<{ grant: Grant }>) {
+  const { number, created_at: createdAt } = grant;
+  return (
+    <span className="block">
+      <span className="block font-medium">{nameOfGrant(grant)}</span>
+      {number > 0 && (
+        <span className="block text-xs text-ink-faint">
+          Entry {formatCount(number)}, <Time at={createdAt} style="date" />
+        </span>
+      )}
+    </span>
+  );
+}
+
+function Left({ grant }: Readonly<{ grant: Grant }>) {
+  const { amount, remaining, state } = grant;
+  const isKept = state !== 'active' && signOfMoney(remaining) > 0;
+  return (
+    <span className="inline-block w-44 max-w-full">
+      <span className="block md:whitespace-nowrap">
+        <span className="figures">{formatMoneyExactly(remaining)}</span>{' '}
+        <span className="figures text-ink-faint">of {formatMoneyExactly(amount)}</span>
+      </span>
+      {state === 'active' && (
+        <Meter
+          label={`Left of ${nameOfGrant(grant)}`}
+          share={shareOfLimit(remaining, amount)}
+          className="mt-1"
+        />
+      )}
+      {isKept && <span className="block text-xs text-ink-faint">Held by requests in progress</span>}
+    </span>
+  );
+}

@@ -1,0 +1,92 @@
+/** The grants of an account, and what it gets repeatedly. */
+import type { UseQueryResult } from '@tanstack/react-query';
+import { Gift } from 'lucide-react';
+import type { ReactNode } from 'react';
+import type { Allowance, Grant, Grants } from '../../../src/console/grant-contract.ts';
+import { formatMoneyExactly } from '../../kit/amounts.ts';
+import { StatusBadge } from '../../kit/badge.tsx';
+import { Card } from '../../kit/card.tsx';
+import { Dash, Time } from '../../kit/figures.tsx';
+import { QueryTable, type useAddressCursors } from '../../kit/query-table.tsx';
+import { EmptyState } from '../../kit/states.tsx';
+import { type Column, Table } from '../../kit/table.tsx';
+import { grantColumns } from './grant-columns.tsx';
+import { periods } from './grant-words.ts';
+
+const order =
+  'Spent by the lowest priority, the earliest expiry, allowances before promotional before paid, the oldest.';
+
+type GrantsCardProps = Readonly<{
+  query: UseQueryResult<Grants>;
+  cursors: ReturnType<typeof useAddressCursors>;
+  columns?: readonly Column<Grant>[];
+  actions?: ReactNode;
+}>;
+
+export function GrantsCard({ query, cursors, columns = grantColumns, actions }: GrantsCardProps) {
+  return (
+    <Card title="Grants" description={order} isFlush {...(actions === undefined ? {} : { actions })}>
+      <QueryTable
+        query={query}
+        errorTitle="The grants could not be loaded"
+        caption="Grants"
+        columns={columns}
+        rows={query.data?.data}
+        rowKey={({ id }) => id}
+        expectedRows={2}
+        empty={
+          <EmptyState icon={Gift} title="No grants">
+            All credit of this account is paid for, and stays until it is spent.
+          </EmptyState>
+        }
+        cursors={cursors}
+        nextCursor={query.data?.next_cursor}
+      />
+    </Card>
+  );
+}
+
+type AllowancesCardProps = Readonly<{
+  allowances: readonly Allowance[];
+  columns?: readonly Column<Allowance>[];
+}>;
+
+/** Where there are any. */
+export function AllowancesCard({ allowances, columns = allowanceColumns }: AllowancesCardProps) {
+  if (allowances.length === 0) return null;
+  return (
+    <Card title="Allowances" description="Each lasts until the next is given." isFlush>
+      <Table caption="Allowances" columns={columns} rows={allowances} rowKey={({ id }) => id} />
+    </Card>
+  );
+}
+
+export const allowanceColumns: readonly Column<Allowance>[] = [
+  {
+    key: 'allowance',
+    header: 'Allowance',
+    isBare: true,
+    cell: (allowance) => (
+      <span className="block">
+        <span className="block font-medium">{describeAllowance(allowance)}</span>
+        {allowance.note !== null && <span className="block text-xs text-ink-faint">{allowance.note}</span>}
+      </span>
+    ),
+  },
+  {
+    key: 'next',
+    header: 'Next on',
+    cell: ({ next_at: nextAt, ended_at: endedAt }) =>
+      endedAt === null ? <Time at={nextAt} style="date" /> : <Dash />,
+  },
+  { key: 'priority', header: 'Priority', cell: ({ priority }) => priority },
+  {
+    key: 'state',
+    header: 'Status',
+    cell: ({ ended_at: endedAt }) => <StatusBadge status={endedAt === null ? 'active' : 'ended'} />,
+  },
+];
+
+export function describeAllowance({ amount, every }: Allowance): string {
+  return `${formatMoneyExactly(amount)} ${periods[every]}`;
+}

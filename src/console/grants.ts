@@ -1,0 +1,112 @@
+/** What an account has of each category, its grants and its allowances. */
+import type { SQL } from 'bun';
+import { findAllowances, type Allowance as StoredAllowance } from '../grants/allowances.ts';
+import { type CategoryExpiry, findNextExpiries, isToldApart } from '../grants/categories.ts';
+import { type Balances, findBalances, findGrants, type Grant as StoredGrant } from '../grants/grant-store.ts';
+import { lookUp } from '../http/lookup.ts';
+import { presentPage } from '../http/present-page.ts';
+import { parseLimit, readQuery } from '../http/query.ts';
+import { type GrantCategory, grantCategories } from '../ledger/movements.ts';
+import { formatMoney } from '../lib/money.ts';
+import { requireMembership } from './access.ts';
+import { parseEntryCursor } from './billing.ts';
+import type { Unsent } from './contract.ts';
+import type { Allowance, CategoryBalance, Grant, Grants } from './grant-contract.ts';
+import type { AccountHandler, Routes } from './guard.ts';
+
+export function grantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandler> {
+  return {
+    '/grants': {
+      GET: async (request, { caller }) =>
+        await listGrants(request, async (page) => {
+          await requireMembership(sql, caller);
+          return await findAll(sql, caller.accountId, page);
+        }),
+    },
+  };
+}
+
+const defaultLimit = 50;
+
+type GrantPage = Readonly<{ before: bigint; count: number }>;
+type Found = Readonly<{
+  isToldApart: boolean;
+  balances: Balances;
+  expiries: ReadonlyMap<GrantCategory, CategoryExpiry>;
+  grants: readonly StoredGrant[];
+  allowances: readonly StoredAllowance[];
+}>;
+
+/** `find` checks who asks. */
+export async function listGrants(
+  request: Request,
+  find: (page: GrantPage) => Promise<Found>,
+): Promise<Response> {
+  const query = readQuery(request.url, ['limit', 'cursor']);
+  const limit = parseLimit(query.get('limit'), defaultLimit);
+  const before = parseEntryCursor(query.get('cursor'));
+  const found = await lookUp('balance_lookup_failed', () => find({ before, count: limit + 1 }));
+  const page = presentPage(found.grants, limit, presentGrant, ({ number }) => `${number}`);
+  return Response.json({
+    ...page,
+    balances: found.isToldApart ? presentBalances(found) : null,
+    allowances: found.allowances.map(presentAllowance),
+  } satisfies Unsent<Grants>);
+}
+
+/** For whoever may see the account. Not in one transaction: what is due is settled, and requests would wait for its end. */
+export async function findAll(sql: SQL, accountId: string, page: GrantPage): Promise<Found> {
+  const balances = await findBalances(sql, accountId);
+  return {
+    isToldApart: await isToldApart(sql, accountId),
+    balances,
+    expiries: await findNextExpiries(sql, accountId),
+    grants: await findGrants(sql, accountId, page),
+    allowances: await findAllowances(sql, accountId),
+  };
+}
+
+function presentBalances({
+  balances,
+  expiries,
+}: Pick<Found, 'balances' | 'expiries'>): Unsent<CategoryBalance>[] {
+  return grantCategories.map((category) => {
+    const next = expiries.get(category);
+    return {
+      category,
+      amount: formatMoney(balances[category]),
+      next_expiry: next === undefined ? null : { amount: formatMoney(next.amount), at: next.at },
+    };
+  });
+}
+
+function presentGrant(grant: StoredGrant): Unsent<Grant> {
+  return {
+    id: grant.id,
+    number: Number(grant.number),
+    category: grant.category,
+    amount: formatMoney(grant.amount),
+    remaining: formatMoney(grant.remaining),
+    priority: grant.priority,
+    expires_at: grant.expiresAt,
+    note: grant.memo,
+    allowance_id: grant.allowanceId,
+    voided_at: grant.voidedAt,
+    void_reason: grant.voidReason,
+    created_at: grant.createdAt,
+    state: grant.state,
+  };
+}
+
+export function presentAllowance(allowance: StoredAllowance): Unsent<Allowance> {
+  return {
+    id: allowance.id,
+    amount: formatMoney(allowance.amount),
+    every: allowance.every,
+    priority: allowance.priority,
+    note: allowance.note,
+    next_at: allowance.nextAt,
+    created_at: allowance.createdAt,
+    ended_at: allowance.endedAt,
+  };
+}
