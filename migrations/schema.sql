@@ -44,7 +44,7 @@ CREATE TABLE accounts (
   CONSTRAINT accounts_pkey PRIMARY KEY (id),
   CONSTRAINT accounts_hold_covered CHECK (held >= 0::numeric AND balance >= held)
 ) WITH (fillfactor=70);
-CREATE INDEX accounts_grants_due ON accounts USING btree (grants_due_at) WHERE grants_due_at IS NOT NULL;
+CREATE INDEX accounts_grants_due ON accounts USING btree (grants_due_at, id) WHERE grants_due_at IS NOT NULL;
 CREATE TRIGGER accounts_announce AFTER UPDATE OF suspended_at ON accounts
   FOR EACH ROW WHEN (old.suspended_at IS DISTINCT FROM new.suspended_at)
   EXECUTE FUNCTION announce_account_change();
@@ -590,6 +590,8 @@ CREATE TABLE grants (
   -- When it was first settled after its end, before any request that came later. What is left then belongs to holds
   -- from before.
   ended_at timestamp with time zone,
+  -- The last entry at ended_at. Later grants do not take the place of this one for holds from before.
+  ended_after bigint,
   -- The Generations that were open at ended_at, if any.
   kept_for uuid[],
   created_at timestamp with time zone NOT NULL DEFAULT clock_timestamp(),
@@ -771,6 +773,8 @@ CREATE TABLE ledger_checkpoints (
   cache_write_tokens numeric(38,0),
   cache_saved numeric(38,12),
   provider_cost numeric(38,12),
+  -- The last entry that was drawn from grants, if the account has any.
+  drawn_number bigint,
   CONSTRAINT ledger_checkpoints_pkey PRIMARY KEY (account_id)
 ) WITH (fillfactor=70);
 
@@ -1648,6 +1652,7 @@ CREATE VIEW grants_in_order AS
     voided_by,
     void_reason,
     ended_at,
+    ended_after,
     kept_for,
     created_at,
     row_number() OVER (PARTITION BY account_id ORDER BY priority, expires_at, (category = 'paid'::text),
@@ -2404,16 +2409,24 @@ AS $$
 declare
   account accounts;
 begin
-  perform 1 from accounts where id = on_account for no key update;
+  select * into account from accounts where id = on_account for no key update;
   if exists (select 1 from credit_references where account_id = on_account and reference = with_reference) then
     return false;
+  end if;
+  -- Whatever is new comes after what has ended. An allowance is given while grants are being settled.
+  if account.grants_due_at <= clock_timestamp() and with_grant -> 'allowance_id' is null then
+    perform settle_grants(on_account);
   end if;
   if with_grant is not null then perform begin_grants(on_account); end if;
   update accounts set balance = balance + moved, entry_count = entry_count + 1 where id = on_account returning * into account;
   insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, reference, reference_text, concerns_entry)
   values (on_account, account.entry_count, of_kind, moved, account.balance, with_words, with_reference, with_reference_text,
-    about_entry);
-  if with_grant is not null then perform add_grant(on_account, account.entry_count, moved, with_grant); end if;
+    case when account.grants_due_at is not null then about_entry end);
+  if with_grant is not null then
+    perform add_grant(on_account, account.entry_count, moved, with_grant);
+  elsif about_entry is not null then
+    perform note_return_to_grants(on_account);
+  end if;
   return true;
 end $$;
 
@@ -2463,23 +2476,45 @@ declare
   concerned payment_orders;
   reversal payment_reversals;
   step numeric;
+  part numeric;
+  earlier record;
 begin
   select * into concerned from payment_orders where id = of_order for update;
   for reversal in select * from payment_reversals where order_id = of_order and due <> taken order by due - taken, id loop
     -- What is given back comes first, so that the rest can be taken from it.
     select least(reversal.due - reversal.taken, greatest(balance - held, 0)) into step
     from accounts where id = concerned.account_id for no key update;
-    continue when step = 0;
-    if not book_own_movement('correction', concerned.account_id, -step,
-      case when step < 0 then case reversal.kind when 'refund' then 'A refund of a payment did not succeed'
-          else 'The dispute of a payment has ended' end
-        else case reversal.kind when 'refund' then 'A payment was refunded' else 'A payment is disputed' end end,
-      reference_id(reversal.id || '/' || reversal.entry_count + 1), reversal.id || '/' || reversal.entry_count + 1,
-      null, (select number from credit_references where account_id = concerned.account_id and reference = of_order)) then
-      raise exception 'the reference of a payment''s refund is in use' using errcode = 'unique_violation';
-    end if;
-    update payment_reversals set taken = taken + step, entry_count = entry_count + 1, updated_at = now()
-    where id = reversal.id;
+    while step <> 0 loop
+      part := step;
+      if step > 0 then
+        select number into earlier from credit_references where account_id = concerned.account_id and reference = of_order;
+      else
+        select took.number, took.amount + coalesce(given.amount, 0) as owed into earlier
+        from generate_series(reversal.entry_count, 1, -1) as place
+        join credit_references as took on took.account_id = concerned.account_id
+          and took.reference = reference_id(reversal.id || '/' || place) and took.amount < 0
+        left join lateral (
+          select sum(back.amount) as amount from generate_series(place + 1, reversal.entry_count) as later
+          join credit_references as back on back.account_id = concerned.account_id
+            and back.reference = reference_id(reversal.id || '/' || later) and back.concerns_entry = took.number
+        ) as given on true
+        where took.amount + coalesce(given.amount, 0) < 0
+        order by place desc limit 1;
+        part := greatest(step, coalesce(earlier.owed, step));
+      end if;
+      reversal.entry_count := reversal.entry_count + 1;
+      if not book_own_movement('correction', concerned.account_id, -part,
+        case when step < 0 then case reversal.kind when 'refund' then 'A refund of a payment did not succeed'
+            else 'The dispute of a payment has ended' end
+          else case reversal.kind when 'refund' then 'A payment was refunded' else 'A payment is disputed' end end,
+        reference_id(reversal.id || '/' || reversal.entry_count), reversal.id || '/' || reversal.entry_count,
+        null, earlier.number) then
+        raise exception 'the reference of a payment''s refund is in use' using errcode = 'unique_violation';
+      end if;
+      update payment_reversals set taken = taken + part, entry_count = reversal.entry_count, updated_at = now()
+      where id = reversal.id;
+      step := step - part;
+    end loop;
   end loop;
 end $$;
 
@@ -2613,11 +2648,13 @@ AS $$
 declare
   seen bigint;
   first_seen bigint;
+  first_number bigint;
   last bigint;
   upper bigint;
   entry ledger_entries;
 begin
-  select entry_number into seen from grant_progress where account_id = of_account for update;
+  select entry_number, grant_progress.first_number into seen, first_number
+  from grant_progress where account_id = of_account for update;
   if not found then return 0; end if;
   first_seen := seen;
   select least(entry_count, seen + max_entries) into last from accounts where id = of_account;
@@ -2626,7 +2663,11 @@ begin
     upper := least(last, seen + 1000);
     select * into entry from ledger_entries
     where account_id = of_account and number > seen and number <= upper and kind <> 'charge' order by number limit 1;
-    if coalesce(entry.number - 1, upper) > seen then
+    upper := coalesce(entry.number, upper);
+    if (select count(*) from ledger_entries where account_id = of_account and number > seen and number <= upper) < upper - seen then
+      raise exception 'entries of an account are missing' using errcode = 'data_corrupted', detail = of_account::text;
+    end if;
+    if upper > seen and entry.number is distinct from seen + 1 then
       perform charge_grants(of_account, seen + 1, coalesce(entry.number - 1, upper));
     end if;
     if entry.kind = 'credit' then
@@ -2639,11 +2680,15 @@ begin
       perform return_to_grants(of_account, entry.number, entry.amount, (
         select origin from grant_draws where generation_id = entry.generation_id limit 1));
     elsif entry.amount > 0 then
-      perform return_to_grants(of_account, entry.number, entry.amount, entry.concerns_entry);
+      -- What was taken back comes back. What has expired does not: making good for it is a credit.
+      perform return_to_grants(of_account, entry.number, entry.amount, (
+        select number from ledger_entries
+        where account_id = of_account and number = entry.concerns_entry and kind = 'correction'));
     elsif entry.amount < 0 then
-      perform take_from_grants(of_account, entry.number, -entry.amount, null, entry.concerns_entry);
+      perform take_from_grants(of_account, entry.number, -entry.amount, null,
+        case when entry.concerns_entry <= first_number then 0 else entry.concerns_entry end);
     end if;
-    seen := coalesce(entry.number, upper);
+    seen := upper;
   end loop;
   if seen > first_seen then
     update grant_progress set entry_number = seen where account_id = of_account;
@@ -3026,6 +3071,7 @@ AS $$
 declare
   free_accounts uuid[];
   due_accounts uuid[];
+  ready uuid;
   free_keys uuid[];
   free_generations uuid[];
   at timestamptz;
@@ -3040,7 +3086,16 @@ begin
   into free_accounts, due_accounts
   from (select id, grants_due_at from accounts where id = any (account_ids) order by id for no key update skip locked) as free;
   if due_accounts is not null then
-    perform settle_grants(id) from unnest(due_accounts) as id;
+    -- An account whose entries someone else is drawing, or that has many to draw, counts as locked.
+    for ready in
+      select progress.account_id from grant_progress as progress join accounts on id = account_id
+      where account_id = any (due_accounts) and entry_count - entry_number <= 1000
+      order by account_id for no key update of progress skip locked
+    loop
+      perform settle_grants(ready);
+      due_accounts := array_remove(due_accounts, ready);
+    end loop;
+    free_accounts := array(select unnest(free_accounts) except select unnest(due_accounts));
   end if;
   free_keys := array(
     select key_id from api_key_meters where key_id = any (key_ids) order by key_id for no key update skip locked);
@@ -3741,7 +3796,7 @@ begin
   if due <= clock_timestamp() then
     perform settle_grants(of_account);
   elsif due is not null then
-    perform draw_grants(of_account);
+    perform draw_grants(of_account, 10000);
   end if;
 end $$;
 
@@ -3872,26 +3927,28 @@ begin
   -- The clock is read when the account is locked, as for a batch.
   at := clock_timestamp();
   perform draw_grants(of_account);
-  update grants set ended_at = at, kept_for = (
+  update grants set ended_at = at, ended_after = account.entry_count, kept_for = (
     select array_agg(open.id) from api_keys join open_generations as open on open.key_id = api_keys.id
     where api_keys.account_id = of_account and hold > 0)
   where account_id = of_account and ended_at is null and (expires_at <= at or voided_at is not null);
 
-  -- Holds reserve money in the order of spending.
-  for ended in
-    select number, remaining, kept_for, voided_by, void_reason, category, sum(remaining) over (order by place) - remaining as before,
-      ended_at
-    from grants_in_order where account_id = of_account order by place desc
-  loop
-    continue when ended.ended_at is null;
+  -- Holds reserve money in the order of spending, of what was there at the end of the grant.
+  for ended in select * from grants_in_order where account_id = of_account and ended_at is not null order by place loop
     select coalesce(sum(hold), 0) into reserved from open_generations where id = any (ended.kept_for);
-    taken := least(ended.remaining - least(ended.remaining, greatest(reserved - ended.before, 0)), account.balance - account.held);
+    if reserved > 0 then
+      reserved := reserved - coalesce((
+        select sum(other.remaining) from grants_in_order as one
+        join grants_in_order as other on other.account_id = of_account and other.place < one.place
+        where one.account_id = of_account and one.number = ended.number and other.number <= ended.ended_after), 0);
+    end if;
+    taken := least(ended.remaining - greatest(reserved, 0), account.balance - account.held);
     continue when taken <= 0;
     update accounts set balance = balance - taken, entry_count = entry_count + 1 where id = of_account returning * into account;
     insert into ledger_entries (account_id, number, kind, amount, balance_after, memo, actor, concerns_entry)
     values (of_account, account.entry_count, case when ended.voided_by is null then 'expiry' else 'void' end, -taken,
       account.balance, ended.void_reason, ended.voided_by, ended.number);
     update grants set lapsed = lapsed + taken where account_id = of_account and number = ended.number;
+    perform draw_grants(of_account);
   end loop;
 
   for given in select * from allowances where account_id = of_account and ended_at is null and next_at <= at order by id loop
@@ -3941,16 +3998,23 @@ AS $$
 $$;
 
 -- Draws one entry, from the grant `first` as far as that goes. What has ended is left for the Generations that it is
--- kept for.
+-- kept for, and for them comes before grants that are newer than its end.
 CREATE FUNCTION take_from_grants(of_account uuid, by_entry bigint, taken numeric, by_generation uuid, first bigint)
  RETURNS void
  LANGUAGE sql
 AS $$
-  with sources as (
-    select number, remaining, sum(remaining) over (
-      order by number is not distinct from first desc,
-        ended_at is not null and by_generation = any (kept_for) is not true, place) - remaining as before
+  with one as (
+    select *, ended_at is not null and by_generation = any (kept_for) is true as is_kept
     from grants_in_order where account_id = of_account
+  ), placed as (
+    select one.*, greatest(place, (
+      select max(kept.place) from one as kept where is_kept and kept.ended_after < one.number)) as place_of_hold
+    from one
+  ), sources as (
+    select number, remaining, sum(remaining) over (
+      order by number is not distinct from first desc, ended_at is not null and not is_kept, place_of_hold,
+        place < place_of_hold, place) - remaining as before
+    from placed
   ), drawn as (
     insert into grant_draws (account_id, entry_number, grant_number, amount, origin, generation_id)
     select of_account, by_entry, number, least(remaining, taken - before), by_entry, by_generation

@@ -174,15 +174,17 @@ async function storeCheckpoints(connection: ReservedSQL, auditId: string): Promi
   await connection`
     insert into ledger_checkpoints as checkpoint (account_id, audit_id, entry_number, balance, usage_entry_number,
       requests, input_tokens, output_tokens, images, cost, usage_metered_number, cache_read_tokens, cache_write_tokens,
-      cache_saved, provider_cost)
+      cache_saved, provider_cost, drawn_number)
     select accounts.id, ${auditId}::uuid, entry_count, accounts.balance, coalesce(usage_progress.entry_number, 0),
            used.requests, used.input_tokens, used.output_tokens, used.images, used.cost,
            case when usage_progress.account_id is null then 0 else margin_entry_number end, used.cache_read_tokens,
            used.cache_write_tokens, used.cache_saved,
-           (select coalesce(sum(cost), 0) from margin_days where margin_days.account_id = accounts.id)
+           (select coalesce(sum(cost), 0) from margin_days where margin_days.account_id = accounts.id),
+           grant_progress.entry_number
     from accounts
     left join ledger_checkpoints as old on old.account_id = accounts.id
     left join usage_progress on usage_progress.account_id = accounts.id
+    left join grant_progress on grant_progress.account_id = accounts.id
     cross join lateral (
       select coalesce(sum(requests), 0) as requests, coalesce(sum(input_tokens), 0) as input_tokens,
              coalesce(sum(output_tokens), 0) as output_tokens, coalesce(sum(images), 0) as images,
@@ -192,13 +194,15 @@ async function storeCheckpoints(connection: ReservedSQL, auditId: string): Promi
     ) as used
     where old.entry_number is distinct from entry_count
       or old.usage_entry_number is distinct from coalesce(usage_progress.entry_number, 0)
+      or old.drawn_number is distinct from grant_progress.entry_number
     on conflict (account_id) do update
     set audit_id = excluded.audit_id, entry_number = excluded.entry_number, balance = excluded.balance,
         usage_entry_number = excluded.usage_entry_number, requests = excluded.requests,
         input_tokens = excluded.input_tokens, output_tokens = excluded.output_tokens, images = excluded.images,
         cost = excluded.cost, usage_metered_number = excluded.usage_metered_number,
         cache_read_tokens = excluded.cache_read_tokens, cache_write_tokens = excluded.cache_write_tokens,
-        cache_saved = excluded.cache_saved, provider_cost = excluded.provider_cost`;
+        cache_saved = excluded.cache_saved, provider_cost = excluded.provider_cost,
+        drawn_number = excluded.drawn_number`;
 }
 
 /** One row of ledger_audits. An audit whose process died is `failed`. */

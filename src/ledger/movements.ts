@@ -94,8 +94,9 @@ export async function book(sql: SQL, actor: Actor, movement: Movement): Promise<
   return await run(sql, actor, movement, false);
 }
 
-/** What `book` would do now. Nothing is written, and nobody waits for it. */
+/** What `book` would do now. Nothing is written, but what has ended is gone afterwards, and nobody waits for it. */
 export async function preview(sql: SQL, actor: Actor, movement: Movement): Promise<Booked | Refused> {
+  if (movement.accountId !== null) await sql`select refresh_grants(${movement.accountId}::uuid)`;
   return await run(sql, actor, movement, true);
 }
 

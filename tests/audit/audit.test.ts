@@ -87,14 +87,14 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
   const { sql } = database;
   await addUpUsage(sql);
   await audit();
-  const broken = async (change: (transaction: SQL) => Promise<unknown>) => {
+  const broken = async (change: (transaction: SQL) => Promise<unknown>, since: Date | null = new Date()) => {
     const copy = new SQL(database.url, { max: 1, bigint: true });
     let found: string[] = [];
     try {
       await copy.begin(async (transaction) => {
         await change(transaction);
         // Inside the transaction, which is then undone.
-        const findings = await checkInvariants(transaction, await readScope(transaction, new Date()));
+        const findings = await checkInvariants(transaction, await readScope(transaction, since));
         found = findings.filter(({ violations }) => violations > 0).map(({ invariant }) => invariant);
         throw new Error('undo');
       });
@@ -217,7 +217,7 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
     byHand,
   );
 
-  const grantThen = (change: (t: SQL) => Promise<unknown>) =>
+  const grantThen = (change: (t: SQL) => Promise<unknown>, since?: null) =>
     broken(async (t) => {
       const { accountId } = owner;
       const terms = { category: 'promotional', priority: 1, expiresAt: new Date(Date.now() - 1000) } as const;
@@ -235,7 +235,7 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
       await t`select settle_grants(${accountId}::uuid)`;
       await t`alter table ledger_entries disable trigger ledger_entries_append_only`;
       await change(t);
-    });
+    }, since);
   const [sums, left, entries, expiries] = [
     'what is left of the',
     'what is left of each',
@@ -248,26 +248,35 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
       (t) => t`update grants set remaining = remaining + 1, amount = amount + 1 where ended_at is null`,
     ),
   ).toEqual([sums, entries]);
-  expect(await grantThen((t) => t`update grants set remaining = remaining - 0.1 where number = 0`)).toEqual([
-    sums,
-    left,
-  ]);
-  expect(await grantThen((t) => t`delete from grant_draws where generation_id is not null`)).toEqual([
-    left,
-    entries,
-  ]);
-  expect(
-    await grantThen((t) => t`update grant_draws set grant_number = 0 where generation_id is not null`),
-  ).toEqual([left]);
-  expect(
-    await grantThen((t) => t`update grant_draws set grant_number = 0 where generation_id is null`),
-  ).toEqual([left, expiries]);
+  const shrink = (t: SQL) => t`update grants set remaining = remaining - 0.1 where number = 0`;
+  expect(await grantThen(shrink)).toEqual([sums]);
+  expect(await grantThen(shrink, null)).toEqual([sums, left]);
+  const lose = (t: SQL) => t`delete from grant_draws where generation_id is not null`;
+  expect(await grantThen(lose)).toEqual([entries]);
+  // To which grants, only a full audit adds up.
+  const move = (t: SQL) => t`update grant_draws set grant_number = 0 where generation_id is not null`;
+  expect(await grantThen(move)).toEqual([]);
+  expect(await grantThen(move, null)).toEqual([left]);
+  const moveExpiry = (t: SQL) => t`update grant_draws set grant_number = 0 where generation_id is null`;
+  expect(await grantThen(moveExpiry)).toEqual([expiries]);
   expect(await grantThen((t) => t`update grant_progress set entry_number = entry_number - 1`)).toEqual([
     sums,
   ]);
   expect(
     await grantThen((t) => t`update grants set expires_at = now() + interval '1 day', ended_at = null`),
   ).toEqual(['whatever ends of the grants']);
+});
+
+test('entries that were drawn only after a checkpoint are new to the next audit', async () => {
+  const { sql } = database;
+  await sql`select begin_grants(${owner.accountId}::uuid)`;
+  await settleAt(sql, owner, { monthsAgo: 0, id: newId() });
+  expect(brokenIn(await audit())).toEqual([]);
+  await sql`select draw_grants(${owner.accountId}::uuid)`;
+  await sql`update grant_draws set amount = amount + 0.1`;
+  expect(brokenIn(await audit())).toEqual([
+    'each entry since the first grant was drawn from grants, given back to them, or is one itself',
+  ]);
 });
 
 test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {

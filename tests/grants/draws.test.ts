@@ -6,7 +6,7 @@ import type { Actor } from '../../src/audit-log/audit-log.ts';
 import { createAllowanceAs, endAllowanceAs, findAllowances } from '../../src/grants/allowances.ts';
 import { findBalances, findDraws, findGrants, voidGrant } from '../../src/grants/grant-store.ts';
 import { type Entry, findEntries, newestEntry } from '../../src/ledger/entries.ts';
-import { book, type Credit, type GrantCategory } from '../../src/ledger/movements.ts';
+import { book, type Credit, type GrantCategory, preview } from '../../src/ledger/movements.ts';
 import type { Hold } from '../../src/ledger/operations.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { makeClockSettable, setClock } from '../support/database-clock.ts';
@@ -249,6 +249,65 @@ describe('an expiry', () => {
     await expectSound();
   });
 
+  test('leaves what a hold keeps, also when money comes that would be spent first', async () => {
+    await setMinute(0);
+    const owner = await customer(0n);
+    const given = await grant(owner, 10n, { expires: 60 });
+    const before = await held(owner, 10n);
+    await setMinute(60);
+    const newer = await grant(owner, 10n, { priority: 1 });
+    await settleGrants(owner);
+    expect(await money(owner)).toEqual({ balance: '20', held: '10' });
+    await ledger.settle(settlement(before, 10n));
+    expect(await left(owner)).toMatchObject({ [String(given)]: 0n, [String(newer)]: 10n });
+    await expectSound();
+  });
+
+  test('is made good by a correction about it', async () => {
+    await setMinute(0);
+    const owner = await customer(1n);
+    await grant(owner, 10n, { expires: 60 });
+    await setMinute(60);
+    await settleGrants(owner);
+    const about = { about: { entryNumber: 3n }, reason: 'Sorry', reference: newId() };
+    const { accountId } = owner;
+    await book(sql, shell, { kind: 'correction', accountId, amount: 10n, ...about });
+    expect(await findBalances(sql, accountId)).toEqual({ paid: 11n, promotional: 0n, allowance: 0n });
+    await expectSound();
+  });
+
+  test('is seen by a preview', async () => {
+    await setMinute(0);
+    const owner = await customer(0n);
+    await grant(owner, 10n, { expires: 60 });
+    await setMinute(60);
+    const words = { reason: 'Oops', reference: newId(), about: null };
+    const taking = { kind: 'correction', accountId: owner.accountId, amount: -5n, ...words } as const;
+    const refused = { outcome: 'too_large', kind: 'correction', possible: 0n } as const;
+    expect(await preview(sql, shell, taking)).toEqual(refused);
+    expect(await book(sql, shell, taking)).toEqual(refused);
+  });
+
+  test('of an account whose entries are just being drawn keeps no other account waiting', async () => {
+    await setMinute(0);
+    const [busy, other] = [await customer(5n), await customer(5n)];
+    await grant(busy, 10n, { expires: 60 });
+    await setMinute(60);
+    const drawing = await sql.reserve();
+    await drawing`begin`;
+    await drawing`select 1 from grant_progress where account_id = ${busy.accountId} for update`;
+    try {
+      const [late, quick] = [ledger.hold(hold(busy, 5n)), ledger.hold(hold(other, 5n))];
+      late.catch(() => undefined);
+      expect(await quick).toMatchObject({ outcome: 'held' });
+      await drawing`rollback`;
+      expect(await late.catch(() => ledger.hold(hold(busy, 5n)))).toMatchObject({ outcome: 'held' });
+    } finally {
+      drawing.release();
+    }
+    await expectSound();
+  });
+
   test('takes what is refunded to it later', async () => {
     await setMinute(0);
     const owner = await customer(1n);
@@ -334,6 +393,36 @@ test('an allowance is given at once, and anew when its month begins, by whatever
   await expectSound();
 });
 
+test('what a dispute took goes back where it came from when the dispute ends', async () => {
+  await setMinute(0);
+  const owner = await customer(0n);
+  const { accountId } = owner;
+  const order = newId();
+  await sql`
+    insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer)
+    values (${order}, ${accountId}, 'checkout', 10e-12, 'usd', false, 'cus_1')`;
+  await sql`select book_own_movement('credit', ${accountId}, 10e-12, 'Paid', ${order}, null)`;
+  const given = await grant(owner, 10n, { expires: 60 });
+  await charge(owner, 14n);
+  // 6 of the payment are left, and the rest is spent.
+  await grant(owner, 7n, { expires: 60 });
+  const dispute = `du_${order}`;
+  const collect = async (due: bigint) => {
+    await sql`
+      insert into payment_reversals (id, order_id, kind, amount_minor, status, due)
+      values (${dispute}, ${order}, 'dispute', 1, 'needs_response', ${due}::bigint * 1e-12)
+      on conflict (id) do update set due = excluded.due`;
+    await sql`select collect_payment_reversals(${order})`;
+    return await left(owner);
+  };
+  expect(await collect(8n)).toMatchObject({ '0': 0n, [String(given)]: 0n, '4': 5n });
+  expect(await collect(10n)).toMatchObject({ '0': 0n, '4': 3n });
+  expect(await collect(9n)).toMatchObject({ '0': 0n, '4': 4n });
+  expect(await collect(0n)).toMatchObject({ '0': 6n, '4': 7n });
+  expect((await entriesOf(owner)).at(-1)).toMatchObject({ kind: 'correction', amount: 8n });
+  await expectSound();
+});
+
 test('a grant is given once for its reference, and not with other terms', async () => {
   await setMinute(0);
   const { accountId } = await customer(1n);
@@ -355,6 +444,7 @@ type Known = {
   end: number;
   remaining: bigint;
   number: bigint;
+  arrivedAt: number;
 };
 
 const categories: readonly GrantCategory[] = ['allowance', 'promotional', 'paid'];
@@ -395,7 +485,7 @@ class Account {
   }
 
   #add(number: bigint, amount: bigint, terms: Pick<Known, 'category' | 'priority' | 'expires'>): void {
-    this.grants.set(number, { ...terms, end: terms.expires, remaining: amount, number });
+    this.grants.set(number, { ...terms, end: terms.expires, remaining: amount, number, arrivedAt: this.now });
   }
 
   /** Reads the new entries: those that an action has made, while `openBefore` were open, and those of this look. */
@@ -436,14 +526,18 @@ class Account {
       case 'charge': {
         this.#chargeOf.set(entry.generationId ?? '', entry.number);
         const made = this.closed.get(entry.generationId ?? '')?.madeAt ?? Number.NaN;
-        return this.#greedy(-entry.amount, ({ end }) => end > made);
+        return this.#greedy(-entry.amount, ({ end }) => end > made, null, made);
       }
       case 'refund':
         return this.#back(entry, this.#chargeOf.get(entry.generationId ?? ''));
       case 'correction':
+        this.#taking.add(entry.number);
         return entry.amount > 0n
-          ? this.#back(entry, entry.concernsEntry ?? undefined)
-          : this.#greedy(-entry.amount, ({ end }) => end > this.now, entry.concernsEntry);
+          ? this.#back(
+              entry,
+              this.#taking.has(entry.concernsEntry ?? -1n) ? (entry.concernsEntry ?? -1n) : undefined,
+            )
+          : this.#greedy(-entry.amount, ({ end }) => end > this.now, this.#grantOf(entry.concernsEntry));
       default: {
         const ended = this.#of(entry.concernsEntry ?? -1n);
         expect(ended.end).toBeLessThanOrEqual(this.now);
@@ -461,17 +555,30 @@ class Account {
     let before = 0n;
     for (const one of inOrder([...this.grants.values()])) {
       if (one === ended) break;
-      before += one.remaining;
+      if (one.arrivedAt < ended.end) before += one.remaining;
     }
     return reserved <= before ? 0n : smaller(reserved - before, ended.remaining);
+  }
+
+  /** What a hold keeps over the end of a grant is not replaced by grants that came after that end. */
+  #inOrderOf(madeAt: number): Known[] {
+    const ordered = inOrder([...this.grants.values()].filter(({ remaining }) => remaining > 0n));
+    for (const kept of ordered.filter(({ end }) => madeAt < end && end <= this.now)) {
+      const place = ordered.indexOf(kept);
+      const newer = ordered.slice(0, place).filter(({ arrivedAt }) => arrivedAt > kept.end);
+      for (const one of newer) ordered.splice(ordered.indexOf(one), 1);
+      ordered.splice(ordered.indexOf(kept) + 1, 0, ...newer);
+    }
+    return ordered;
   }
 
   #greedy(
     amount: bigint,
     isEligible: (grant: Known) => boolean,
     first: bigint | null = null,
+    madeAt = Number.NaN,
   ): Map<bigint, bigint> {
-    const ordered = inOrder([...this.grants.values()]);
+    const ordered = this.#inOrderOf(madeAt);
     const rest = ordered.filter((one) => one.number !== first);
     const sources = [
       ...ordered.filter(({ number }) => number === first),
@@ -489,6 +596,13 @@ class Account {
     return drawn;
   }
 
+  /** The first entry is from before the first grant. */
+  #grantOf(entryNumber: bigint | null): bigint | null {
+    return entryNumber === 1n ? 0n : entryNumber;
+  }
+
+  /** Corrections. */
+  readonly #taking = new Set<bigint>();
   readonly #returned = new Map<bigint, Map<bigint, bigint>>();
 
   #back(entry: Entry, from: bigint | undefined): Map<bigint, bigint> {
