@@ -61,6 +61,11 @@ test('every operation works with its example', async () => {
     await addCheapUser(sql, email, 'correct horse battery', { accountId: account.id, role });
   await client.createCredit({ account: account.id, body: { amount: '5', reference: 'FIRST' } });
   const key = () => client.createKey({ account: account.id, body: { name: 'Example' } });
+  const giveGrant = async () => {
+    const body = { amount: '1', category: 'promotional', reference: crypto.randomUUID() } as const;
+    await client.createCredit({ account: account.id, body });
+    return (await client.listGrants({ account: account.id, limit: 1 })).body.data[0];
+  };
   const called = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${(await key()).body.secret}`, 'content-type': 'application/json' },
@@ -80,7 +85,18 @@ test('every operation works with its example', async () => {
     const webhook = path.includes('{webhook}')
       ? await client.createWebhook({ body: { url: 'http://127.0.0.1:9/', types: ['balance.low'] } })
       : null;
+    const grant = path.includes('{grant}') ? await giveGrant() : null;
+    const allowance = path.includes('{allowance}')
+      ? await client.createAllowance({
+          account: account.id,
+          idempotencyKey: operationId,
+          body: { amount: '1', every: 'day' },
+        })
+      : null;
     const input = {
+      grant: grant?.id ?? '',
+      allowance: allowance?.body.id ?? '',
+      ...(operationId === 'createAllowance' ? { idempotencyKey: 'allowance' } : {}),
       webhook: webhook?.body.id ?? '',
       account: operationId.length % 2 === 0 ? account.id : 'external_id:examples',
       key: (await key()).body.id,
