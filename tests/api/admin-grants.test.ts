@@ -104,6 +104,8 @@ describe('a credit', () => {
       [promotional?.id ?? '', 'promotional', 1_000_000n],
     ]);
     expect(credit?.drawn_from).toBeNull();
+    const found = await bodyOf<Entry>(program.send('GET', `/generations/${generation}`));
+    expect(found.drawn_from).toEqual(charge?.drawn_from ?? null);
 
     const account = await show();
     expect(account.balances).toEqual({ paid: account.balance, promotional: usd('0'), allowance: usd('0') });

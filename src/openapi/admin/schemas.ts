@@ -226,6 +226,10 @@ export const refundSchema = z
   .strictObject({ object: z.literal('refund'), amount: exactUsd, ...byHand })
   .meta({ id: 'AdminRefund', description: 'A refund of a charge, or of a part of it.' });
 
+const draws = z
+  .array(z.strictObject({ grant_id: uuid, category: z.enum(grantCategories), amount: signedUsd }))
+  .nullable();
+
 export const ledgerEntrySchema = z
   .strictObject({
     object: z.literal('ledger_entry'),
@@ -247,12 +251,9 @@ export const ledgerEntrySchema = z
       .min(1)
       .nullable()
       .describe('The entry that a correction is about, or of the grant that has ended.'),
-    drawn_from: z
-      .array(z.strictObject({ grant_id: uuid, category: z.enum(grantCategories), amount: signedUsd }))
-      .nullable()
-      .describe(
-        'What it took from which grants; a refund gives back, with negative amounts. Null if it took nothing, and for accounts without grants.',
-      ),
+    drawn_from: draws.describe(
+      'What it took from which grants; a refund gives back, with negative amounts. Null if it took nothing, and for accounts without grants.',
+    ),
     is_by_hand: z
       .boolean()
       .describe('Whether someone made it: not so for charges, and for refunds by the gateway itself.'),
@@ -349,6 +350,9 @@ export const anyGenerationSchema = z
       })
       .nullable()
       .describe('What the provider reported, when it was implausible.'),
+    drawn_from: draws.describe(
+      'What its charge took from which grants, before refunds. Null without a charge, and for accounts without grants.',
+    ),
   })
   .meta({ id: 'AdminGeneration', description: 'The outcome of one inference request of any account.' });
 
