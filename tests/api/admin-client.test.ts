@@ -1,7 +1,6 @@
 /** The admin API as its document describes it: with a client generated from that, by its examples, and as in docs/admin.md. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { clientFile, generateClient } from '../../scripts/admin-client.ts';
 import { adminEndpoints as served } from '../../src/admin/routes.ts';
@@ -11,7 +10,7 @@ import { adminEndpoints } from '../../src/openapi/admin/endpoints.ts';
 import { AdminError, adminClient } from '../support/admin-client.ts';
 import { type AdminFixture, openAdminFixture, type Program } from '../support/admin-fixture.ts';
 import { addCheapUser } from '../support/cheap-user.ts';
-import { programEnvironment, workingFolder } from '../support/gateway.ts';
+import { runPage } from '../support/doc-commands.ts';
 
 let fixture: AdminFixture;
 let program: Program;
@@ -128,18 +127,8 @@ test('the client reports a refusal by its code', async () => {
 });
 
 test('the commands of docs/admin.md run as they are written', async () => {
-  const page = readFileSync(join(import.meta.dir, '../../docs/admin.md'), 'utf8');
-  const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text).join('\n');
-  const bin = join(import.meta.dir, '../../bin');
-  const environment = programEnvironment(fixture.environment);
-  const child = Bun.spawn(['bash', '-euo', 'pipefail', '-c', commands], {
-    cwd: workingFolder(),
-    env: { ...environment, PATH: `${bin}:${environment.PATH}`, GATEWAY: fixture.gateway.origin },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  const [output, problems] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, problems]).toEqual([0, '']);
+  const { exitCode, output, problems } = await runPage('admin.md', fixture);
+  expect([exitCode, problems]).toEqual([0, '']);
   const answers = output
     .split('\n')
     .filter((line) => line !== '')
@@ -149,6 +138,8 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'account',
     'credit',
     'credit',
+    'credit',
+    'list',
     'invitation',
     'list',
     'account',
@@ -175,6 +166,7 @@ test('the commands of docs/admin.md run as they are written', async () => {
   expect(answers.map((answer) => answer.already_credited).filter((given) => given !== undefined)).toEqual([
     false,
     true,
+    false,
   ]);
   expect(answers.at(-4)?.name).toBe('Acme Corporation');
 }, 60_000);

@@ -9,6 +9,7 @@ import {
   type Program,
   refusalOf,
 } from '../support/admin-fixture.ts';
+import { runPage } from '../support/doc-commands.ts';
 import { eventually } from '../support/eventually.ts';
 
 let fixture: AdminFixture;
@@ -252,7 +253,10 @@ describe('an allowance', () => {
     expect(created).toMatchObject({ ...monthly, amount: usd('5'), priority: 50, ended_at: null });
     expect(created.next_at).toMatch(/-01T00:00:00\.000Z$/);
     expect((await bodyOf<Allowance>(allow(monthly, 'plan'))).id).toBe(created.id);
-    expect((await show()).balances).toEqual({ paid: usd('10'), promotional: usd('0'), allowance: usd('5') });
+    const balances = { paid: usd('10'), promotional: usd('0'), allowance: usd('5') };
+    expect(await show()).toMatchObject({ balance: usd('15'), balances });
+    const listed = await bodyOf<List<Account>>(program.send('GET', '/accounts?limit=1'));
+    expect(listed.data).toMatchObject([{ balance: usd('15'), balances }]);
     expect((await grants('?active=true')).data[0]).toMatchObject({
       category: 'allowance',
       allowance_id: created.id,
@@ -265,8 +269,8 @@ describe('an allowance', () => {
     expect(ended).toMatchObject({ next_at: null, ended_at: expect.stringMatching(/Z$/) });
     expect(await bodyOf<Allowance>(program.send('POST', `${one}/end`))).toEqual(ended);
     expect(await bodyOf<Allowance>(program.send('GET', one))).toEqual(ended);
-    const listed = await bodyOf<List<Allowance>>(program.send('GET', `${path}/allowances`));
-    expect(listed).toMatchObject({ data: [ended], has_more: false });
+    const all = await bodyOf<List<Allowance>>(program.send('GET', `${path}/allowances`));
+    expect(all).toMatchObject({ data: [ended], has_more: false });
     expect((await show()).balances.allowance).toBe(usd('5'));
     for (const id of [newId(), 'x'])
       expect((await refusalOf(program.send('GET', `${path}/allowances/${id}`)))[1]).toBe(
@@ -293,3 +297,19 @@ describe('an allowance', () => {
     expect(await refusalOf(allow(draft))).toEqual([400, 'invalid_parameter', param]);
   });
 });
+
+test('the commands of docs/grants.md run as they are written', async () => {
+  const { exitCode, output, problems } = await runPage('grants.md', fixture);
+  expect([exitCode, problems]).toEqual([0, '']);
+  const lines = output.split('\n');
+  const answers = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line) as object);
+  expect(answers).toMatchObject([
+    { object: 'credit', already_credited: false },
+    { object: 'allowance', every: 'month', ended_at: null },
+    { object: 'grant', state: 'voided' },
+    { object: 'allowance', ended_at: expect.any(String) },
+    { object: 'account', balances: { paid: usd('70') } },
+    { object: 'list', has_more: true },
+  ]);
+  expect(output).toContain(' is voided: 5 USD left account ');
+}, 60_000);
