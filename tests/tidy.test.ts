@@ -227,7 +227,6 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'accounts',
     'usage',
     'tokens',
-    'grants',
     'ledger',
     'keys',
     'limits',

@@ -7,6 +7,7 @@ import type { Actor } from '../audit-log/audit-log.ts';
 import { addressOf, type GrantCategory, nameOf } from '../ledger/movements.ts';
 import { newId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { draw } from './upkeep.ts';
 
 export type Balances = Readonly<Record<GrantCategory, Money>>;
 
@@ -153,6 +154,12 @@ export async function voidGrant(
   return outcome === 'voided' ? { outcome, taken: moneyFromDatabase(taken ?? '0') } : { outcome };
 }
 
+/** Draws however much is left to draw: an entry that was not drawn yet looks like one that took nothing. */
+async function refresh(sql: SQL, accountId: string): Promise<void> {
+  await draw(sql, accountId);
+  await sql`select refresh_grants(${accountId}::uuid)`;
+}
+
 /** A negative amount was given back. */
 export type Draw = Readonly<{ grantId: string; number: bigint; category: GrantCategory; amount: Money }>;
 
@@ -162,7 +169,7 @@ export async function findDraws(
   accountId: string,
   { first, last }: Readonly<{ first: bigint; last: bigint }>,
 ): Promise<ReadonlyMap<bigint, readonly Draw[]>> {
-  await sql`select refresh_grants(${accountId}::uuid)`;
+  await refresh(sql, accountId);
   const rows = await sql<DrawRow[]>`
     select entry_number::text as entry, grants.id as "grantId", grants.number::text as number, category, draws.amount
     from grant_draws as draws join grants on grants.account_id = draws.account_id and grants.number = grant_number
@@ -184,7 +191,7 @@ export async function findDrawsOfGeneration(
   sql: SQL,
   { id, accountId }: Readonly<{ id: string; accountId: string }>,
 ): Promise<readonly Draw[]> {
-  await sql`select refresh_grants(${accountId}::uuid)`;
+  await refresh(sql, accountId);
   const rows = await sql<Omit<DrawRow, 'entry'>[]>`
     select grants.id as "grantId", grants.number::text as number, category, draws.amount
     from grant_draws as draws join grants on grants.account_id = draws.account_id and grants.number = grant_number
