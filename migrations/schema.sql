@@ -323,11 +323,14 @@ CREATE TABLE credit_codes (
   account_id uuid,
   redeemed_by uuid,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
+  -- How many days the credit lasts once it was redeemed. Null: without an end.
+  grant_days integer,
   CONSTRAINT credit_codes_pkey PRIMARY KEY (id),
   CONSTRAINT credit_codes_account_id_fkey FOREIGN KEY (account_id) REFERENCES accounts(id),
   CONSTRAINT credit_codes_amount_check CHECK (amount > 0::numeric),
   CONSTRAINT credit_codes_category_check CHECK (category = ANY (ARRAY['paid'::text, 'promotional'::text])),
   CONSTRAINT credit_codes_check CHECK (num_nulls(redeemed_at, account_id, redeemed_by) = ANY (ARRAY[0, 3])),
+  CONSTRAINT credit_codes_grant_days_check CHECK (grant_days > 0),
   CONSTRAINT credit_codes_hash_key UNIQUE (hash),
   CONSTRAINT credit_codes_redeemed_by_fkey FOREIGN KEY (redeemed_by) REFERENCES users(id)
 );

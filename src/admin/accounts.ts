@@ -8,6 +8,8 @@ import {
   updateAccountAs,
 } from '../accounts/changes.ts';
 import { ApiError } from '../errors.ts';
+import { type Balances, findBalances } from '../grants/grant-store.ts';
+import { presentBalances } from '../grants/present.ts';
 import { amountFrom, bodyOf, line } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { formatMoney, moneyFromDatabase } from '../lib/money.ts';
@@ -81,7 +83,8 @@ export function accountEndpoints({ sql, deriveKey, catalog }: AdminServices): En
         read: async ({ query }) => {
           const page = readPage(query, ['accounts'], cursorKey);
           const rows = await findAccounts(sql, null, page.before, page.limit + 1);
-          return { body: pageOf(rows, page, presentAccount, ({ id }) => id) };
+          const accounts = await withBalances(sql, rows);
+          return { body: pageOf(accounts, page, presentAccount, ({ id }) => id) };
         },
       }),
       POST: changing({
@@ -147,9 +150,26 @@ function suspension(isSuspended: boolean): Endpoint {
 }
 
 async function showAccount(sql: SQL, id: string): Promise<Answer> {
+  const account = await findAccount(sql, id);
+  return { body: presentAccount(account), etag: accountTag(account) };
+}
+
+/** Grants that are due are settled first, so that the balance is what is left of them. */
+async function findAccount(sql: SQL, id: string): Promise<Account> {
+  const balances = await findBalances(sql, id);
   const [row] = await findAccounts(sql, id, null, 1);
   if (row === undefined) throw new ApiError('account_not_found');
-  return { body: presentAccount(row), etag: accountTag(row) };
+  return { ...row, balances };
+}
+
+/** Each that has grants by statements of its own, because settling them locks the account. */
+async function withBalances(sql: SQL, rows: readonly AccountRow[]): Promise<Account[]> {
+  const accounts: Account[] = [];
+  for (const row of rows) {
+    const plain = { paid: moneyFromDatabase(row.balance), promotional: 0n, allowance: 0n };
+    accounts.push(row.has_grants ? await findAccount(sql, row.id) : { ...row, balances: plain });
+  }
+  return accounts;
 }
 
 function accountTag({ metadata: fields, ...state }: AccountState): string {
@@ -167,7 +187,11 @@ type AccountRow = AccountState &
     keys_in_force: number;
     members: number;
     created_at: Date;
+    /** Whether its money is told apart. */
+    has_grants: boolean;
   }>;
+
+type Account = AccountRow & Readonly<{ balances: Balances }>;
 
 /** The newest before a position, or only the one with this ID. */
 async function findAccounts(
@@ -178,13 +202,14 @@ async function findAccounts(
 ): Promise<AccountRow[]> {
   return await sql<AccountRow[]>`
     select account.id, name, external_id, coalesce(metadata, '{}') as metadata, price_group, low_balance, is_suspended, balance, held, month_spent,
-           keys_in_force, members, created_at
+           keys_in_force, members, created_at,
+           (select grants_due_at is not null from accounts where accounts.id = account.id) as has_grants
     from account_overviews as account left join account_details on account_id = account.id
     where (${id}::uuid is null or account.id = ${id}::uuid) and (${before}::uuid is null or account.id < ${before}::uuid)
     order by account.id desc limit ${rowCount}::int`;
 }
 
-function presentAccount(row: AccountRow) {
+function presentAccount(row: Account) {
   const { id, external_id, name, metadata: fields, price_group, is_suspended, balance, held } = row;
   const { low_balance, month_spent, keys_in_force, members, created_at } = row;
   return {
@@ -199,6 +224,7 @@ function presentAccount(row: AccountRow) {
     balance,
     held,
     available: formatMoney(moneyFromDatabase(balance) - moneyFromDatabase(held)),
+    balances: presentBalances(row.balances),
     month_spent,
     keys_in_force,
     members,

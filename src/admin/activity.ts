@@ -11,6 +11,8 @@ import { findAnyGeneration, presentAny } from '../console/operator/generations.t
 import { maxUsageRows, parseRange, presentUsage } from '../console/usage.ts';
 import { beginningOf, findUsage } from '../console/usage-queries.ts';
 import { ApiError } from '../errors.ts';
+import { findDrawsOfGeneration } from '../grants/grant-store.ts';
+import { presentDraws } from '../grants/present.ts';
 import { lookUp } from '../http/lookup.ts';
 import { invalidQuery } from '../http/query.ts';
 import { uuidFromRequestId } from '../lib/ids.ts';
@@ -67,7 +69,10 @@ export function activityEndpoints({ sql, reads, deriveKey }: AdminServices): End
             throw new ApiError('generation_not_found', {
               message: 'No account has a Generation with this ID.',
             });
-          return { body: presentAny(found) };
+          const draws = await lookUp('generation_lookup_failed', () =>
+            findDrawsOfGeneration(sql, { id: found.id, accountId: found.account_id }),
+          );
+          return { body: { ...presentAny(found), drawn_from: presentDraws(draws) } };
         },
       }),
     },

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import type { TokenActor } from '../audit-log/audit-log.ts';
 import { correctionOf } from '../console/operator/movements.ts';
 import { ApiError } from '../errors.ts';
+import { requireFuture, termsFields, termsOf } from '../grants/grant-body.ts';
 import { readIdempotencyKey } from '../idempotency/idempotency-key.ts';
 import { amountFrom, bodyOf, converted, line, signedAmount } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
@@ -18,6 +19,7 @@ export const creditSchema = bodyOf({
   amount: amountFrom(1n),
   memo: line(500).nullable().default(null),
   reference: line(200).nullable().default(null),
+  ...termsFields,
 });
 
 const byHand = { reason: line(500), reference: line(200) };
@@ -112,17 +114,21 @@ async function credit(
   sql: SQL,
   actor: TokenActor,
   accountId: string,
-  { amount, memo: given, reference }: z.output<typeof creditSchema>,
+  { amount, memo: given, reference, ...wire }: z.output<typeof creditSchema>,
 ) {
   // Customers see the memo of a credit, so an invoice number that is given as the reference is shown there.
   const memo = given ?? reference;
+  const grant = termsOf(wire);
   const { isRepeated, ...booked } = await move(sql, actor, {
     kind: 'credit',
     accountId,
     amount,
     memo,
     reference,
+    grant,
   });
+  // Afterwards, because a retry by its reference has to pass whenever it comes. Nothing is committed yet.
+  if (!isRepeated) requireFuture(grant, new Date());
   return { object: 'credit', ...booked, memo, reference, already_credited: isRepeated };
 }
 

@@ -7,6 +7,7 @@ import { type Endpoints, endpointHandlers, type Method } from './endpoint.ts';
 import { eventEndpoints } from './events.ts';
 import { exportEndpoints } from './exports.ts';
 import { gatewayEndpoints, ownEndpoints } from './gateway.ts';
+import { grantEndpoints } from './grants.ts';
 import { keyEndpoints } from './keys.ts';
 import { limitEndpoints } from './limits.ts';
 import { invitationEndpoints, memberEndpoints } from './members.ts';
@@ -27,6 +28,7 @@ export function adminEndpoints(services: AdminServices, document: () => Promise<
     ...memberEndpoints(services),
     ...invitationEndpoints(services),
     ...movementEndpoints,
+    ...grantEndpoints(services),
     ...moneyEndpoints(services),
     ...paymentEndpoints(services),
     ...activityEndpoints(services),

@@ -93,6 +93,33 @@ export function readFutureTime(text: string, what: string): Date {
   throw new UsageError(`${what} must be in the future, but is "${text}". To end a key now, revoke it.`);
 }
 
+/** A time in the future, or so many days from now, such as 30d. */
+export function readEnd(text: string, what: string): Date {
+  const [, days] = /^(\d{1,4})d$/.exec(text) ?? [];
+  const end = days === undefined ? parseTime(text) : new Date(Date.now() + Number(days) * dayMs);
+  if (end === null)
+    throw new UsageError(
+      `${what} must be a date, a time or a number of days, such as 2027-01-31, 2027-01-31T12:00:00Z or 30d, but is "${text}".`,
+    );
+  if (end > new Date()) return end;
+  throw new UsageError(`${what} must be in the future, but is "${text}".`);
+}
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+/** From 0 to 100. */
+export function readPriority(text: string, what: string): number {
+  const priority = /^\d{1,3}$/.test(text) ? Number(text) : -1;
+  if (priority >= 0 && priority <= 100) return priority;
+  throw new UsageError(`${what} must be a whole number from 0 to 100, but is "${text}".`);
+}
+
+export function readOneOf<Word extends string>(text: string, what: string, words: readonly Word[]): Word {
+  const word = words.find((candidate) => candidate === text);
+  if (word !== undefined) return word;
+  throw new UsageError(`${what} must be one of ${words.join(', ')}, but is "${text}".`);
+}
+
 export function readLine(text: string, what: string, max: number): string {
   const line = text.trim();
   if (line.length < 1 || line.length > max) throw new UsageError(`${what} must have 1 to ${max} characters.`);
@@ -122,6 +149,14 @@ export function readLimitId(text: string, what: string): string {
 
 export function readWebhookId(text: string, what: string): string {
   return readUuid(text, what, 'tollgate webhook list');
+}
+
+export function readGrantId(text: string, what: string): string {
+  return readUuid(text, what, 'tollgate grant list --account ACCOUNT');
+}
+
+export function readAllowanceId(text: string, what: string): string {
+  return readUuid(text, what, 'tollgate allowance list --account ACCOUNT');
 }
 
 export function readTokenId(text: string, what: string): string {

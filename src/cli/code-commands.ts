@@ -4,35 +4,37 @@ import { formatMoney, formatMoneyShort, type Money, moneyFromDatabase } from '..
 import { shortTransaction } from '../lib/short-transaction.ts';
 import {
   type CodeBatch,
-  type CodeCategory,
   codeCategories,
   createCodesAs,
   findCodeBatches,
   maxCodes,
+  maxGrantDays,
   voidCodesAs,
 } from '../payments/codes.ts';
-import { readCount, readDollars, readFutureTime, readLine, UsageError } from './arguments.ts';
+import { readCount, readDollars, readFutureTime, readLine, readOneOf, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
 import { shellActor } from './shell-user.ts';
 
 const create: DatabaseCommand = {
   name: 'code create',
-  summary: `Create codes that give credit, once each. They are shown only once. Categories: ${codeCategories.join(', ')}.`,
+  summary: `Create codes that give credit, once each. They are shown only once. Categories: ${codeCategories.join(', ')}. --expires is for the codes; with --grant-days, the credit ends so many days after a code was redeemed.`,
   options: [
     { name: 'amount', value: 'USD', required: true },
     { name: 'count', value: 'N (1)' },
     { name: 'expires', value: 'ISO' },
     { name: 'category', value: 'CATEGORY (paid)' },
+    { name: 'grant-days', value: 'N' },
     { name: 'note', value: 'TEXT' },
   ],
   run: async (sql, words, config) => {
     const expires = words.text('expires');
-    const note = words.text('note');
+    const [grantDays, note] = [words.text('grant-days'), words.text('note')];
     const draft = {
       amount: readWorth(words.text('amount') ?? ''),
       count: readCount(words.text('count') ?? '1', '--count', maxCodes),
-      category: readCategory(words.text('category') ?? 'paid'),
+      category: readOneOf(words.text('category') ?? 'paid', '--category', codeCategories),
       expiresAt: expires === null ? null : readFutureTime(expires, '--expires'),
+      grantDays: grantDays === null ? null : readCount(grantDays, '--grant-days', maxGrantDays),
       note: note === null ? null : readLine(note, '--note', 200),
     };
     const { batch, codes } = await shortTransaction(sql, (transaction) =>
@@ -41,7 +43,14 @@ const create: DatabaseCommand = {
     const { amount, category } = draft;
     const expiresAt = draft.expiresAt?.toISOString() ?? null;
     return {
-      json: { batch, amount: formatMoney(amount), category, expires_at: expiresAt, codes },
+      json: {
+        batch,
+        amount: formatMoney(amount),
+        category,
+        expires_at: expiresAt,
+        grant_days: draft.grantDays,
+        codes,
+      },
       text: codes.join('\n'),
       warnings: [`Batch ${batch}: keep the codes safe, they are not shown again.`],
     };
@@ -77,15 +86,9 @@ function readWorth(text: string): Money {
   throw new UsageError('--amount must be more than 0.');
 }
 
-function readCategory(text: string): CodeCategory {
-  const category = codeCategories.find((candidate) => candidate === text);
-  if (category !== undefined) return category;
-  throw new UsageError(`--category must be one of ${codeCategories.join(', ')}, but is "${text}".`);
-}
-
 function formatBatches(batches: readonly CodeBatch[]): string {
   return formatList(
-    ['BATCH', 'USD', 'CATEGORY', 'CODES', 'REDEEMED', 'VOIDED', 'EXPIRES', 'NOTE'],
+    ['BATCH', 'USD', 'CATEGORY', 'CODES', 'REDEEMED', 'VOIDED', 'EXPIRES', 'LASTS', 'NOTE'],
     batches.map((batch) => [
       batch.batch,
       formatMoneyShort(moneyFromDatabase(batch.amount)),
@@ -94,6 +97,7 @@ function formatBatches(batches: readonly CodeBatch[]): string {
       `${batch.redeemed}`,
       `${batch.voided}`,
       batch.expires_at?.toISOString() ?? '-',
+      batch.grant_days === null ? '-' : `${batch.grant_days} days`,
       batch.note ?? '-',
     ]),
     'No codes yet.',

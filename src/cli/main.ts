@@ -20,6 +20,7 @@ import {
 } from './command.ts';
 import { doctorCommands } from './doctor-commands.ts';
 import { exportCommands } from './export-commands.ts';
+import { grantCommands } from './grant-commands.ts';
 import { importCommands } from './import-commands.ts';
 import { keyCommands } from './key-commands.ts';
 import { ledgerCommands } from './ledger-commands.ts';
@@ -48,6 +49,7 @@ const commands: readonly Command[] = [
   ...doctorCommands,
   ...accountCommands,
   ...movementCommands,
+  ...grantCommands,
   ...codeCommands,
   ...keyCommands,
   ...limitCommands,

@@ -2,12 +2,17 @@
 import type { SQL } from 'bun';
 import { accountExists } from '../accounts/account-store.ts';
 import type { ShellActor } from '../audit-log/audit-log.ts';
+import { type Draw, findDraws } from '../grants/grant-store.ts';
+import { presentDraws } from '../grants/present.ts';
 import { type Entry, findEntries, findEntryNumber, newestEntry } from '../ledger/entries.ts';
 import {
   type Booked,
   book,
   type Correction,
+  defaultPriority,
   findUndone,
+  type GrantTerms,
+  grantCategories,
   isBooked,
   type Movement,
   preview,
@@ -23,8 +28,11 @@ import {
   readAccountId,
   readCount,
   readDollars,
+  readEnd,
   readLine,
+  readOneOf,
   readOptionalLine,
+  readPriority,
   UsageError,
 } from './arguments.ts';
 import { type DatabaseCommand, formatList, type Outcome } from './command.ts';
@@ -36,11 +44,15 @@ const dryRun = { name: 'dry-run', value: null } as const;
 
 const credit: DatabaseCommand = {
   name: 'account credit',
-  summary: 'Add credit to an account. With --reference, repeating the command adds nothing.',
+  summary:
+    'Add credit to an account. With --reference, repeating the command adds nothing. With --category, --expires or --priority it is a grant: what expires leaves, and the lower priority is spent first.',
   positionals: ['ACCOUNT', 'USD'],
   options: [
     { name: 'memo', value: 'TEXT' },
     { name: 'reference', value: 'REF' },
+    { name: 'category', value: grantCategories.join('|') },
+    { name: 'expires', value: 'ISO|DAYSd' },
+    { name: 'priority', value: '0-100 (50)' },
   ],
   run: async (sql, words, config) => {
     const [account = '', dollars = ''] = words.positionals;
@@ -49,7 +61,8 @@ const credit: DatabaseCommand = {
     const reference = readOptionalLine(words.text('reference'), '--reference', maxReference);
     // Customers see the memo of a credit, so an invoice number that is given as the reference is shown there.
     const memo = readOptionalLine(words.text('memo'), '--memo', maxWords) ?? reference;
-    const movement = { kind: 'credit', accountId: id, amount, memo, reference } as const;
+    const grant = readTerms(words);
+    const movement = { kind: 'credit', accountId: id, amount, memo, reference, grant } as const;
     const { outcome, balance, entryNumber } = await move(sql, shellActor(config), movement, false);
     const now = formatMoneyShort(balance);
     const isRepeated = outcome === 'repeated';
@@ -58,6 +71,7 @@ const credit: DatabaseCommand = {
         id,
         entry: entryNumber === null ? null : Number(entryNumber),
         balance: formatMoney(balance),
+        ...(grant?.expiresAt && !isRepeated ? { expires_at: grant.expiresAt.toISOString() } : {}),
         ...(reference === null ? {} : { already_credited: isRepeated }),
       },
       text: isRepeated
@@ -159,8 +173,12 @@ const entries: DatabaseCommand = {
     const limit = readCount(words.text('limit') ?? `${defaultEntries}`, '--limit', maxEntries);
     if (!(await accountExists(sql, id))) throw noSuchAccount(id);
     const found = await findEntries(sql, id, newestEntry, limit);
+    const draws = await findDraws(sql, id, {
+      first: found.at(-1)?.number ?? 0n,
+      last: found[0]?.number ?? 0n,
+    });
     return {
-      json: found.map(presentEntry),
+      json: found.map((entry) => presentEntry(entry, draws.get(entry.number))),
       text: formatList(
         ['ENTRY', 'TIME', 'KIND', 'AMOUNT', 'BALANCE AFTER', 'ABOUT', 'BY'],
         found.map((entry) => [
@@ -178,7 +196,7 @@ const entries: DatabaseCommand = {
   },
 };
 
-function presentEntry(entry: Entry) {
+function presentEntry(entry: Entry, draws: readonly Draw[] | undefined) {
   const generationId = entry.generationId ?? entry.concernsGenerationId;
   return {
     number: Number(entry.number),
@@ -191,6 +209,7 @@ function presentEntry(entry: Entry) {
     actor: entry.actor,
     request_id: generationId === null ? null : requestIdFromUuid(generationId),
     concerns_entry: entry.concernsEntry === null ? null : Number(entry.concernsEntry),
+    drawn_from: presentDraws(draws),
     created_at: entry.createdAt.toISOString(),
   };
 }
@@ -255,6 +274,18 @@ function describe(
   return isDryRun
     ? `${what}: account ${accountId} would have ${money}${ofThat}. Nothing was changed.`
     : `${what}, entry ${entryNumber}: account ${accountId} now has ${money}${ofThat}.`;
+}
+
+/** Null for a plain credit. */
+function readTerms(words: Arguments): GrantTerms | null {
+  const category = words.text('category');
+  const [expires, priority] = [words.text('expires'), words.text('priority')];
+  if (category === null && expires === null && priority === null) return null;
+  return {
+    category: readOneOf(category ?? 'paid', '--category', grantCategories),
+    priority: priority === null ? defaultPriority : readPriority(priority, '--priority'),
+    expiresAt: expires === null ? null : readEnd(expires, '--expires'),
+  };
 }
 
 function readAmount(text: string, what: string): Money {

@@ -53,7 +53,7 @@ export async function createAllowanceAs(
     after: { amount: formatMoney(amount), every, priority, note },
   });
   await transaction`select settle_grants(${accountId}::uuid)`;
-  return (await findAllowance(transaction, id)) as Allowance;
+  return (await findAllowance(transaction, { id, accountId })) as Allowance;
 }
 
 /** What was given of it stays until its end. Null when there is no such allowance. */
@@ -64,9 +64,8 @@ export async function endAllowanceAs(
 ): Promise<Allowance | null> {
   const ended = await transaction`
     update allowances set ended_at = now() where id = ${id} and account_id = ${accountId} and ended_at is null returning 1`;
-  const allowance = await findAllowance(transaction, id);
-  if (allowance?.accountId !== accountId) return null;
-  if (ended.length > 0)
+  const allowance = await findAllowance(transaction, { id, accountId });
+  if (allowance !== null && ended.length > 0)
     await recordChange(transaction, actor, {
       action: 'end_allowance',
       accountId,
@@ -76,12 +75,22 @@ export async function endAllowanceAs(
   return allowance;
 }
 
-async function findAllowance(sql: SQL, id: string): Promise<Allowance | null> {
-  const [row] = await sql<AllowanceRow[]>`${allowanceRows(sql)} where id = ${id}`;
+export async function findAllowance(
+  sql: SQL,
+  { id, accountId }: Readonly<{ id: string; accountId: string }>,
+): Promise<Allowance | null> {
+  const [row] = await sql<AllowanceRow[]>`
+    ${allowanceRows(sql)} where id = ${id} and account_id = ${accountId}`;
   return row === undefined ? null : allowanceFrom(row);
 }
 
-/** Those that have not ended come first. */
+/** Null when there is no such allowance. */
+export async function findAccountOfAllowance(sql: SQL, id: string): Promise<string | null> {
+  const [row] = await sql<{ account_id: string }[]>`select account_id from allowances where id = ${id}`;
+  return row?.account_id ?? null;
+}
+
+/** Those that have not ended come first. At most 100. */
 export async function findAllowances(sql: SQL, accountId: string): Promise<Allowance[]> {
   const rows = await sql<AllowanceRow[]>`
     ${allowanceRows(sql)} where account_id = ${accountId} order by ended_at is not null, id desc limit 100`;

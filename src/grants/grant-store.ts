@@ -7,6 +7,7 @@ import type { Actor } from '../audit-log/audit-log.ts';
 import { addressOf, type GrantCategory, nameOf } from '../ledger/movements.ts';
 import { newId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { draw } from './upkeep.ts';
 
 export type Balances = Readonly<Record<GrantCategory, Money>>;
 
@@ -17,6 +18,17 @@ export async function findBalances(sql: SQL, accountId: string): Promise<Balance
   const amounts = new Map(rows.map(({ category, amount }) => [category, moneyFromDatabase(amount)]));
   const left = (category: GrantCategory) => amounts.get(category) ?? 0n;
   return { paid: left('paid'), promotional: left('promotional'), allowance: left('allowance') };
+}
+
+export type Expiry = Readonly<{ amount: Money; at: Date }>;
+
+/** What leaves next, unless it is spent before. As of when the balances were found. */
+export async function findNextExpiry(sql: SQL, accountId: string): Promise<Expiry | null> {
+  const [row] = await sql<{ amount: string; at: Date }[]>`
+    select sum(remaining)::numeric(38,12) as amount, expires_at as at from grants
+    where account_id = ${accountId} and remaining > 0 and ended_at is null and expires_at is not null
+    group by expires_at order by expires_at limit 1`;
+  return row === undefined ? null : { ...row, amount: moneyFromDatabase(row.amount) };
 }
 
 export type GrantState = 'active' | 'used' | 'expired' | 'voided';
@@ -55,17 +67,57 @@ export async function findGrants(sql: SQL, accountId: string, filter: GrantFilte
   const { isLeft = false, before = null, count = null } = filter;
   await sql`select refresh_grants(${accountId}::uuid)`;
   const rows = await sql<GrantRow[]>`
-    select grants.id, grants.number::text as number, grants.category, grants.amount, grants.remaining, grants.priority,
-           grants.expires_at as "expiresAt", grants.allowance_id as "allowanceId", grants.voided_at as "voidedAt",
-           grants.void_reason as "voidReason", grants.created_at as "createdAt",
-           grants.expires_at <= clock_timestamp() is true as "isOver",
-           (select memo from ledger_entries where account_id = grants.account_id and number = grants.number) as memo
+    select ${grantColumns(sql)}
     from grants left join grants_in_order as one on one.account_id = grants.account_id and one.number = grants.number
     where grants.account_id = ${accountId} and (not ${isLeft} or grants.remaining > 0)
       and (${before}::bigint is null or grants.number < ${before}::bigint)
     order by case when ${isLeft} then one.place end, grants.number desc
     limit ${count}::bigint`;
   return rows.map(grantFrom);
+}
+
+/** Those that can still be spent, in the order of spending, after the one with a number. */
+export async function findActiveGrants(
+  sql: SQL,
+  accountId: string,
+  { after, count }: Readonly<{ after: bigint | null; count: number }>,
+): Promise<Grant[]> {
+  await sql`select refresh_grants(${accountId}::uuid)`;
+  // The terms of a grant never change, so it has its place in the order of grants_in_order also when nothing is left of it.
+  const rows = await sql<GrantRow[]>`
+    select ${grantColumns(sql)}
+    from grants join grants_in_order as one on one.account_id = grants.account_id and one.number = grants.number
+    where grants.account_id = ${accountId} and grants.ended_at is null
+      and (${after}::bigint is null or (grants.priority, coalesce(grants.expires_at, 'infinity'), grants.category = 'paid',
+        grants.category = 'promotional', grants.number) > (
+          select priority, coalesce(expires_at, 'infinity'), category = 'paid', category = 'promotional', number
+          from grants where account_id = ${accountId} and number = ${after}::bigint))
+    order by one.place limit ${count}::bigint`;
+  return rows.map(grantFrom);
+}
+
+export async function findGrant(
+  sql: SQL,
+  { id, accountId }: Readonly<{ id: string; accountId: string }>,
+): Promise<Grant | null> {
+  await sql`select refresh_grants(${accountId}::uuid)`;
+  const [row] = await sql<GrantRow[]>`
+    select ${grantColumns(sql)} from grants where account_id = ${accountId} and id = ${id}`;
+  return row === undefined ? null : grantFrom(row);
+}
+
+/** Null when there is no such grant. */
+export async function findAccountOfGrant(sql: SQL, id: string): Promise<string | null> {
+  const [row] = await sql<{ account_id: string }[]>`select account_id from grants where id = ${id}`;
+  return row?.account_id ?? null;
+}
+
+function grantColumns(sql: SQL) {
+  return sql`grants.id, grants.number::text as number, grants.category, grants.amount, grants.remaining, grants.priority,
+    grants.expires_at as "expiresAt", grants.allowance_id as "allowanceId", grants.voided_at as "voidedAt",
+    grants.void_reason as "voidReason", grants.created_at as "createdAt",
+    grants.expires_at <= clock_timestamp() is true as "isOver",
+    (select memo from ledger_entries where account_id = grants.account_id and number = grants.number) as memo`;
 }
 
 function grantFrom({ isOver, ...row }: GrantRow): Grant {
@@ -102,6 +154,12 @@ export async function voidGrant(
   return outcome === 'voided' ? { outcome, taken: moneyFromDatabase(taken ?? '0') } : { outcome };
 }
 
+/** Draws however much is left to draw: an entry that was not drawn yet looks like one that took nothing. */
+async function refresh(sql: SQL, accountId: string): Promise<void> {
+  await draw(sql, accountId);
+  await sql`select refresh_grants(${accountId}::uuid)`;
+}
+
 /** A negative amount was given back. */
 export type Draw = Readonly<{ grantId: string; number: bigint; category: GrantCategory; amount: Money }>;
 
@@ -111,7 +169,7 @@ export async function findDraws(
   accountId: string,
   { first, last }: Readonly<{ first: bigint; last: bigint }>,
 ): Promise<ReadonlyMap<bigint, readonly Draw[]>> {
-  await sql`select refresh_grants(${accountId}::uuid)`;
+  await refresh(sql, accountId);
   const rows = await sql<DrawRow[]>`
     select entry_number::text as entry, grants.id as "grantId", grants.number::text as number, category, draws.amount
     from grant_draws as draws join grants on grants.account_id = draws.account_id and grants.number = grant_number
@@ -133,7 +191,7 @@ export async function findDrawsOfGeneration(
   sql: SQL,
   { id, accountId }: Readonly<{ id: string; accountId: string }>,
 ): Promise<readonly Draw[]> {
-  await sql`select refresh_grants(${accountId}::uuid)`;
+  await refresh(sql, accountId);
   const rows = await sql<Omit<DrawRow, 'entry'>[]>`
     select grants.id as "grantId", grants.number::text as number, category, draws.amount
     from grant_draws as draws join grants on grants.account_id = draws.account_id and grants.number = grant_number

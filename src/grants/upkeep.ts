@@ -79,7 +79,7 @@ export async function drawRest(sql: SQL, state: State = { isStopped: false }, wa
 }
 
 /** In parts, because whoever reads the grants of the account waits for each. */
-async function draw(sql: SQL, accountId: string, state: State): Promise<void> {
+export async function draw(sql: SQL, accountId: string, state: State = { isStopped: false }): Promise<void> {
   let drawn = maxEntries;
   while (drawn === maxEntries && !state.isStopped) {
     const [row] = await sql<[{ drawn: bigint }]>`

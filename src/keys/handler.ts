@@ -1,6 +1,8 @@
 /** GET /v1/key: what an API key may do and has left, as of now. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
+import { findBalances, findNextExpiry } from '../grants/grant-store.ts';
+import { presentBalances, presentExpiry } from '../grants/present.ts';
 import type { Handler } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
@@ -18,12 +20,14 @@ export function getKey({ sql, authenticate }: Readonly<{ sql: SQL; authenticate:
   return async (request, context) => {
     const { id } = await authenticate(request, context, failure);
     readQuery(request.url, []);
-    const status = await lookUp(failure, () => findKeyStatus(sql, id));
-    if (status === null) throw new ApiError('invalid_api_key');
+    const found = await lookUp(failure, () => findKeyStatus(sql, id));
+    if (found === null) throw new ApiError('invalid_api_key');
+    const { status, balance } = await lookUp(failure, () => findBalance(sql, found));
     const limits = await lookUp(failure, () => findLimitsOfKey(sql, id));
     const now = new Date();
     return Response.json({
       ...presentKeyStatus(status),
+      balance: { available: amount(status.available), currency: 'USD', ...balance },
       limits: limits.map((limit) => presentAppliedLimit(limit, now)),
     });
   };
@@ -43,6 +47,10 @@ type KeyStatus = Pick<
     month_spent: string;
     held: string;
     available: string;
+    account_id: string;
+    balance: string;
+    /** Whether the money of the account is told apart. */
+    has_grants: boolean;
   }>;
 
 /** Null when the key is not valid at this moment, whatever the cache of this node knows. */
@@ -55,13 +63,27 @@ async function findKeyStatus(sql: SQL, keyId: string): Promise<KeyStatus | null>
            -- A key that was not used this month still has the sum of the last month in which it was.
            case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0::numeric(38,12) end
              as month_spent,
-           balance - accounts.held as available
+           balance - accounts.held as available, account_id, balance, grants_due_at is not null as has_grants
     from api_keys
       join api_key_meters on key_id = api_keys.id
       join accounts on accounts.id = account_id
     where api_keys.id = ${keyId} and suspended_at is null
       and (revoked_at is null or revoked_at > now()) and (expires_at is null or expires_at > now())`;
   return status ?? null;
+}
+
+/** The balance by category, with what is held, and what expires next. It costs nothing for accounts without grants. */
+async function findBalance(sql: SQL, status: KeyStatus) {
+  if (!status.has_grants) {
+    const plain = { paid: moneyFromDatabase(status.balance), promotional: 0n, allowance: 0n };
+    return { status, balance: { by_category: presentBalances(plain), expiring: null } };
+  }
+  const balances = await findBalances(sql, status.account_id);
+  const next = await findNextExpiry(sql, status.account_id);
+  // Once more, because grants that were due have just been settled.
+  const settled = (await findKeyStatus(sql, status.id)) ?? status;
+  const expiring = next === null ? null : presentExpiry(next);
+  return { status: settled, balance: { by_category: presentBalances(balances), expiring } };
 }
 
 function presentKeyStatus(status: KeyStatus) {
@@ -87,7 +109,6 @@ function presentKeyStatus(status: KeyStatus) {
       held: amount(status.held),
       remaining: limit === null ? null : leftOf(limit, status),
     },
-    balance: { available: amount(status.available), currency: 'USD' },
   };
 }
 

@@ -21,6 +21,7 @@ const sections = [
       'errors',
       'keys',
       'limits',
+      'grants',
       'events',
       'token-bounds',
       'decisions',

@@ -11,12 +11,15 @@ export const codeCategories = ['paid', 'promotional'] as const;
 export type CodeCategory = (typeof codeCategories)[number];
 
 export const maxCodes = 10_000;
+export const maxGrantDays = 3650;
 
 export type CodeDraft = Readonly<{
   amount: Money;
   count: number;
   category: CodeCategory;
   expiresAt: Date | null;
+  /** How long the credit lasts once the code was redeemed; null for without an end. */
+  grantDays: number | null;
   /** For the operator; customers see it when they have redeemed the code. */
   note: string | null;
 }>;
@@ -25,7 +28,7 @@ export type CodeDraft = Readonly<{
 export async function createCodesAs(
   transaction: TransactionSQL,
   actor: Actor,
-  { amount, count, category, expiresAt, note }: CodeDraft,
+  { amount, count, category, expiresAt, grantDays, note }: CodeDraft,
 ): Promise<Readonly<{ batch: string; codes: string[] }>> {
   const batch = newId();
   const codes = Array.from({ length: count }, () => format.generate());
@@ -35,9 +38,9 @@ export async function createCodesAs(
     hint: format.hint(code),
   }));
   await transaction`
-    insert into credit_codes (id, batch, hash, hint, amount, category, expires_at, note)
+    insert into credit_codes (id, batch, hash, hint, amount, category, expires_at, grant_days, note)
     select id, ${batch}, decode(hash, 'hex'), hint, ${formatMoney(amount)}::numeric, ${category}, ${expiresAt}::timestamptz,
-           ${note}::text
+           ${grantDays}::int, ${note}::text
     from jsonb_to_recordset(${JSON.stringify(rows)}::text::jsonb) as row (id uuid, hash text, hint text)`;
   await recordChange(transaction, actor, {
     action: 'create_codes',
@@ -47,6 +50,7 @@ export async function createCodesAs(
       count,
       category,
       expires_at: expiresAt?.toISOString() ?? null,
+      grant_days: grantDays,
       note,
     },
   });
@@ -76,6 +80,7 @@ export type CodeBatch = Readonly<{
   redeemed: number;
   voided: number;
   expires_at: Date | null;
+  grant_days: number | null;
   created_at: Date;
 }>;
 
@@ -84,7 +89,7 @@ export async function findCodeBatches(sql: SQL, limit: number): Promise<CodeBatc
   return await sql<CodeBatch[]>`
     select batch, min(amount) as amount, min(category) as category, min(note) as note, count(*)::int as count,
            count(redeemed_at)::int as redeemed, count(voided_at)::int as voided, min(expires_at) as expires_at,
-           min(created_at) as created_at
+           min(grant_days) as grant_days, min(created_at) as created_at
     from credit_codes group by batch order by batch desc limit ${limit}`;
 }
 
@@ -93,6 +98,14 @@ export function isLikeCode(text: string): boolean {
   return format.isWellFormed(text);
 }
 
+type RedeemedRow = Readonly<{
+  id: string;
+  amount: string;
+  category: CodeCategory;
+  note: string | null;
+  lasts_until: Date | null;
+}>;
+
 /** Belongs in a transaction that has checked who redeems it. Null when it is not valid, and why is not said. */
 export async function redeemCode(
   transaction: TransactionSQL,
@@ -100,22 +113,23 @@ export async function redeemCode(
   accountId: string,
   code: string,
 ): Promise<Money | null> {
-  const [found] = await transaction<
-    { id: string; amount: string; category: CodeCategory; note: string | null }[]
-  >`
+  const [found] = await transaction<RedeemedRow[]>`
     update credit_codes set redeemed_at = now(), account_id = ${accountId}, redeemed_by = ${actor.userId}
     where hash = ${hashSecret(code)} and redeemed_at is null and voided_at is null
       and (expires_at is null or expires_at > now())
-    returning id, amount, category, note`;
+    returning id, amount, category, note, clock_timestamp() + make_interval(days => grant_days) as lasts_until`;
   if (found === undefined) return null;
-  const { id, amount, category, note } = found;
+  const { id, amount, category, note, lasts_until: lastsUntil } = found;
   await recordChange(transaction, actor, {
     action: 'redeem_code',
     accountId,
-    after: { amount, category, code: format.hint(code) },
+    after: { amount, category, code: format.hint(code), expires_at: lastsUntil?.toISOString() ?? null },
   });
+  const isPlain = category === 'paid' && lastsUntil === null;
+  const terms = isPlain ? null : JSON.stringify({ category, expires_at: lastsUntil?.toISOString() ?? null });
   // Last, because requests of the account wait while its row is locked.
   await transaction`
-    select book_own_movement('credit', ${accountId}, ${amount}::numeric, ${note ?? 'Code'}::text, ${id}, null)`;
+    select book_own_movement('credit', ${accountId}, ${amount}::numeric, ${note ?? 'Code'}::text, ${id}, null,
+      ${terms}::text::jsonb)`;
   return moneyFromDatabase(amount);
 }

@@ -45,7 +45,7 @@ afterAll(async () => {
   await stripe.stop();
 });
 
-/** An account with a key, a limit, a member, an invitation, a Generation and a payment. */
+/** An account with a key, a limit, a member, an invitation, a grant, an allowance, a Generation and a payment. */
 async function prepareAccount(email: string): Promise<Record<string, string>> {
   const { account, key, keyId } = await fixture.customer('10');
   for (const address of [email, `second-${email}`])
@@ -63,6 +63,13 @@ async function prepareAccount(email: string): Promise<Record<string, string>> {
     }),
   );
   const { id: invitation } = await bodyOf<{ id: string }>(everything.send('POST', path, { role: 'member' }));
+  const credit = { amount: '1', category: 'promotional', reference: 'grant' };
+  await bodyOf(everything.send('POST', `/accounts/${account}/credits`, credit));
+  const granted = everything.send('GET', `/accounts/${account}/grants`);
+  const [grant] = (await bodyOf<{ data: { id: string }[] }>(granted)).data;
+  const { id: allowance } = await bodyOf<{ id: string }>(
+    everything.send('POST', `/accounts/${account}/allowances`, { amount: '1', every: 'day' }, once()),
+  );
   const answered = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
@@ -71,18 +78,14 @@ async function prepareAccount(email: string): Promise<Record<string, string>> {
   const generation = answered.headers.get('x-service-request-id') ?? '';
   const draft = { account_id: account, url: 'https://receiver.invalid/', types: ['balance.low'] };
   const { id: webhook } = await bodyOf<{ id: string }>(everything.send('POST', '/webhooks', draft));
+  const money = { grant: grant?.id ?? '', allowance, generation, number: '1' };
   const payment = await addPaidOrder(fixture.database.sql, stripe, account, 50);
-  return {
-    payment,
-    webhook,
-    account,
-    key: keyId,
-    user: user.id,
-    invitation,
-    id: limit,
-    generation,
-    number: '1',
-  };
+  return { payment, webhook, account, key: keyId, user: user.id, invitation, id: limit, ...money };
+}
+
+/** For what is only done with an Idempotency-Key. */
+function once(): Record<string, string> {
+  return { 'idempotency-key': newId() };
 }
 
 type Row = Readonly<{
@@ -91,16 +94,18 @@ type Row = Readonly<{
   /** Null: any token will do. */
   scope: string | null;
   body?: () => unknown;
-  headers?: Readonly<Record<string, string>>;
+  headers?: () => Readonly<Record<string, string>>;
   /** The parts of the path that belong to an account, and what is said about one of another account. */
   owned?: readonly [name: string, code: string][];
 }>;
 
 const account = ['account', 'account_not_found'] as [string, string];
-const any = { 'if-match': '*' };
+const any = () => ({ 'if-match': '*' });
 const key = [['key', 'key_not_found']] as [string, string][];
 const user = [['user', 'user_not_found']] as [string, string][];
 const invitation = [['invitation', 'invitation_not_found']] as [string, string][];
+const grant = [['grant', 'grant_not_found']] as [string, string][];
+const allowance = [['allowance', 'allowance_not_found']] as [string, string][];
 
 /** In an order in which each finds what it needs. */
 const table: Readonly<Record<string, Row>> = {
@@ -161,6 +166,21 @@ const table: Readonly<Record<string, Row>> = {
     scope: 'money',
     body: () => ({ amount: '0.000000000001', reason: 'None', reference: newId() }),
   },
+  'GET /accounts/:account/grants': { scope: 'read' },
+  'GET /accounts/:account/grants/:grant': { scope: 'read', owned: grant },
+  'POST /accounts/:account/grants/:grant/void': {
+    scope: 'money',
+    body: () => ({ reason: 'None' }),
+    owned: grant,
+  },
+  'GET /accounts/:account/allowances': { scope: 'read' },
+  'POST /accounts/:account/allowances': {
+    scope: 'money',
+    body: () => ({ amount: '1', every: 'day' }),
+    headers: once,
+  },
+  'GET /accounts/:account/allowances/:allowance': { scope: 'read', owned: allowance },
+  'POST /accounts/:account/allowances/:allowance/end': { scope: 'money', owned: allowance },
   'GET /accounts/:account/ledger-entries': { scope: 'read' },
   'GET /accounts/:account/ledger-entries/:number': { scope: 'read' },
   'GET /accounts/:account/payments': { scope: 'read' },
@@ -214,7 +234,7 @@ function call(
   const row = table[route];
   const [method = '', pattern = ''] = route.split(' ');
   const path = pattern.replaceAll(/:(\w+)/g, (_, name: string) => with_[name] ?? '');
-  return program.send(method, path + (row?.query ?? ''), row?.body?.(), row?.headers);
+  return program.send(method, path + (row?.query ?? ''), row?.body?.(), row?.headers?.());
 }
 
 test('every endpoint has a row with its scope, and every row an endpoint', () => {

@@ -1,7 +1,6 @@
 /** The admin API as its document describes it: with a client generated from that, by its examples, and as in docs/admin.md. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { Validator } from '@seriousme/openapi-schema-validator';
 import { clientFile, generateClient } from '../../scripts/admin-client.ts';
 import { adminEndpoints as served } from '../../src/admin/routes.ts';
@@ -11,8 +10,8 @@ import { adminEndpoints } from '../../src/openapi/admin/endpoints.ts';
 import { AdminError, adminClient } from '../support/admin-client.ts';
 import { type AdminFixture, openAdminFixture, type Program } from '../support/admin-fixture.ts';
 import { addCheapUser } from '../support/cheap-user.ts';
+import { runPage } from '../support/doc-commands.ts';
 import { type FakeStripe, startFakeStripe } from '../support/fake-stripe.ts';
-import { programEnvironment, workingFolder } from '../support/gateway.ts';
 import { addPaidOrder, paymentSettings } from '../support/paid-order.ts';
 
 let stripe: FakeStripe;
@@ -68,6 +67,11 @@ test('every operation works with its example', async () => {
     await addCheapUser(sql, email, 'correct horse battery', { accountId: account.id, role });
   await client.createCredit({ account: account.id, body: { amount: '5', reference: 'FIRST' } });
   const key = () => client.createKey({ account: account.id, body: { name: 'Example' } });
+  const giveGrant = async () => {
+    const body = { amount: '1', category: 'promotional', reference: crypto.randomUUID() } as const;
+    await client.createCredit({ account: account.id, body });
+    return (await client.listGrants({ account: account.id, limit: 1 })).body.data[0];
+  };
   const called = await fetch(`${fixture.gateway.origin}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${(await key()).body.secret}`, 'content-type': 'application/json' },
@@ -90,8 +94,19 @@ test('every operation works with its example', async () => {
           body: { account_id: null, url: 'http://127.0.0.1:9/', types: ['balance.low'] },
         })
       : null;
+    const grant = path.includes('{grant}') ? await giveGrant() : null;
+    const allowance = path.includes('{allowance}')
+      ? await client.createAllowance({
+          account: account.id,
+          idempotencyKey: operationId,
+          body: { amount: '1', every: 'day' },
+        })
+      : null;
     const input = {
       payment,
+      grant: grant?.id ?? '',
+      allowance: allowance?.body.id ?? '',
+      ...(operationId === 'createAllowance' ? { idempotencyKey: 'allowance' } : {}),
       webhook: webhook?.body.id ?? '',
       account: operationId.length % 2 === 0 ? account.id : 'external_id:examples',
       key: (await key()).body.id,
@@ -123,18 +138,8 @@ test('the client reports a refusal by its code', async () => {
 });
 
 test('the commands of docs/admin.md run as they are written', async () => {
-  const page = readFileSync(join(import.meta.dir, '../../docs/admin.md'), 'utf8');
-  const commands = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text]) => text).join('\n');
-  const bin = join(import.meta.dir, '../../bin');
-  const environment = programEnvironment(fixture.environment);
-  const child = Bun.spawn(['bash', '-euo', 'pipefail', '-c', commands], {
-    cwd: workingFolder(),
-    env: { ...environment, PATH: `${bin}:${environment.PATH}`, GATEWAY: fixture.gateway.origin },
-    stdout: 'pipe',
-    stderr: 'pipe',
-  });
-  const [output, problems] = await Promise.all([child.stdout.text(), child.stderr.text()]);
-  expect([await child.exited, problems]).toEqual([0, '']);
+  const { exitCode, output, problems } = await runPage('admin.md', fixture);
+  expect([exitCode, problems]).toEqual([0, '']);
   const answers = output
     .split('\n')
     .filter((line) => line !== '')
@@ -144,6 +149,8 @@ test('the commands of docs/admin.md run as they are written', async () => {
     'account',
     'credit',
     'credit',
+    'credit',
+    'list',
     'invitation',
     'list',
     'account',
@@ -170,6 +177,7 @@ test('the commands of docs/admin.md run as they are written', async () => {
   expect(answers.map((answer) => answer.already_credited).filter((given) => given !== undefined)).toEqual([
     false,
     true,
+    false,
   ]);
   expect(answers.at(-4)?.name).toBe('Acme Corporation');
 }, 60_000);

@@ -63,6 +63,7 @@ test('the whole life of a customer', async () => {
     balance: '0.000000000000',
     held: '0.000000000000',
     available: '0.000000000000',
+    balances: { paid: '0.000000000000', promotional: '0.000000000000', allowance: '0.000000000000' },
     month_spent: '0.000000000000',
     price_group: null,
     low_balance: null,

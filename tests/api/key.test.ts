@@ -43,7 +43,11 @@ type KeyBody = {
   rate: { requests_per_minute: number; remaining: number; reset_seconds: number };
   concurrency: { limit: number; in_progress: number };
   month: { spent: string; held: string; remaining: string | null };
-  balance: { available: string };
+  balance: {
+    available: string;
+    by_category: Record<string, string>;
+    expiring: { amount: string; at: string } | null;
+  };
   limits: {
     scope: string;
     kind: string;
@@ -79,9 +83,58 @@ describe('200', () => {
         held: '0.000000000000',
         remaining: null,
       },
-      balance: { available: '5.000000000000', currency: 'USD' },
+      balance: {
+        available: '5.000000000000',
+        currency: 'USD',
+        by_category: {
+          paid: '5.000000000000',
+          promotional: '0.000000000000',
+          allowance: '0.000000000000',
+        },
+        expiring: null,
+      },
       limits: [],
     });
+  });
+
+  test('the balance by category, and what expires next', async () => {
+    const { key, account } = await fixture.customer('5');
+    const credit = (amount: string, ...words: string[]) =>
+      runCommand(['account', 'credit', account, amount, ...words], fixture.environment);
+    await credit('2', '--category', 'promotional');
+    const body = async () => ((await (await ask(key)).json()) as KeyBody).balance;
+    expect((await body()).expiring).toBeNull();
+    await credit('3', '--category', 'promotional', '--expires', '2099-01-31');
+    await credit('1', '--expires', '2099-01-31');
+    await credit('9', '--category', 'allowance', '--expires', '2099-02-01');
+    expect(await body()).toMatchObject({
+      available: '20.000000000000',
+      by_category: {
+        paid: '6.000000000000',
+        promotional: '5.000000000000',
+        allowance: '9.000000000000',
+      },
+      expiring: { amount: '4.000000000000', at: '2099-01-31T00:00:00.000Z' },
+    });
+    const running = chat(key, 'held');
+    await held.holds(1);
+    const during = await body();
+    expect(Object.values(during.by_category).reduce((sum, each) => sum + units(each), 0n)).toBe(
+      units('20.000000000000'),
+    );
+    expect(units(during.available)).toBeLessThan(units('20.000000000000'));
+    held.release();
+    await (await running).text();
+
+    // What is due is settled before it is answered, whether or not anybody else has done so.
+    await fixture.database.sql`
+      update grants set expires_at = now() - interval '1 second' where account_id = ${account} and expires_at is not null`;
+    await fixture.database.sql`update accounts set grants_due_at = now() where id = ${account}`;
+    const after = await body();
+    expect(after).toMatchObject({ expiring: null, by_category: { allowance: '0.000000000000' } });
+    expect(units(after.available)).toBe(
+      units(after.by_category.paid ?? '') + units(after.by_category.promotional ?? ''),
+    );
   });
 
   test('the limits of its account, its own, and those of each end user', async () => {

@@ -72,6 +72,26 @@ test('expired, voided and mistyped ones give nothing, and nobody learns why', as
   });
 });
 
+test('what is promotional or lasts for some days becomes a grant; other credit does not', async () => {
+  type Grant = { category: string; amount: string; expires_at: string | null; memo: string | null };
+  const grants = () =>
+    runCommand<Grant[]>(['grant', 'list', '--account', fixture.account], fixture.environment);
+  const codeOf = async (...words: string[]) => (await create('--amount', '4', ...words)).codes[0] ?? '';
+  await redeem(await codeOf());
+  expect(await grants()).toEqual([]);
+  await redeem(await codeOf('--category', 'promotional', '--note', 'Gift'));
+  await redeem(await codeOf('--grant-days', '30'));
+  const [lasting, gift, before, ...more] = await grants();
+  expect(more).toEqual([]);
+  expect(lasting).toMatchObject({ category: 'paid', amount: '4.000000000000', memo: 'Code' });
+  const days = (Date.parse(lasting?.expires_at ?? '') - Date.now()) / (24 * 60 * 60 * 1000);
+  expect(days).toBeWithin(29.9, 30.01);
+  expect(gift).toMatchObject({ category: 'promotional', expires_at: null, memo: 'Gift' });
+  expect(before).toMatchObject({ category: 'paid', entry_number: null });
+  const [batch] = await runCommand<unknown[]>(['code', 'list'], fixture.environment);
+  expect(batch).toMatchObject({ category: 'paid', grant_days: 30, redeemed: 1 });
+});
+
 test('guesses are bounded', async () => {
   let outcome = '';
   for (let count = 0; count < 25 && outcome !== 'too_many_attempts'; count++) outcome = await redeem('wrong');

@@ -7,6 +7,7 @@ import { catalogCommands } from '../../src/cli/catalog-commands.ts';
 import { codeCommands } from '../../src/cli/code-commands.ts';
 import type { DatabaseCommand, Outcome } from '../../src/cli/command.ts';
 import { exportCommands } from '../../src/cli/export-commands.ts';
+import { grantCommands } from '../../src/cli/grant-commands.ts';
 import { importCommands } from '../../src/cli/import-commands.ts';
 import { keyCommands } from '../../src/cli/key-commands.ts';
 import { ledgerCommands } from '../../src/cli/ledger-commands.ts';
@@ -23,6 +24,7 @@ import type { Environment } from './gateway.ts';
 const commands = [
   ...accountCommands,
   ...movementCommands,
+  ...grantCommands,
   ...codeCommands,
   ...keyCommands,
   ...limitCommands,

@@ -13,6 +13,7 @@ import { nameSchema } from '../json-schema.ts';
 import { type AdminEndpoint, deleting, ofAccount, page, patching, posting, reading } from './endpoint.ts';
 import { eventEndpoints } from './event-endpoints.ts';
 import { exportEndpoints } from './exports.ts';
+import { grantEndpoints } from './grant-endpoints.ts';
 import { limitEndpoints } from './limit-endpoints.ts';
 import { paymentEndpoints } from './payment-endpoints.ts';
 import * as schemas from './schemas.ts';
@@ -111,7 +112,8 @@ const money: readonly AdminEndpoint[] = [
     description:
       'With a `reference`, such as the number of an invoice, the credit is given once: sent again it changes nothing, and ' +
       'with another amount or memo it is refused. Without a `reference` it needs an `Idempotency-Key`. Without a `memo`, ' +
-      'customers see the reference.',
+      'customers see the reference. With a `category`, a `priority` or an `expires_at` it is a grant: by default `paid`, of ' +
+      'priority 50, and without an expiry. Sent again, a grant has to have the same terms.',
     body: { schema: creditBody, example: { amount: '50', reference: 'INV-2026-117' } },
     status: 201,
     response: schemas.creditSchema,
@@ -438,6 +440,7 @@ const gateway: readonly AdminEndpoint[] = [
 export const adminEndpoints: readonly AdminEndpoint[] = [
   ...accounts,
   ...money,
+  ...grantEndpoints,
   ...keys,
   ...limitEndpoints,
   ...people,

@@ -1,5 +1,8 @@
 /** What the admin API answers with. */
 import { z } from 'zod';
+import { allowancePeriods } from '../../grants/allowances.ts';
+import { grantStates } from '../../grants/grant-store.ts';
+import { grantCategories } from '../../ledger/movements.ts';
 import { limitKinds } from '../../ledger/operations.ts';
 import { scopes } from '../../tokens/token-store.ts';
 import { count, exactUsd, quantity, requestId, timestamp, uuid } from '../schemas/fields.ts';
@@ -46,6 +49,9 @@ export const accountSchema = z
     balance: signedUsd,
     held: exactUsd.describe('What is held for requests in progress.'),
     available: signedUsd.describe('The balance without what is held.'),
+    balances: z
+      .strictObject({ paid: exactUsd, promotional: exactUsd, allowance: exactUsd })
+      .describe('The balance by category, with what is held.'),
     month_spent: exactUsd.describe('What was charged in the calendar month (UTC).'),
     keys_in_force: count,
     members: count,
@@ -159,6 +165,50 @@ export const creditSchema = z
   })
   .meta({ id: 'AdminCredit', description: 'A credit that was given.' });
 
+export const grantSchema = z
+  .strictObject({
+    object: z.literal('grant'),
+    account_id: uuid,
+    id: uuid,
+    entry_number: z
+      .int()
+      .min(1)
+      .nullable()
+      .describe('The ledger entry that it came with; null for the balance from before the first grant.'),
+    state: z
+      .enum(grantStates)
+      .describe('Something may be left of one that has expired or was voided: what is held for requests.'),
+    category: z.enum(grantCategories),
+    amount: exactUsd,
+    remaining: exactUsd.describe('What is left, with what is held.'),
+    priority: z.int().min(0).max(100).describe('The lower number is spent first.'),
+    expires_at: timestamp.nullable(),
+    memo: z.string().nullable().describe('Of its ledger entry.'),
+    allowance_id: uuid.nullable().describe('The allowance that it was given for.'),
+    voided_at: timestamp.nullable(),
+    void_reason: z.string().nullable().describe('The customer sees it.'),
+    created_at: timestamp,
+  })
+  .meta({ id: 'AdminGrant', description: 'Credit that is told apart from other money of its account.' });
+
+export const allowanceSchema = z
+  .strictObject({
+    object: z.literal('allowance'),
+    account_id: uuid,
+    id: uuid,
+    amount: exactUsd,
+    every: z.enum(allowancePeriods).describe('Days, weeks from Monday, or calendar months (UTC).'),
+    priority: z.int().min(0).max(100),
+    note: z.string().nullable().describe('The customer sees it.'),
+    next_at: timestamp.nullable().describe('When it is given the next time; null once it has ended.'),
+    created_at: timestamp,
+    ended_at: timestamp.nullable(),
+  })
+  .meta({
+    id: 'AdminAllowance',
+    description: 'A grant that an account gets anew each day, week or month. Each lasts until the next.',
+  });
+
 const byHand = {
   account_id: uuid,
   entry_number: entryNumber,
@@ -176,6 +226,10 @@ export const refundSchema = z
   .strictObject({ object: z.literal('refund'), amount: exactUsd, ...byHand })
   .meta({ id: 'AdminRefund', description: 'A refund of a charge, or of a part of it.' });
 
+const draws = z
+  .array(z.strictObject({ grant_id: uuid, category: z.enum(grantCategories), amount: signedUsd }))
+  .nullable();
+
 export const ledgerEntrySchema = z
   .strictObject({
     object: z.literal('ledger_entry'),
@@ -192,7 +246,14 @@ export const ledgerEntrySchema = z
     memo: z.string().nullable().describe('Of a correction, or a refund by hand: the reason.'),
     reference: z.string().nullable(),
     generation: z.strictObject({ id: requestId, model: z.string().nullable() }).nullable(),
-    concerns_entry: z.int().min(1).nullable().describe('The entry that a correction is about.'),
+    concerns_entry: z
+      .int()
+      .min(1)
+      .nullable()
+      .describe('The entry that a correction is about, or of the grant that has ended.'),
+    drawn_from: draws.describe(
+      'What it took from which grants; a refund gives back, with negative amounts. Null if it took nothing, and for accounts without grants.',
+    ),
     is_by_hand: z
       .boolean()
       .describe('Whether someone made it: not so for charges, and for refunds by the gateway itself.'),
@@ -289,6 +350,9 @@ export const anyGenerationSchema = z
       })
       .nullable()
       .describe('What the provider reported, when it was implausible.'),
+    drawn_from: draws.describe(
+      'What its charge took from which grants, before refunds. Null without a charge, and for accounts without grants.',
+    ),
   })
   .meta({ id: 'AdminGeneration', description: 'The outcome of one inference request of any account.' });
 

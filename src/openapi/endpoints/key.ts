@@ -50,6 +50,13 @@ const keySchema = z
     balance: z.strictObject({
       available: exactUsd.describe('What the account has that is not held, for all of its keys together.'),
       currency: z.literal('USD'),
+      by_category: z
+        .strictObject({ paid: exactUsd, promotional: exactUsd, allowance: exactUsd })
+        .describe('What the account has of each kind of credit, with what is held.'),
+      expiring: z
+        .strictObject({ amount: exactUsd, at: timestamp })
+        .nullable()
+        .describe('What expires next unless it is spent before, with what is held; null if nothing expires.'),
     }),
   })
   .meta({
@@ -102,7 +109,16 @@ export const getKey: Endpoint = {
               resets_at: '2026-11-18T00:00:00.000Z',
             },
           ],
-          balance: { available: '41.500000000000', currency: 'USD' },
+          balance: {
+            available: '41.500000000000',
+            currency: 'USD',
+            by_category: {
+              paid: '36.520000000000',
+              promotional: '5.000000000000',
+              allowance: '0.000000000000',
+            },
+            expiring: { amount: '5.000000000000', at: '2026-12-01T00:00:00.000Z' },
+          },
         },
       },
     },
