@@ -303,7 +303,7 @@ describe('an expiry', () => {
       await drawing`rollback`;
       expect(await late.catch(() => ledger.hold(hold(busy, 5n)))).toMatchObject({ outcome: 'held' });
     } finally {
-      drawing.release();
+      await drawing.release();
     }
     await expectSound();
   });
