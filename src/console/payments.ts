@@ -59,6 +59,13 @@ const orderLimit = (accountId: string): Limit => ({
   max: 30,
   periodSeconds: hour,
 });
+/** Saving the settings has a card tried again that may have been declined. */
+const automaticLimit = (accountId: string): Limit => ({
+  scope: 'top-up-settings',
+  subject: accountId,
+  max: 5,
+  periodSeconds: hour,
+});
 /** Codes cannot be guessed at any rate; this keeps guesses from costing much. */
 const codeLimit = (scope: string, subject: string): Limit => ({
   scope,
@@ -179,7 +186,7 @@ function codeRoutes({ sql, attempts }: PaymentServices): Routes<AccountHandler> 
 
 /** The saved card, and when it is charged. */
 function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<AccountHandler> {
-  const { sql } = services;
+  const { sql, attempts } = services;
   return {
     '/payments/automatic': {
       PATCH: async (request, context) => {
@@ -193,6 +200,7 @@ function cardRoutes(services: PaymentServices, forOwner: ForOwner): Routes<Accou
           throw invalid('target', 'The target has to be more than the threshold.');
         if (cap < (amount ?? leastAmount))
           throw invalid('monthly_cap', 'The most in a month has to be at least one payment.');
+        if (isOn) await attempts.take([automaticLimit(caller.accountId)]);
         await asOwner(sql, caller, async (transaction) => {
           const changed = await transaction`
             update payment_customers
@@ -263,14 +271,14 @@ async function findOptions(
   { sql, payments, operatorContact }: PaymentServices,
   { userId, accountId }: Caller,
 ): Promise<PaymentOptions> {
+  const isLive = payments?.settings.isLive ?? null;
   const [row] = await sql<OptionsRow[]>`
     select payment_method, card_brand, card_last4, card_expires, is_automatic, threshold, top_up_amount, top_up_target,
-           monthly_cap, paused_reason,
-           (select coalesce(sum(amount), 0)::numeric(38,12) from payment_orders
-            where payment_orders.account_id = memberships.account_id and kind = 'automatic' and state <> 'failed'
-              and created_at >= date_trunc('month', now(), 'UTC')) as month_added
+           monthly_cap, coalesce(paused_reason,
+             case when has_failed_too_often(known.account_id, is_live) then 'too_many_failures' end) as paused_reason,
+           top_ups_this_month(known.account_id, is_live) as month_added
     from memberships left join payment_customers as known
-      on known.account_id = memberships.account_id and is_live is not distinct from ${payments?.settings.isLive ?? null}::boolean
+      on known.account_id = memberships.account_id and is_live is not distinct from ${isLive}::boolean
     where user_id = ${userId} and memberships.account_id = ${accountId}`;
   if (row === undefined) throw new ApiError('account_not_found');
   return {

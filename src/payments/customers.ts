@@ -48,9 +48,10 @@ export async function forgetCard(sql: SQL, paymentMethod: string): Promise<void>
     where payment_method = ${paymentMethod}`;
 }
 
-/** The card is not charged again before an owner has acted. */
-export async function pauseAutomatic(sql: SQL, accountId: string, reason: string): Promise<void> {
+/** The customer is gone at Stripe, and its card with it. */
+export async function forgetCardOf(sql: SQL, customer: string): Promise<void> {
   await sql`
-    update payment_customers set paused_reason = ${reason}, paused_at = now(), updated_at = now()
-    where account_id = ${accountId} and is_automatic and paused_at is null`;
+    update payment_customers
+    set payment_method = null, card_brand = null, card_last4 = null, card_expires = null, updated_at = now()
+    where customer = ${customer}`;
 }

@@ -77,15 +77,20 @@ export async function claimOrder(sql: SQL, id: string): Promise<ClaimedOrder | n
     update payment_orders set claim = ${claim}, claimed_until = now() + make_interval(secs => ${claimSeconds}::int)
     where id = ${id} and next_look_at <= now() and (claimed_until is null or claimed_until < now())
     returning id, account_id as "accountId", kind, amount, currency, is_live as "isLive", state, customer, session, invoice,
-      saves_card as "savesCard", created_at as "createdAt", asked as seen, look_failures as "lookFailures"`;
+      payment_method as "paymentMethod", saves_card as "savesCard", created_at as "createdAt", asked as seen, look_failures as "lookFailures"`;
   if (row === undefined) return null;
   const { seen, lookFailures, amount, ...order } = row;
   return { order: { ...order, amount: moneyFromDatabase(amount) }, claim, seen, lookFailures };
 }
 
+/** What is stored of Stripe's objects. */
+type Found = Pick<Facts, 'invoice' | 'paymentIntent' | 'received' | 'receiptUrl'>;
+
+export const nothingFound: Found = { invoice: null, paymentIntent: null, received: 0n, receiptUrl: null };
+
 type Look = Readonly<{
   claimed: ClaimedOrder;
-  facts: Facts;
+  facts: Found;
   verdict: Verdict;
   /** Whether a dispute suspends the account. */
   suspends: boolean;
@@ -101,14 +106,14 @@ export async function applyLook(
   { claimed, facts, verdict, suspends, lookAgainSeconds }: Look,
 ): Promise<Applied | null> {
   const { order, claim, seen } = claimed;
-  const isPaid = verdict.state === 'paid';
-  const reversals = verdict.reversals.map(({ id, kind, amount, status, due, isDisputeOpen }) => ({
+  const isPaid = verdict.state === 'paid' || verdict.state === 'contradicted';
+  const reversals = verdict.reversals.map(({ id, kind, amount, status, due, takesMoney }) => ({
     id,
     kind,
     amount_minor: `${amount}`,
     status,
     due: formatMoney(due),
-    is_dispute_open: isDisputeOpen,
+    takes_money: takesMoney,
   }));
   const [applied] = await sql<Applied[]>`
     select was_credited as "wasCredited", was_disputed as "wasDisputed" from apply_payment_look(
@@ -119,11 +124,16 @@ export async function applyLook(
   return applied ?? null;
 }
 
-/** The look has failed, and is tried again later; at once if the claimer stops. */
-export async function releaseOrder(sql: SQL, { order, claim }: ClaimedOrder, seconds: number): Promise<void> {
+/** Nothing is known yet, or the look has failed. It is tried again later. */
+export async function releaseOrder(
+  sql: SQL,
+  { order, claim }: ClaimedOrder,
+  seconds: number,
+  problem: string | null = null,
+): Promise<void> {
   await sql`
     update payment_orders
-    set claim = null, claimed_until = null, look_failures = look_failures + 1,
+    set claim = null, claimed_until = null, look_failures = look_failures + 1, look_problem = ${problem},
         next_look_at = now() + make_interval(secs => ${seconds}::float8)
     where id = ${order.id} and claim = ${claim}`;
 }

@@ -87,6 +87,7 @@ test('every request has the parameters of Stripe’s API', async () => {
     customer: 'cus_1',
     session: null,
     invoice: null,
+    paymentMethod: 'pm_1',
   };
   await sql`
     insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer)
@@ -97,6 +98,7 @@ test('every request has the parameters of Stripe’s API', async () => {
   await addLine(stripe, order, 'in_1');
   await stripe.invoices.pay('in_1', { payment_method: 'pm_1', off_session: true });
   await stripe.invoices.voidInvoice('in_1');
+  await stripe.invoices.del('in_1');
   await readFacts(stripe, { ...order, invoice: 'in_1' });
   await readFacts(stripe, { ...order, kind: 'checkout', session: 'cs_1' });
   await stripe.paymentIntents.retrieve('pi_1', { expand: ['latest_charge', 'payment_method'] });

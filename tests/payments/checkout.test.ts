@@ -408,5 +408,34 @@ describe('a dispute', () => {
       (await payer.payments())[0]?.reversals.some(({ status }) => status === 'lost'),
     );
     expect(await payer.entries()).toEqual(['credit 25', 'correction -25']);
+    // The bank has taken the money once more, so it is told, too.
+    expect((await told(payer)).map(({ type, data }) => [type, data.credit])).toEqual([
+      ['payment.succeeded', undefined],
+      ['payment.refunded', '25.000000000000'],
+      ['payment.disputed', '0.000000000000'],
+    ]);
+  });
+
+  test.each([
+    ['that begins as an inquiry', ['warning_needs_response', 'needs_response']],
+    ['that is lost when it is first seen', ['lost']],
+  ])('%s suspends the account when it takes money', async (_, [first = '', then]) => {
+    const { stripe } = fixture;
+    const payer = await paidCustomer();
+    const dispute = stripe.dispute(payer.intent, first);
+    await deliverNewest();
+    if (then !== undefined) {
+      await eventually('an inquiry', async () => (await payer.payments())[0]?.reversals.length === 1);
+      expect([await isSuspended(payer.account), await payer.balance()]).toEqual([false, '25']);
+      stripe.setDispute(dispute, then);
+      await deliverNewest();
+    }
+    await payer.hasBalance('0');
+    expect(await isSuspended(payer.account)).toBe(true);
+    expect((await told(payer)).map(({ type }) => type)).toEqual(['payment.succeeded', 'payment.disputed']);
+    const lines = () => fixture.gateways.flatMap((gateway) => gateway.output().split('\n'));
+    await eventually('a line of the log', () =>
+      lines().some((line) => line.includes('a payment is disputed') && line.includes(payer.order)),
+    );
   });
 });

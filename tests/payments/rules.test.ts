@@ -85,6 +85,7 @@ const order: Order = {
   customer: 'cus_1',
   session: 'cs_1',
   invoice: null,
+  paymentMethod: null,
   savesCard: false,
   createdAt: new Date(),
 };

@@ -89,6 +89,18 @@ function reasonWords(reason: string): string {
       return 'The card did not have enough funds.';
     case 'expired_card':
       return 'The card has expired.';
+    case 'refunded':
+      return 'A payment was refunded.';
+    case 'disputed':
+      return 'A payment is disputed.';
+    case 'contradicted':
+      return 'The last payment did not fit its order. The operator looks into it.';
+    case 'customer_tax_location_invalid':
+      return 'The address is needed for tax. It can be changed under “Invoices and card”.';
+    case 'void':
+      return 'The last invoice was cancelled.';
+    case 'too_many_failures':
+      return 'Three attempts within a day have failed. The card is not tried again before tomorrow.';
     default:
       return `The card was declined (${reason.replaceAll('_', ' ')}).`;
   }
