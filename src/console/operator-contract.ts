@@ -65,8 +65,12 @@ export type OperatorPayment = Payment & {
   /** The ID of the payment at Stripe. */
   payment_intent: string | null;
   is_live: boolean;
+  /** Why Stripe could not be asked the last time; null when it could. */
+  look_problem: string | null;
 };
 export type OperatorPayments = Page<OperatorPayment>;
+/** GET …/operator/payments/stuck: those that Stripe could not be asked about, or that were paid but do not fit. */
+export type StuckPayments = { data: OperatorPayment[] };
 /**
  * POST …/operator/payments/{id}/refunds → OperatorPayment. The amount is what the customer gets back, with tax; null for all
  * that is left. Repeating a `reference` (a UUID) refunds nothing more. POST …/check with an empty object asks Stripe anew.

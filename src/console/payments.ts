@@ -9,10 +9,10 @@ import { amountFrom, bodyOf, converted, nothing, readBody } from '../json/fields
 import { formatMoney, formatMoneyShort, parseMoney } from '../lib/money.ts';
 import { asApiError, openCheckout } from '../payments/checkout.ts';
 import { isLikeCode, redeemCode } from '../payments/codes.ts';
-import { forgetCard } from '../payments/customers.ts';
+import { forgetCard, forgetCardOf } from '../payments/customers.ts';
 import { greatestAmount, isPayable, leastAmount } from '../payments/order.ts';
 import { askForLook } from '../payments/order-store.ts';
-import { isRefusedByStripe } from '../payments/stripe-client.ts';
+import { isMissing, isRefusedByStripe } from '../payments/stripe-client.ts';
 import type { Payments } from '../payments/sweep.ts';
 import type { Attempts, Limit } from '../people/attempts.ts';
 import { asOwner, type Caller, findRole, idIn, requireMember, requireOwner } from './access.ts';
@@ -119,8 +119,10 @@ export function paymentsPage(services: PaymentServices): Routes<AccountHandler> 
         if (known === undefined) throw new ApiError('no_saved_card');
         const portal = await stripe.billingPortal.sessions
           .create({ customer: known.customer, return_url: `${settings.origin}/billing?account=${accountId}` })
-          .catch((error: unknown) => {
-            throw asApiError(error);
+          .catch(async (error: unknown) => {
+            if (!isMissing(error, 'customer')) throw asApiError(error);
+            await forgetCardOf(sql, known.customer);
+            throw new ApiError('no_saved_card', { cause: error });
           });
         return Response.json({ url: portal.url } satisfies PaymentPage);
       },

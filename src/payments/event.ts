@@ -9,7 +9,28 @@ export type Pointers = Readonly<{
   objects: readonly string[];
   /** A saved card that has changed; null when none has. */
   paymentMethod: string | null;
+  /** It concerns a payment, but does not say which: a thin event names nothing but the refund or the dispute. */
+  isVague: boolean;
 }>;
+
+/** What is read from Stripe's list of events. */
+export const listedTypes = [
+  'checkout.session.completed',
+  'checkout.session.async_payment_succeeded',
+  'checkout.session.async_payment_failed',
+  'checkout.session.expired',
+  'payment_intent.succeeded',
+  'charge.refunded',
+  'refund.created',
+  'refund.updated',
+  'refund.failed',
+  'charge.dispute.created',
+  'charge.dispute.updated',
+  'charge.dispute.closed',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
+  'invoice.paid',
+];
 
 const followed = /^(?:v1\.)?(?:checkout\.session|payment_intent|charge|refund|invoice|payment_method)\./;
 const objectId = /^(?:cs|pi|in)_\w{1,250}$/;
@@ -20,10 +41,13 @@ export function pointersOf(event: unknown): Pointers | null {
   if (typeof type !== 'string' || !followed.test(type)) return null;
   const object = recordOf(recordOf(data).object ?? related);
   const own = textOf(object.id);
+  const orders = [recordOf(object.metadata).order, object.client_reference_id].map(textOf).filter(isUuid);
+  const objects = [own, idOf(object.payment_intent), idOf(object.invoice)].filter((id) => objectId.test(id));
   return {
     isLive: livemode === true,
-    orders: [recordOf(object.metadata).order, object.client_reference_id].map(textOf).filter(isUuid),
-    objects: [own, idOf(object.payment_intent), idOf(object.invoice)].filter((id) => objectId.test(id)),
+    orders,
+    objects,
+    isVague: orders.length + objects.length === 0 && listedTypes.includes(type.replace(/^v1\./, '')),
     paymentMethod: /^pm_\w{1,250}$/.test(own) ? own : null,
   };
 }

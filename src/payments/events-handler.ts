@@ -8,6 +8,7 @@ import type { Log } from '../lib/log.ts';
 import { defaultPace } from '../lib/read-body.ts';
 import { forgetCard } from './customers.ts';
 import { pointersOf } from './event.ts';
+import { readListSoon } from './missed-events.ts';
 import { askForLook } from './order-store.ts';
 import { isSignedByStripe } from './signature.ts';
 import { describeFailure } from './stripe-client.ts';
@@ -31,6 +32,7 @@ export function receiveEvents({ sql, payments, log }: EventServices): Handler {
     const pointers = pointersOf(parseJsonBody(body));
     if (pointers !== null && pointers.isLive === settings.isLive) {
       payments.lookSoon(await askForLook(sql, pointers));
+      if (pointers.isVague) await readListSoon(sql, settings.isLive);
       if (pointers.paymentMethod !== null)
         checkCard(pointers.paymentMethod).catch((error: unknown) =>
           log.warn('a saved card was not checked', describeFailure(error)),

@@ -45,7 +45,7 @@ export async function closeUnopened(sql: SQL, id: string, problem: string): Prom
 /** Has orders looked at soon. Returns their IDs. */
 export async function askForLook(
   sql: SQL,
-  { isLive, orders, objects }: Omit<Pointers, 'paymentMethod'>,
+  { isLive, orders, objects }: Pick<Pointers, 'isLive' | 'orders' | 'objects'>,
 ): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     update payment_orders set asked = asked + 1, next_look_at = now()

@@ -213,6 +213,21 @@ describe('an event', () => {
     expect((await stripe.deliver(origin, thin)).status).toBe(200);
   });
 
+  test('that names nothing but a refund has the list of events read', async () => {
+    const { stripe, gateways } = fixture;
+    const payer = await paidCustomer();
+    stripe.refund(payer.intent);
+    // More than a page of others has happened since.
+    for (let count = 0; count < 100; count++)
+      stripe.events.push({ ...newest(), id: `evt_${count}`, data: { object: { id: 'ch_other' } } });
+    const event = stripe.events.find(({ type, data }) => {
+      const { payment_intent: of } = (data as { object: Record<string, unknown> }).object;
+      return type === 'refund.created' && of === payer.intent;
+    });
+    await stripe.deliver(gateways[0]?.origin ?? '', stripe.thin(event as FakeEvent));
+    await payer.hasBalance('0');
+  });
+
   test('claims nothing that is believed: a forged object credits nothing', async () => {
     const payer = await fixture.customer();
     const { order, session } = await payer.checkout('25');
@@ -237,6 +252,22 @@ describe('a checkout', () => {
     const before = stripe.objects.size;
     const { session } = await payer.checkout('25');
     expect([...stripe.objects.keys()].slice(before).filter((id) => id.startsWith('cs_'))).toEqual([session]);
+  });
+
+  test('is opened for a new customer, if someone has deleted the one at Stripe', async () => {
+    const { stripe } = fixture;
+    const payer = await fixture.customer();
+    const { session } = await payer.checkout('5');
+    const { customer: deleted } = stripe.objects.get(session) as { customer: string };
+    stripe.deleteCustomer(deleted);
+    const portal = await payer.send('POST', payer.path('payments/portal'), {});
+    expect([portal.status, portal.body.error.code]).toEqual([409, 'no_saved_card']);
+    const again = await payer.checkout('5');
+    expect(stripe.objects.get(again.session)?.customer).not.toBe(deleted);
+    stripe.pay(again.session);
+    await deliverNewest();
+    await payer.hasBalance('5');
+    expect((await payer.checkout('5')).order).toBeString();
   });
 
   test('that fails says so, and is no open order', async () => {

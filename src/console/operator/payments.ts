@@ -3,6 +3,7 @@ import type { SQL } from 'bun';
 import { recordChange } from '../../audit-log/audit-log.ts';
 import { ApiError } from '../../errors.ts';
 import { presentPage } from '../../http/present-page.ts';
+import { readQuery } from '../../http/query.ts';
 import { bodyOf, converted, nothing, readBody, uuid } from '../../json/fields.ts';
 import { formatMoney, parseMoney } from '../../lib/money.ts';
 import { asApiError } from '../../payments/checkout.ts';
@@ -18,8 +19,9 @@ import {
   operatorOnly,
   rowsForOperator,
 } from '../access.ts';
+import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
-import type { OperatorPayment } from '../operator-contract.ts';
+import type { OperatorPayment, StuckPayments } from '../operator-contract.ts';
 import { type PaymentRow, paymentColumns, presentPayment } from '../payments.ts';
 import { type ListQuery, readListQuery } from './list.ts';
 
@@ -54,6 +56,13 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
         const query = readListQuery(request.url);
         const rows = await findOperatorPayments(sql, signedIn, { id: null, query }, query.limit + 1);
         return Response.json(presentPage(rows, query.limit, present, ({ id }) => id));
+      },
+    },
+    '/payments/stuck': {
+      GET: async (request, { signedIn }) => {
+        readQuery(request.url, []);
+        const rows = await findStuckPayments(sql, signedIn);
+        return Response.json({ data: rows.map(present) } satisfies Unsent<StuckPayments>);
       },
     },
     '/payments/:order/check': {
@@ -107,10 +116,32 @@ function refusal(error: unknown): never {
 }
 
 type OperatorPaymentRow = PaymentRow &
-  Readonly<Pick<OperatorPayment, 'account' | 'problem' | 'payment_intent' | 'is_live'>>;
+  Readonly<Pick<OperatorPayment, 'account' | 'problem' | 'payment_intent' | 'is_live' | 'look_problem'>>;
 
 function present(row: OperatorPaymentRow) {
   return presentPayment(row);
+}
+
+function operatorColumns(sql: SQL) {
+  return sql`${paymentColumns(sql)}, problem, payment_intent, is_live, look_problem,
+    json_build_object('id', accounts.id, 'name', name, 'is_suspended', suspended_at is not null) as account`;
+}
+
+const maxStuck = 50;
+
+/** What was paid and does not fit stays here for a while, until it was refunded. */
+async function findStuckPayments(sql: SQL, reader: OperatorReader): Promise<OperatorPaymentRow[]> {
+  const rows = await sql<Found<OperatorPaymentRow, 'id'>[]>`
+    select found.* from ${operatorOnly(sql, reader)} as operator left join lateral (
+      select ${operatorColumns(sql)}
+      from payment_orders join accounts on accounts.id = account_id
+      where look_problem is not null or (state = 'contradicted' and payment_orders.created_at > now() - interval '90 days'
+        and coalesce(paid_minor, 0) > (select coalesce(sum(amount_minor), 0) from payment_reversals
+          where order_id = payment_orders.id and kind = 'refund' and status not in ('failed', 'canceled')))
+      order by payment_orders.id desc limit ${maxStuck}
+    ) as found on true
+    order by found.id desc`;
+  return rowsForOperator(rows, 'id');
 }
 
 type Wanted = Readonly<{ id: string | null; query: ListQuery | null }>;
@@ -125,8 +156,7 @@ async function findOperatorPayments(
   const searched = query?.search.id ?? null;
   const rows = await sql<Found<OperatorPaymentRow, 'id'>[]>`
     select found.* from ${operatorOnly(sql, reader)} as operator left join lateral (
-      select ${paymentColumns(sql)}, problem, payment_intent, is_live,
-             json_build_object('id', accounts.id, 'name', name, 'is_suspended', suspended_at is not null) as account
+      select ${operatorColumns(sql)}
       from payment_orders join accounts on accounts.id = account_id
       where (${id}::uuid is null or payment_orders.id = ${id}::uuid)
         and (${query?.before ?? null}::uuid is null or payment_orders.id < ${query?.before ?? null}::uuid)
