@@ -7,6 +7,7 @@ import { type AuditScope, type Invariant, maybeArchived } from './invariant.ts';
 import { meterInvariants } from './meter-invariants.ts';
 import { movementInvariants } from './movement-invariants.ts';
 import { withBase } from './new-entries.ts';
+import { paymentInvariants } from './payment-invariants.ts';
 import { everyUsageDay, usageDaysSinceCheckpoint } from './usage-sums.ts';
 
 /** A record stays for as long as there is a refund of it. */
@@ -163,6 +164,7 @@ export const invariants: readonly Invariant[] = [
       left join price_lists on price_lists.id = price_list_id`,
   },
   ...movementInvariants,
+  ...paymentInvariants,
   ...meterInvariants,
 ];
 

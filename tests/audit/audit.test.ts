@@ -78,7 +78,7 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 29, stepCount: 29, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 31, stepCount: 31, totals: { held: '0.000000000000' } });
 });
 
 const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
@@ -216,6 +216,35 @@ test('whatever breaks after a checkpoint is found without a full audit', async (
   expect(await refundThen((t) => t`update ledger_entries set actor = 'a' where kind = 'charge'`)).toEqual(
     byHand,
   );
+});
+
+test('a payment whose credit or refund was tampered with is found', async () => {
+  const { sql } = database;
+  const [order, claim] = [newId(), newId()];
+  await sql`
+    insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, claim)
+    values (${order}, ${owner.accountId}, 'checkout', 10, 'usd', true, 'cus_1', ${claim})`;
+  const refund = { id: 're_1', kind: 'refund', amount_minor: '400', status: 'succeeded', due: '4' };
+  await sql`
+    select apply_payment_look(${order}, ${claim}, 0, 'paid', null, null, 'pi_1', 1000, null,
+      ${JSON.stringify([{ ...refund, takes_money: true }])}::text::jsonb, false, null, 'Payment')`;
+  expect(brokenIn(await audit())).toEqual([]);
+  const found = async (change: (t: SQL) => Promise<unknown>, undo: (t: SQL) => Promise<unknown>) => {
+    await change(sql);
+    const broken = brokenIn(await audit()).map((text) => text.split(' ').slice(0, 4).join(' '));
+    await undo(sql);
+    return broken;
+  };
+  const [credit, corrections] = [['each payment that was'], ['the corrections of each']];
+  const setAmount = (amount: number) => (t: SQL) => t`update payment_orders set amount = ${amount}`;
+  expect(await found(setAmount(11), setAmount(10))).toEqual(credit);
+  const forget = (t: SQL) => t`update payment_orders set credited_at = null`;
+  expect(await found(forget, (t) => t`update payment_orders set credited_at = now()`)).toEqual(credit);
+  const setTaken = (taken: number) => (t: SQL) => t`update payment_reversals set taken = ${taken}`;
+  expect(await found(setTaken(3), setTaken(4))).toEqual(corrections);
+  const setCount = (count: number) => (t: SQL) => t`update payment_reversals set entry_count = ${count}`;
+  expect(await found(setCount(2), setCount(1))).toEqual(corrections);
+  expect(brokenIn(await audit(true))).toEqual([]);
 });
 
 test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {
