@@ -9,6 +9,7 @@ create table payment_customers (
   is_live boolean not null,
   customer text not null unique,
   payment_method text unique,
+  default_method text,
   card_brand text,
   card_last4 text,
   card_expires text,
@@ -28,6 +29,8 @@ create index payment_customers_automatic on payment_customers (account_id) where
 comment on table payment_customers is
   'An account as the payment provider knows it, the card that it has saved there, and when that card is charged.';
 comment on column payment_customers.is_live is 'Whether the provider moves real money for it. What was made with a test key is not used with another.';
+comment on column payment_customers.default_method is
+  'The card that was the default at the provider when it was last seen. When another one is chosen there, that one is charged from then on.';
 comment on column payment_customers.card_expires is 'As YYYY-MM.';
 comment on column payment_customers.threshold is 'Credit is added automatically when less than this is available.';
 comment on column payment_customers.top_up_amount is 'How much is added. Null when it is as much as is missing to top_up_target.';

@@ -906,6 +906,9 @@ CREATE TABLE payment_customers (
   is_live boolean NOT NULL,
   customer text NOT NULL,
   payment_method text,
+  -- The card that was the default at the provider when it was last seen. When another one is chosen there, that one is
+  -- charged from then on.
+  default_method text,
   card_brand text,
   card_last4 text,
   -- As YYYY-MM.

@@ -6,6 +6,7 @@ import { ApiError } from '../errors.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { amountFrom, bodyOf, converted, nothing, readBody } from '../json/fields.ts';
+import { networkOfClient } from '../lib/ip-address.ts';
 import { formatMoney, formatMoneyShort, parseMoney } from '../lib/money.ts';
 import { asApiError, openCheckout } from '../payments/checkout.ts';
 import { isLikeCode, redeemCode } from '../payments/codes.ts';
@@ -171,7 +172,7 @@ function codeRoutes({ sql, attempts }: PaymentServices): Routes<AccountHandler> 
         requireOwner(await findRole(sql, caller));
         await attempts.take([
           codeLimit('code-user', caller.userId),
-          codeLimit('code-address', base.clientAddress() ?? 'unknown'),
+          codeLimit('code-network', networkOfClient(base.clientAddress())),
         ]);
         const text = code.trim();
         const amount = isLikeCode(text)
@@ -285,6 +286,7 @@ async function findOptions(
   if (row === undefined) throw new ApiError('account_not_found');
   return {
     is_online: payments !== null,
+    is_test: isLive === false,
     least: formatMoney(leastAmount),
     most: formatMoney(greatestAmount),
     contact: operatorContact,

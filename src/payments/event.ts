@@ -7,8 +7,9 @@ export type Pointers = Readonly<{
   orders: readonly string[];
   /** IDs of Stripe's checkouts, payments and invoices. */
   objects: readonly string[];
-  /** A saved card that has changed; null when none has. */
+  /** A saved card that has changed, or a customer that may have another one; null when there is none. */
   paymentMethod: string | null;
+  customer: string | null;
   /** It concerns a payment, but does not say which: a thin event names nothing but the refund or the dispute. */
   isVague: boolean;
 }>;
@@ -32,7 +33,8 @@ export const listedTypes = [
   'invoice.paid',
 ];
 
-const followed = /^(?:v1\.)?(?:checkout\.session|payment_intent|charge|refund|invoice|payment_method)\./;
+const followed =
+  /^(?:v1\.)?(?:checkout\.session|payment_intent|charge|refund|invoice|payment_method|customer(?=\.updated$))\./;
 const objectId = /^(?:cs|pi|in)_\w{1,250}$/;
 
 /** Null for an event that concerns no payment. Both of Stripe's forms are read: with a copy of the object, and without. */
@@ -48,6 +50,7 @@ export function pointersOf(event: unknown): Pointers | null {
     orders,
     objects,
     isVague: orders.length + objects.length === 0 && listedTypes.includes(type.replace(/^v1\./, '')),
+    customer: /^cus_\w{1,250}$/.test(own) ? own : null,
     paymentMethod: /^pm_\w{1,250}$/.test(own) ? own : null,
   };
 }

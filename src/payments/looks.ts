@@ -14,6 +14,7 @@ import {
   type ClaimedOrder,
   claimOrder,
   closeUnopened,
+  collectDebts,
   nothingFound,
   releaseOrder,
 } from './order-store.ts';
@@ -35,6 +36,8 @@ const day = 24 * 60 * minute;
 const unopenedMs = 60 * minute * 1000;
 /** Someone may keep asking; the rest is for the sweep. */
 const maxLooksInARow = 5;
+/** Nobody owes for more payments at a time; if so, the rest is for the sweep. */
+const maxDebts = 20;
 
 /** Looks until nobody has asked for another look meanwhile. */
 export async function lookAt(services: LookServices, id: string): Promise<void> {
@@ -78,8 +81,14 @@ async function lookOnce(services: LookServices, claimed: ClaimedOrder): Promise<
     suspends: services.suspendsDisputed,
     lookAgainSeconds: lookAgainAfter(order, verdict.state),
   });
-  if (applied !== null) logLook(services.log, claimed.order, verdict, applied);
+  if (applied === null) return;
+  logLook(services.log, claimed.order, verdict, applied);
+  // Before it is spent.
+  if (applied.wasCredited) await collectDebts(sql, maxDebts, notCollected(services.log), order.accountId);
 }
+
+export const notCollected = (log: Log) => (paymentId: string, error: unknown) =>
+  log.error('what an account owes for a payment could not be collected', { paymentId, error });
 
 async function advance(services: LookServices, order: Order): Promise<Advanced> {
   return order.kind === 'automatic' ? await advanceInvoice(services, order) : { order, ending: null };

@@ -138,14 +138,23 @@ export async function releaseOrder(
     where id = ${order.id} and claim = ${claim}`;
 }
 
-/** Takes what refunds and disputes could not take before, from accounts that have credit again. */
-export async function collectDebts(sql: SQL, limit: number): Promise<void> {
+/**
+ * Takes what refunds and disputes could not take before, from accounts that have credit again, or from one of them. In any
+ * order, so that those that cannot be collected do not take the places of others for ever.
+ */
+export async function collectDebts(
+  sql: SQL,
+  limit: number,
+  onError: (paymentId: string, error: unknown) => void,
+  accountId: string | null = null,
+): Promise<void> {
   const owed = await sql<{ id: string }[]>`
-    select distinct order_id as id from payment_reversals
+    select order_id as id from payment_reversals
     join payment_orders on payment_orders.id = order_id
     join accounts on accounts.id = account_id
-    where due > taken and balance > accounts.held
-    limit ${limit}`;
+    where due > taken and balance > accounts.held and (${accountId}::uuid is null or account_id = ${accountId}::uuid)
+    group by order_id order by random() limit ${limit}`;
   // One by one: a transaction that locks several accounts could wait for one that locks them in another order.
-  for (const { id } of owed) await sql`select collect_payment_reversals(${id})`;
+  for (const { id } of owed)
+    await sql`select collect_payment_reversals(${id})`.catch((error: unknown) => onError(id, error));
 }

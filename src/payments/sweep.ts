@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { beginTopUps } from './automatic.ts';
-import { lookAt } from './looks.ts';
+import { lookAt, notCollected } from './looks.ts';
 import { readMissedEvents } from './missed-events.ts';
 import { collectDebts, findDueOrders } from './order-store.ts';
 import { describeFailure, type Stripe, type StripeSettings } from './stripe-client.ts';
@@ -46,7 +46,10 @@ export function openPayments(services: SweepServices): Payments & Readonly<{ clo
       async () => soon.add(await findDueOrders(sql, isLive, batch)),
       onError('payments that are due were not found'),
     ),
-    keepDoing(() => collectDebts(sql, batch), onError('what accounts owe was not collected')),
+    keepDoing(
+      () => collectDebts(sql, batch, notCollected(log)),
+      onError('what accounts owe was not collected'),
+    ),
     keepDoing(() => readMissedEvents(services), onError('the list of Stripe’s events was not read')),
   ];
   return {

@@ -78,3 +78,58 @@ test('what was paid but does not fit can be refunded, and is not forgotten befor
     select type, data ->> 'reason' as reason from events where data ->> 'payment_id' = ${order}`;
   expect([...told]).toEqual([{ type: 'payment.failed', reason: 'contradicted' }]);
 });
+
+/** Owes 25 USD: what was paid is spent, and then refunded. */
+async function debtor(): Promise<Awaited<ReturnType<typeof payer>> & Readonly<{ refund: string }>> {
+  const { stripe, operator } = fixture;
+  const one = await payer();
+  await check(one.order);
+  await operator('POST', `/api/console/operator/accounts/${one.account}/corrections`, {
+    amount: '-25',
+    reason: 'Spent',
+    reference: crypto.randomUUID(),
+    entry_number: null,
+    request_id: null,
+  });
+  const made = stripe.refund(stripe.intentOf(one.session));
+  await check(one.order);
+  return { ...one, refund: made };
+}
+
+const giveCredit = ({ account }: Customer) =>
+  fixture.operator('POST', `/api/console/operator/accounts/${account}/credit`, {
+    amount: '50',
+    memo: null,
+    reference: crypto.randomUUID(),
+  });
+
+test('a debt that cannot be collected is told, and does not keep others from being collected', async () => {
+  const { sql } = fixture.database;
+  const [blocked, other] = [await debtor(), await debtor()];
+  const reference = `${blocked.refund}/1`;
+  await sql`
+    insert into credit_references (account_id, reference, amount, number)
+    values (${blocked.account}, reference_id(${reference}), 1, 99)`;
+  await giveCredit(blocked);
+  await giveCredit(other);
+  await other.hasBalance('25');
+  await eventually('a line of the log', () =>
+    fixture.gateways.some((gateway) =>
+      gateway
+        .output()
+        .split('\n')
+        .some((line) => line.includes('could not be collected') && line.includes(blocked.order)),
+    ),
+  );
+  expect(await blocked.balance()).toBe('50');
+  await sql`delete from credit_references where reference = reference_id(${reference})`;
+  await blocked.hasBalance('25');
+});
+
+test('whoever owes and pays has the rest at once', async () => {
+  const one = await debtor();
+  const { order, session } = await one.checkout('40');
+  fixture.stripe.pay(session);
+  await check(order);
+  expect(await one.balance()).toBe('15');
+});

@@ -281,6 +281,7 @@ export function startFakeStripe(): FakeStripe {
     for (const path of paths) {
       const [head = '', ...rest] = path.split('.');
       const value = copy[head];
+      if (typeof value === 'object' && value !== null) copy[head] = expanded(value as Json, [rest.join('.')]);
       const found = typeof value === 'string' ? objects.get(value) : undefined;
       const inner = paths
         .filter((one) => one.startsWith(`${head}.`))

@@ -21,7 +21,7 @@ export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptio
   const portal = usePortal();
   const close = () => setDialog(null);
   const { card, automatic } = options;
-  const isOn = automatic?.is_on === true;
+  const isOn = card !== null && automatic?.is_on === true;
   return (
     <Card
       title="Automatic top-up"

@@ -1,6 +1,6 @@
 /** All payments of all accounts: what was paid, refunded and disputed, and what does not fit. */
 import { Link } from '@tanstack/react-router';
-import { CreditCard, Ellipsis, RotateCw, Undo2 } from 'lucide-react';
+import { CreditCard, Ellipsis, Receipt, RotateCw, Undo2 } from 'lucide-react';
 import { useState } from 'react';
 import type { OperatorPayment } from '../../../../src/console/operator-contract.ts';
 import { useListSearch } from '../../../address.ts';
@@ -97,13 +97,22 @@ function columnsFor(
 ): Column<OperatorPayment>[] {
   return [
     accountColumn,
-    ...paymentColumns<OperatorPayment>(),
+    // The receipt is in the menu, to leave room for what is wrong.
+    ...paymentColumns<OperatorPayment>().filter(({ key }) => key !== 'receipt'),
     problemColumn,
     actionsColumn<OperatorPayment>((payment) => (
       <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${payment.account.name}`} />}>
         <MenuItem icon={RotateCw} onSelect={() => onAsk(payment.id)}>
           Ask Stripe again
         </MenuItem>
+        {payment.receipt_url !== null && (
+          <MenuItem
+            icon={Receipt}
+            onSelect={() => window.open(payment.receipt_url ?? '', '_blank', 'noopener')}
+          >
+            View receipt
+          </MenuItem>
+        )}
         {(payment.state === 'paid' || payment.state === 'contradicted') && (
           <MenuItem icon={Undo2} isDangerous onSelect={() => onRefund(payment)}>
             Refund
@@ -118,7 +127,7 @@ const accountColumn: Column<OperatorPayment> = {
   key: 'account',
   header: 'Account',
   isBare: true,
-  cell: ({ id, account }) => (
+  cell: ({ id, account, is_live: isLive }) => (
     <span className="block">
       <span className="flex flex-wrap items-center gap-1">
         <Link
@@ -128,6 +137,7 @@ const accountColumn: Column<OperatorPayment> = {
         >
           {account.name}
         </Link>
+        {!isLive && <Badge>Test</Badge>}
         {account.is_suspended && <StatusBadge status="suspended" />}
       </span>
       <ShortId id={id} label="Copy ID of the payment" />
@@ -138,11 +148,12 @@ const accountColumn: Column<OperatorPayment> = {
 const problemColumn: Column<OperatorPayment> = {
   key: 'problem',
   header: 'Notes',
-  cell: ({ problem, is_live: isLive, look_problem: lookProblem }) => (
-    <span className="inline-flex flex-wrap items-center gap-1">
-      {!isLive && <Badge>Test</Badge>}
-      {lookProblem !== null && <Badge tone="warn">Not asked: {lookProblem.replaceAll('_', ' ')}</Badge>}
-      {problem !== null && <span className="text-xs text-ink-soft">{problem.replaceAll('_', ' ')}</span>}
+  cell: ({ problem, look_problem: lookProblem }) => (
+    <span className="block text-xs text-ink-soft">
+      {lookProblem !== null && (
+        <span className="block">Stripe could not be asked ({lookProblem.replaceAll('_', ' ')})</span>
+      )}
+      {problem?.replaceAll('_', ' ')}
     </span>
   ),
 };
