@@ -247,8 +247,8 @@ comment on function apply_payment_look is
 
 create function has_failed_too_often(of_account uuid, with_live boolean) returns boolean language sql stable as $$
   select count(*) >= 3 from payment_orders
-  where account_id = of_account and is_live = with_live and kind = 'automatic' and state = 'failed'
-    and created_at > now() - interval '1 day'
+  where account_id = of_account and is_live = with_live and kind = 'automatic'
+    and state in ('failed', 'contradicted') and created_at > now() - interval '1 day'
 $$;
 comment on function has_failed_too_often is
   'Whether the card of an account is not charged automatically for now: card networks punish repeated attempts.';

@@ -2421,8 +2421,8 @@ CREATE FUNCTION has_failed_too_often(of_account uuid, with_live boolean)
  STABLE
 AS $$
   select count(*) >= 3 from payment_orders
-  where account_id = of_account and is_live = with_live and kind = 'automatic' and state = 'failed'
-    and created_at > now() - interval '1 day'
+  where account_id = of_account and is_live = with_live and kind = 'automatic'
+    and state in ('failed', 'contradicted') and created_at > now() - interval '1 day'
 $$;
 
 -- Creates the indexes of a month of the ledger. The table cannot have them itself: a unique index of it would have to

@@ -65,7 +65,7 @@ export type OperatorPayment = Payment & {
   /** The ID of the payment at Stripe. */
   payment_intent: string | null;
   is_live: boolean;
-  /** Why Stripe could not be asked the last time; null when it could. */
+  /** Why Stripe could not be asked the last time, or now; null when it could. */
   look_problem: string | null;
 };
 export type OperatorPayments = Page<OperatorPayment>;

@@ -39,11 +39,14 @@ const maxLooksInARow = 5;
 /** Nobody owes for more payments at a time; if so, the rest is for the sweep. */
 const maxDebts = 20;
 
+/** `busy` if another gateway is looking; it looks once more. */
+export type LookOutcome = 'looked' | 'failed' | 'busy';
+
 /** Looks until nobody has asked for another look meanwhile. */
-export async function lookAt(services: LookServices, id: string): Promise<void> {
+export async function lookAt(services: LookServices, id: string): Promise<LookOutcome> {
   for (let count = 0; count < maxLooksInARow; count++) {
     const claimed = await claimOrder(services.sql, id);
-    if (claimed === null) return;
+    if (claimed === null) return count === 0 ? 'busy' : 'looked';
     try {
       await within(maxLookMs, lookOnce(services, claimed));
     } catch (error) {
@@ -53,9 +56,10 @@ export async function lookAt(services: LookServices, id: string): Promise<void> 
         ...describeFailure(error),
       });
       await releaseOrder(services.sql, claimed, pauseAfter(claimed.lookFailures), codeOfStripe(error));
-      return;
+      return 'failed';
     }
   }
+  return 'looked';
 }
 
 async function lookOnce(services: LookServices, claimed: ClaimedOrder): Promise<void> {

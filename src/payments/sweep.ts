@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { beginTopUps } from './automatic.ts';
-import { lookAt, notCollected } from './looks.ts';
+import { type LookOutcome, lookAt, notCollected } from './looks.ts';
 import { readMissedEvents } from './missed-events.ts';
 import { collectDebts, findDueOrders } from './order-store.ts';
 import { describeFailure, type Stripe, type StripeSettings } from './stripe-client.ts';
@@ -24,7 +24,7 @@ export type Payments = Readonly<{
   /** Looks at orders soon, without anyone waiting for it. */
   lookSoon: (orders: readonly string[]) => void;
   /** Looks at an order now. */
-  look: (order: string) => Promise<void>;
+  look: (order: string) => Promise<LookOutcome>;
 }>;
 
 export function openPayments(services: SweepServices): Payments & Readonly<{ close: () => Promise<void> }> {
@@ -87,7 +87,7 @@ function keepDoing(step: () => Promise<void>, onError: (error: unknown) => void)
 const maxRunning = 4;
 const maxWaiting = 10_000;
 
-function openSoon(look: (order: string) => Promise<void>, onError: (error: unknown) => void) {
+function openSoon(look: (order: string) => Promise<unknown>, onError: (error: unknown) => void) {
   const waiting = new Set<string>();
   const running = new Set<Promise<void>>();
   let isClosed = false;

@@ -106,6 +106,7 @@ test('every request has the parameters of Stripe’s API', async () => {
   await stripe.disputes.list({ payment_intent: 'pi_1', limit: 100 });
   await stripe.refunds.create({ payment_intent: 'pi_1', amount: 100, metadata: { order: id } });
   await stripe.paymentMethods.detach('pm_1');
+  await stripe.customers.retrieve('cus_1', { expand: ['invoice_settings.default_payment_method'] });
   await stripe.billingPortal.sessions.create({ customer: 'cus_1', return_url: settings.origin });
   // Reads the list of events.
   const payments = openPayments({ sql, stripe, settings, log: createLog('error') });
@@ -117,6 +118,7 @@ test('every request has the parameters of Stripe’s API', async () => {
     '/v1/checkout/sessions',
     '/v1/checkout/sessions/:id',
     '/v1/customers',
+    '/v1/customers/:id',
     '/v1/disputes',
     '/v1/events',
     '/v1/invoice_payments',

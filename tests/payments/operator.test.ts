@@ -54,6 +54,15 @@ test('a look that fails is not reported as one that worked', async () => {
   expect(await isStuck(order)).toBe(false);
 });
 
+test('a look that is not possible, or that another gateway does, is not reported as done', async () => {
+  const { sql } = fixture.database;
+  const { order } = await payer();
+  await sql`update payment_orders set claimed_until = now() + interval '1 minute' where id = ${order}`;
+  expect(await check(order)).toMatchObject({ state: 'open', look_problem: 'in_progress' });
+  await sql`update payment_orders set claimed_until = null, is_live = true where id = ${order}`;
+  expect(await check(order)).toMatchObject({ state: 'open', look_problem: 'other_key' });
+});
+
 test('a refund that is not read back yet says so', async () => {
   const { order, balance, hasBalance } = await payer();
   await check(order);

@@ -35,8 +35,9 @@ export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptio
         <div className="space-y-4">
           {automatic?.paused_reason && (
             <Callout tone="warn" title="The card is not charged at the moment">
-              {reasonWords(automatic.paused_reason)} Save another card with a payment, or save the settings
-              again to try once more.
+              {reasonWords(automatic.paused_reason)}
+              {automatic.paused_reason !== 'too_many_failures' &&
+                ' Save another card with a payment, or save the settings again to try once more.'}
             </Callout>
           )}
           <p>{describeCard(card)}</p>
@@ -102,7 +103,7 @@ function reasonWords(reason: string): string {
     case 'too_many_failures':
       return 'Three attempts within a day have failed. The card is not tried again before tomorrow.';
     default:
-      return `The card was declined (${reason.replaceAll('_', ' ')}).`;
+      return `The last attempt has failed (${reason.replaceAll('_', ' ')}).`;
   }
 }
 

@@ -43,11 +43,18 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
     return row;
   }
 
-  async function lookAndShow(context: ConsoleContext, id: string): Promise<Response> {
+  async function lookAndShow(
+    context: ConsoleContext,
+    { id, is_live: isLive }: OperatorPaymentRow,
+  ): Promise<Response> {
     if (payments === null) throw new ApiError('payments_not_configured');
-    await askForLook(sql, { ...payments.settings, orders: [id], objects: [] });
-    await payments.look(id);
-    return Response.json(present(await find(context, id)));
+    const show = async (problem: string | null) => {
+      const row = await find(context, id);
+      return Response.json(present({ ...row, look_problem: row.look_problem ?? problem }));
+    };
+    if (isLive !== payments.settings.isLive) return await show('other_key');
+    await askForLook(sql, { isLive, orders: [id], objects: [] });
+    return await show((await payments.look(id)) === 'busy' ? 'in_progress' : null);
   }
 
   return {
@@ -68,8 +75,8 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
     '/payments/:order/check': {
       POST: async (request, context) => {
         await readBody(request, nothing);
-        const { id } = await find(context, idIn(context.params, 'order', 'payment_not_found'));
-        return await lookAndShow(context, id);
+        const order = await find(context, idIn(context.params, 'order', 'payment_not_found'));
+        return await lookAndShow(context, order);
       },
     },
     '/payments/:order/refunds': {
@@ -98,7 +105,7 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
             { idempotencyKey: `tollgate-refund-${reference}` },
           )
           .catch(refusal);
-        return await lookAndShow(context, order.id);
+        return await lookAndShow(context, order);
       },
     },
   };
