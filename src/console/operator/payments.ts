@@ -43,18 +43,10 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
     return row;
   }
 
-  async function lookAndShow(
-    context: ConsoleContext,
-    { id, is_live: isLive }: OperatorPaymentRow,
-  ): Promise<Response> {
-    if (payments === null) throw new ApiError('payments_not_configured');
-    const show = async (problem: string | null) => {
-      const row = await find(context, id);
-      return Response.json(present({ ...row, look_problem: row.look_problem ?? problem }));
-    };
-    if (isLive !== payments.settings.isLive) return await show('other_key');
-    await askForLook(sql, { isLive, orders: [id], objects: [] });
-    return await show((await payments.look(id)) === 'busy' ? 'in_progress' : null);
+  async function lookAndShow(context: ConsoleContext, order: OperatorPaymentRow): Promise<Response> {
+    const problem = await lookAgain(sql, payments, order);
+    const row = await find(context, order.id);
+    return Response.json(present({ ...row, look_problem: row.look_problem ?? problem }));
   }
 
   return {
@@ -109,6 +101,18 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
       },
     },
   };
+}
+
+/** Why nobody has looked, unless the look has failed, which is stored. Null when someone has. */
+async function lookAgain(
+  sql: SQL,
+  payments: Payments | null,
+  { id, is_live: isLive }: OperatorPaymentRow,
+): Promise<string | null> {
+  if (payments === null) throw new ApiError('payments_not_configured');
+  if (isLive !== payments.settings.isLive) return 'other_key';
+  await askForLook(sql, { isLive, orders: [id], objects: [] });
+  return (await payments.look(id)) === 'busy' ? 'in_progress' : null;
 }
 
 function refusal(error: unknown): never {
