@@ -1,7 +1,7 @@
 -- compatible-with: 0015
 --
 -- Events: what happens to money and access, written in the transaction that causes it; and their delivery to webhooks. The
--- triggers that write them are in 0037.
+-- triggers that write them are in 0037, and so is all that takes long: foreign keys keep busy tables locked here.
 
 create function new_event_id() returns uuid language sql volatile as $$
   select encode(set_bit(set_bit(overlay(uuid_send(gen_random_uuid())
@@ -72,11 +72,6 @@ create table usage_told (
 );
 comment on table usage_told is
   'What events have said of the usage of a day, for a month. What is charged or refunded for that day later is told as a difference.';
-insert into usage_told
-select account_id, day, model, sum(requests), sum(input_tokens), sum(output_tokens), sum(images), sum(cache_read_tokens),
-       sum(cache_write_tokens), sum(cost)
-from usage_days where day between (now() at time zone 'UTC')::date - 31 and (now() at time zone 'UTC')::date - 1
-group by account_id, day, model;
 
 create table event_causes (
   kind text not null,
@@ -87,19 +82,6 @@ create table event_causes (
 );
 comment on table event_causes is
   'What has been told and still lasts, such as a balance below its threshold. It is told again only after it has ended.';
-
-alter table account_details add column low_balance numeric(38,12) check (low_balance >= 0);
-comment on column account_details.low_balance is 'Below this balance the account is warned, by an event. Null for never.';
-create index account_details_with_low_balance on account_details (account_id) where low_balance is not null;
-
--- What is so already is not told as if it had happened now.
-insert into event_causes (kind, subject, account_id)
-select 'key_expired', id::text, account_id from api_keys where expires_at between now() - interval '30 days' and now();
-insert into event_causes (kind, subject, account_id)
-select 'key_revoked', id::text, account_id from api_keys where revoked_at between now() - interval '30 days' and now();
-insert into event_causes (kind, subject)
-select 'node_lost', id::text from nodes
-where stopped_at is null and heartbeat_at between now() - interval '30 days' and now() - interval '1 minute';
 
 create table webhook_endpoints (
   id uuid primary key,

@@ -4,8 +4,33 @@
 -- What writes events, whichever door a change comes through. Charges write none: they are told by day. One statement at a
 -- time, and each can be repeated, because the tables are busy ones.
 
+alter table account_details add column if not exists low_balance numeric(38,12);
+alter table account_details drop constraint if exists account_details_low_balance_check,
+  add constraint account_details_low_balance_check check (low_balance >= 0) not valid;
+alter table account_details validate constraint account_details_low_balance_check;
+comment on column account_details.low_balance is 'Below this balance the account is warned, by an event. Null for never.';
+create index concurrently account_details_with_low_balance on account_details (account_id) where low_balance is not null;
+
 create index concurrently api_keys_by_expiry on api_keys (expires_at) where expires_at is not null;
 create index concurrently api_keys_by_end on api_keys (revoked_at) where revoked_at is not null;
+
+-- What is so already is not told as if it had happened now.
+insert into usage_told
+select account_id, day, model, sum(requests), sum(input_tokens), sum(output_tokens), sum(images), sum(cache_read_tokens),
+       sum(cache_write_tokens), sum(cost)
+from usage_days where day between (now() at time zone 'UTC')::date - 31 and (now() at time zone 'UTC')::date - 1
+group by account_id, day, model
+on conflict do nothing;
+insert into event_causes (kind, subject, account_id)
+select 'key_expired', id::text, account_id from api_keys where expires_at between now() - interval '30 days' and now()
+on conflict do nothing;
+insert into event_causes (kind, subject, account_id)
+select 'key_revoked', id::text, account_id from api_keys where revoked_at between now() - interval '30 days' and now()
+on conflict do nothing;
+insert into event_causes (kind, subject)
+select 'node_lost', id::text from nodes
+where stopped_at is null and heartbeat_at between now() - interval '30 days' and now() - interval '1 minute'
+on conflict do nothing;
 
 create or replace function tell_movement() returns trigger language plpgsql as $$
 begin

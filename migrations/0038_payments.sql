@@ -9,6 +9,7 @@ create table payment_customers (
   is_live boolean not null,
   customer text not null unique,
   payment_method text unique,
+  default_method text,
   card_brand text,
   card_last4 text,
   card_expires text,
@@ -28,6 +29,8 @@ create index payment_customers_automatic on payment_customers (account_id) where
 comment on table payment_customers is
   'An account as the payment provider knows it, the card that it has saved there, and when that card is charged.';
 comment on column payment_customers.is_live is 'Whether the provider moves real money for it. What was made with a test key is not used with another.';
+comment on column payment_customers.default_method is
+  'The card that was the default at the provider when it was last seen. When another one is chosen there, that one is charged from then on.';
 comment on column payment_customers.card_expires is 'As YYYY-MM.';
 comment on column payment_customers.threshold is 'Credit is added automatically when less than this is available.';
 comment on column payment_customers.top_up_amount is 'How much is added. Null when it is as much as is missing to top_up_target.';
@@ -49,6 +52,7 @@ create table payment_orders (
   session text unique,
   invoice text unique,
   payment_intent text unique,
+  payment_method text,
   paid_minor bigint,
   receipt_url text,
   problem text,
@@ -56,6 +60,7 @@ create table payment_orders (
   asked integer not null default 0,
   next_look_at timestamptz,
   look_failures integer not null default 0,
+  look_problem text,
   claim uuid,
   claimed_until timestamptz,
   created_at timestamptz not null default now(),
@@ -63,17 +68,21 @@ create table payment_orders (
 );
 create index payment_orders_by_account on payment_orders (account_id, id);
 create index payment_orders_due on payment_orders (next_look_at) where next_look_at is not null;
-create unique index payment_orders_one_automatic on payment_orders (account_id)
+create unique index payment_orders_one_automatic on payment_orders (account_id, is_live)
   where kind = 'automatic' and state in ('new', 'open', 'processing');
+create index payment_orders_automatic on payment_orders (account_id, created_at) where kind = 'automatic';
+create index payment_orders_in_trouble on payment_orders (id) where look_problem is not null or state = 'contradicted';
 comment on table payment_orders is
   'Payments that were asked for. The ID is the reference of the credit, so that each is credited once.';
 comment on column payment_orders.amount is 'What is credited: the price before tax.';
 comment on column payment_orders.state is
   'What the provider''s objects say. A credited order stays paid. Contradicted: something was paid that does not fit the order, and nothing was credited.';
 comment on column payment_orders.session is 'The provider''s ID of the checkout; so are customer, invoice and payment_intent.';
+comment on column payment_orders.payment_method is 'The card that an automatic top-up charges: the one that was saved when it began.';
 comment on column payment_orders.paid_minor is 'What the customer paid, with tax, in cents.';
 comment on column payment_orders.asked is 'How often someone asked to have it looked at.';
 comment on column payment_orders.next_look_at is 'When to ask the provider next. Null when only an event can change anything.';
+comment on column payment_orders.look_problem is 'Why the last look failed; null when it did not.';
 comment on column payment_orders.claim is 'Whose look at the provider''s objects may be written.';
 
 create table payment_reversals (
@@ -85,6 +94,7 @@ create table payment_reversals (
   due numeric(38,12) not null check (due >= 0),
   taken numeric(38,12) not null default 0 check (taken >= 0),
   entry_count integer not null default 0,
+  told_at timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
 );
@@ -94,6 +104,9 @@ comment on table payment_reversals is 'Refunds and disputes of payments, by the 
 comment on column payment_reversals.amount_minor is 'In cents, with tax.';
 comment on column payment_reversals.due is 'Which part of the credit it takes back. 0 when it has failed, or was won.';
 comment on column payment_reversals.taken is 'What was taken so far: a balance does not fall below what is held. The rest is taken when there is credit again.';
+
+comment on column payment_reversals.told_at is
+  'When a dispute took money for the first time. It is told then, and suspends the account, once.';
 
 create table payment_polls (
   is_live boolean primary key,
@@ -182,32 +195,44 @@ create function apply_payment_look(
 ) returns table (was_credited boolean, was_disputed boolean) language plpgsql as $$
 declare
   concerned payment_orders;
+  was_refunded boolean;
+  pause_reason text;
 begin
   select * into concerned from payment_orders where id = of_order and claim = with_claim for update;
   if not found then return; end if;
+  select coalesce(bool_or(given.kind = 'dispute' and takes_money and known.told_at is null), false),
+         coalesce(bool_or(given.due > 0 and coalesce(known.due, 0) = 0), false)
+  into was_disputed, was_refunded
+  from jsonb_to_recordset(reversal_rows) as given (id text, kind text, due numeric, takes_money boolean)
+  left join payment_reversals as known on known.id = given.id;
+  -- Otherwise the card would be charged again, for what was just given back or could not be credited.
+  pause_reason := case when was_disputed then 'disputed' when was_refunded then 'refunded'
+    when concerned.kind = 'automatic' and concerned.credited_at is null then
+      case new_state when 'failed' then coalesce(new_problem, 'failed') when 'contradicted' then 'contradicted' end end;
+  if pause_reason is not null then
+    update payment_customers set paused_reason = pause_reason, paused_at = now(), updated_at = now()
+    where account_id = concerned.account_id and is_live = concerned.is_live and is_automatic and paused_at is null;
+  end if;
   was_credited := false;
   if new_state = 'paid' and concerned.credited_at is null then
     was_credited := book_own_movement('credit', concerned.account_id, concerned.amount, credit_words, of_order, null);
     concerned.credited_at := now();
   end if;
-  with given as (
-    select * from jsonb_to_recordset(reversal_rows)
-      as row (id text, kind text, amount_minor bigint, status text, due numeric, is_dispute_open boolean)
-  ), written as (
-    insert into payment_reversals as known (id, order_id, kind, amount_minor, status, due)
-    select id, of_order, kind, amount_minor, status, due from given
-    on conflict (id) do update
-    set amount_minor = excluded.amount_minor, status = excluded.status, due = excluded.due, updated_at = now()
-    where known.order_id = of_order and (known.amount_minor, known.status, known.due)
-      is distinct from (excluded.amount_minor, excluded.status, excluded.due)
-    returning id, (xmax = 0) as is_new
-  )
-  select coalesce(bool_or(is_new and is_dispute_open), false) into was_disputed from written join given using (id);
+  insert into payment_reversals as known (id, order_id, kind, amount_minor, status, due, told_at)
+  select id, of_order, kind, amount_minor, status, due, case when kind = 'dispute' and takes_money then now() end
+  from jsonb_to_recordset(reversal_rows)
+    as given (id text, kind text, amount_minor bigint, status text, due numeric, takes_money boolean)
+  on conflict (id) do update
+  set amount_minor = excluded.amount_minor, status = excluded.status, due = excluded.due,
+      told_at = coalesce(known.told_at, excluded.told_at), updated_at = now()
+  where known.order_id = of_order and (known.amount_minor, known.status, known.due)
+    is distinct from (excluded.amount_minor, excluded.status, excluded.due);
   update payment_orders
   set state = case when concerned.credited_at is null then new_state else 'paid' end, problem = new_problem,
       invoice = coalesce(new_invoice, invoice), payment_intent = coalesce(new_payment_intent, payment_intent),
       paid_minor = coalesce(new_paid_minor, paid_minor), receipt_url = coalesce(new_receipt, receipt_url),
-      credited_at = concerned.credited_at, claim = null, claimed_until = null, look_failures = 0, updated_at = now(),
+      credited_at = concerned.credited_at, claim = null, claimed_until = null, look_failures = 0, look_problem = null,
+      updated_at = now(),
       next_look_at = case when asked > seen then now() else now() + make_interval(secs => look_again_seconds) end
   where id = of_order;
   -- Once for each dispute, so that an operator can let the account go on meanwhile.
@@ -218,33 +243,55 @@ begin
   return next;
 end $$;
 comment on function apply_payment_look is
-  'Writes what follows from the provider''s objects, if the claim still holds: the state of the order, its credit, and what refunds and disputes take back. Returns a row if it does. Changes of the rows are what others are told of.';
+  'Writes what follows from the provider''s objects, if the claim still holds: the state of the order, its credit, what refunds and disputes take back, and whether automatic top-ups pause. Returns a row if it does. Changes of the rows are what others are told of.';
+
+create function has_failed_too_often(of_account uuid, with_live boolean) returns boolean language sql stable as $$
+  select count(*) >= 3 from payment_orders
+  where account_id = of_account and is_live = with_live and kind = 'automatic'
+    and state in ('failed', 'contradicted') and created_at > now() - interval '1 day'
+$$;
+comment on function has_failed_too_often is
+  'Whether the card of an account is not charged automatically for now: card networks punish repeated attempts.';
+
+create function top_ups_this_month(of_account uuid, with_live boolean) returns numeric language sql stable as $$
+  select coalesce(sum(amount), 0)::numeric(38,12) from payment_orders
+  where account_id = of_account and is_live = with_live and kind = 'automatic' and state not in ('failed', 'expired')
+    and created_at >= date_trunc('month', now(), 'UTC')
+$$;
+comment on function top_ups_this_month is 'What was added automatically in this month, in UTC, or is about to be.';
+
+create function wanted_top_ups(with_live boolean, least_amount numeric)
+returns table (account_id uuid, amount numeric, customer text, payment_method text) language sql stable as $$
+  select settings.account_id, wanted.amount, settings.customer, settings.payment_method
+  from payment_customers as settings
+  join accounts on accounts.id = settings.account_id
+  cross join lateral (
+    select least(coalesce(top_up_amount, ceil(100 * (top_up_target - balance + accounts.held)) / 100),
+      floor(100 * (monthly_cap - top_ups_this_month(settings.account_id, with_live))) / 100) as amount
+  ) as wanted
+  where settings.is_automatic and settings.is_live = with_live and settings.paused_at is null
+    and settings.payment_method is not null and suspended_at is null and balance - accounts.held < threshold
+    and wanted.amount >= least_amount and not has_failed_too_often(settings.account_id, with_live)
+    and not exists (select 1 from payment_orders as running where running.account_id = settings.account_id
+      and running.is_live = with_live and running.kind = 'automatic' and running.state in ('new', 'open', 'processing'))
+    -- What was refunded or is disputed would be charged again.
+    and not exists (select 1 from payment_orders as reversed join payment_reversals on order_id = reversed.id
+      where reversed.account_id = settings.account_id and due > taken)
+$$;
+comment on function wanted_top_ups is
+  'The accounts whose saved card should be charged now, and how much. All conditions are here: whoever cannot be charged takes no place of those who can.';
 
 create function begin_automatic_top_up(of_account uuid, new_order uuid, with_live boolean, least_amount numeric)
 returns uuid language plpgsql as $$
-declare
-  settings payment_customers;
-  available numeric;
-  wanted numeric;
-  added numeric;
 begin
-  select * into settings from payment_customers
-  where account_id = of_account and is_live = with_live and is_automatic and paused_at is null and payment_method is not null
-  for update skip locked;
+  -- One at a time in an account, and what was chosen meanwhile counts.
+  perform 1 from payment_customers where account_id = of_account for update skip locked;
   if not found then return null; end if;
-  select balance - held into available from accounts where id = of_account and suspended_at is null;
-  if available is null or available >= settings.threshold then return null; end if;
-  if exists (select 1 from payment_orders where account_id = of_account and kind = 'automatic'
-    and state in ('new', 'open', 'processing')) then return null; end if;
-  wanted := coalesce(settings.top_up_amount, ceil(100 * (settings.top_up_target - available)) / 100);
-  select coalesce(sum(amount), 0) into added from payment_orders
-  where account_id = of_account and kind = 'automatic' and state <> 'failed'
-    and created_at >= date_trunc('month', now(), 'UTC');
-  wanted := least(wanted, floor(100 * (settings.monthly_cap - added)) / 100);
-  if wanted < least_amount then return null; end if;
-  insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, next_look_at)
-  values (new_order, of_account, 'automatic', wanted, 'usd', with_live, settings.customer, now());
-  return new_order;
+  insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, payment_method, next_look_at)
+  select new_order, account_id, 'automatic', amount, 'usd', with_live, customer, payment_method, now()
+  from wanted_top_ups(with_live, least_amount) where account_id = of_account
+  on conflict (account_id, is_live) where kind = 'automatic' and state in ('new', 'open', 'processing') do nothing;
+  return case when found then new_order end;
 end $$;
 comment on function begin_automatic_top_up is
   'Makes the order of an automatic top-up if the account needs one and may have it, and has none in progress. Returns its ID, or null.';

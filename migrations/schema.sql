@@ -1052,6 +1052,9 @@ CREATE TABLE payment_customers (
   is_live boolean NOT NULL,
   customer text NOT NULL,
   payment_method text,
+  -- The card that was the default at the provider when it was last seen. When another one is chosen there, that one is
+  -- charged from then on.
+  default_method text,
   card_brand text,
   card_last4 text,
   -- As YYYY-MM.
@@ -1102,6 +1105,8 @@ CREATE TABLE payment_orders (
   session text,
   invoice text,
   payment_intent text,
+  -- The card that an automatic top-up charges: the one that was saved when it began.
+  payment_method text,
   -- What the customer paid, with tax, in cents.
   paid_minor bigint,
   receipt_url text,
@@ -1112,6 +1117,8 @@ CREATE TABLE payment_orders (
   -- When to ask the provider next. Null when only an event can change anything.
   next_look_at timestamp with time zone,
   look_failures integer NOT NULL DEFAULT 0,
+  -- Why the last look failed; null when it did not.
+  look_problem text,
   -- Whose look at the provider's objects may be written.
   claim uuid,
   claimed_until timestamp with time zone,
@@ -1128,16 +1135,20 @@ CREATE TABLE payment_orders (
   CONSTRAINT payment_orders_state_check CHECK (state = ANY (ARRAY['new'::text, 'open'::text, 'processing'::text,
     'paid'::text, 'failed'::text, 'expired'::text, 'contradicted'::text]))
 );
+CREATE INDEX payment_orders_automatic ON payment_orders USING btree (account_id,
+    created_at) WHERE kind = 'automatic'::text;
 CREATE INDEX payment_orders_by_account ON payment_orders USING btree (account_id, id);
 CREATE INDEX payment_orders_due ON payment_orders USING btree (next_look_at) WHERE next_look_at IS NOT NULL;
-CREATE UNIQUE INDEX payment_orders_one_automatic ON payment_orders USING btree (account_id) WHERE kind =
-    'automatic'::text AND (state = ANY (ARRAY['new'::text, 'open'::text, 'processing'::text]));
+CREATE INDEX payment_orders_in_trouble ON payment_orders USING btree (id) WHERE look_problem IS NOT NULL OR state =
+    'contradicted'::text;
+CREATE UNIQUE INDEX payment_orders_one_automatic ON payment_orders USING btree (account_id,
+    is_live) WHERE kind = 'automatic'::text AND (state = ANY (ARRAY['new'::text, 'open'::text, 'processing'::text]));
 CREATE TRIGGER payment_orders_credit_told AFTER UPDATE OF credited_at ON payment_orders
   FOR EACH ROW WHEN (old.credited_at IS NULL AND new.credited_at IS NOT NULL)
   EXECUTE FUNCTION tell_payment();
 CREATE TRIGGER payment_orders_failure_told AFTER UPDATE OF state ON payment_orders
-  FOR EACH ROW WHEN (old.state <> 'failed'::text AND new.state = 'failed'::text AND (new.kind = 'automatic'::text OR
-    new.session IS NOT NULL))
+  FOR EACH ROW WHEN (old.state <> new.state AND (new.state = 'contradicted'::text OR new.state = 'failed'::text AND
+    (new.kind = 'automatic'::text OR new.session IS NOT NULL)))
   EXECUTE FUNCTION tell_payment();
 
 -- Up to when the provider's list of events was read, in case some were not delivered.
@@ -1161,6 +1172,8 @@ CREATE TABLE payment_reversals (
   -- What was taken so far: a balance does not fall below what is held. The rest is taken when there is credit again.
   taken numeric(38,12) NOT NULL DEFAULT 0,
   entry_count integer NOT NULL DEFAULT 0,
+  -- When a dispute took money for the first time. It is told then, and suspends the account, once.
+  told_at timestamp with time zone,
   created_at timestamp with time zone NOT NULL DEFAULT now(),
   updated_at timestamp with time zone NOT NULL DEFAULT now(),
   CONSTRAINT payment_reversals_pkey PRIMARY KEY (id),
@@ -1171,11 +1184,12 @@ CREATE TABLE payment_reversals (
 );
 CREATE INDEX payment_reversals_by_order ON payment_reversals USING btree (order_id);
 CREATE INDEX payment_reversals_due ON payment_reversals USING btree (order_id) WHERE due <> taken;
-CREATE TRIGGER payment_reversals_change_told AFTER UPDATE OF due ON payment_reversals
-  FOR EACH ROW WHEN (old.due = 0::numeric AND new.due > 0::numeric)
+CREATE TRIGGER payment_reversals_change_told AFTER UPDATE ON payment_reversals
+  FOR EACH ROW WHEN (new.kind = 'refund'::text AND old.due = 0::numeric AND new.due > 0::numeric OR old.told_at IS NULL
+    AND new.told_at IS NOT NULL)
   EXECUTE FUNCTION tell_payment_reversal();
 CREATE TRIGGER payment_reversals_told AFTER INSERT ON payment_reversals
-  FOR EACH ROW WHEN (new.due > 0::numeric)
+  FOR EACH ROW WHEN (new.kind = 'refund'::text AND new.due > 0::numeric OR new.told_at IS NOT NULL)
   EXECUTE FUNCTION tell_payment_reversal();
 
 -- Early warnings of fraud, by the provider's ID: the owner of the card has reported a payment, and may dispute it.
@@ -2170,8 +2184,9 @@ begin
   return null;
 end $$;
 
--- Writes what follows from the provider's objects, if the claim still holds: the state of the order, its credit, and
--- what refunds and disputes take back. Returns a row if it does. Changes of the rows are what others are told of.
+-- Writes what follows from the provider's objects, if the claim still holds: the state of the order, its credit, what
+-- refunds and disputes take back, and whether automatic top-ups pause. Returns a row if it does. Changes of the rows
+-- are what others are told of.
 CREATE FUNCTION apply_payment_look(of_order uuid, with_claim uuid, seen integer, new_state text, new_problem text,
     new_invoice text, new_payment_intent text, new_paid_minor bigint, new_receipt text, reversal_rows jsonb,
     suspends boolean, look_again_seconds double precision, credit_words text)
@@ -2180,32 +2195,44 @@ CREATE FUNCTION apply_payment_look(of_order uuid, with_claim uuid, seen integer,
 AS $$
 declare
   concerned payment_orders;
+  was_refunded boolean;
+  pause_reason text;
 begin
   select * into concerned from payment_orders where id = of_order and claim = with_claim for update;
   if not found then return; end if;
+  select coalesce(bool_or(given.kind = 'dispute' and takes_money and known.told_at is null), false),
+         coalesce(bool_or(given.due > 0 and coalesce(known.due, 0) = 0), false)
+  into was_disputed, was_refunded
+  from jsonb_to_recordset(reversal_rows) as given (id text, kind text, due numeric, takes_money boolean)
+  left join payment_reversals as known on known.id = given.id;
+  -- Otherwise the card would be charged again, for what was just given back or could not be credited.
+  pause_reason := case when was_disputed then 'disputed' when was_refunded then 'refunded'
+    when concerned.kind = 'automatic' and concerned.credited_at is null then
+      case new_state when 'failed' then coalesce(new_problem, 'failed') when 'contradicted' then 'contradicted' end end;
+  if pause_reason is not null then
+    update payment_customers set paused_reason = pause_reason, paused_at = now(), updated_at = now()
+    where account_id = concerned.account_id and is_live = concerned.is_live and is_automatic and paused_at is null;
+  end if;
   was_credited := false;
   if new_state = 'paid' and concerned.credited_at is null then
     was_credited := book_own_movement('credit', concerned.account_id, concerned.amount, credit_words, of_order, null);
     concerned.credited_at := now();
   end if;
-  with given as (
-    select * from jsonb_to_recordset(reversal_rows)
-      as row (id text, kind text, amount_minor bigint, status text, due numeric, is_dispute_open boolean)
-  ), written as (
-    insert into payment_reversals as known (id, order_id, kind, amount_minor, status, due)
-    select id, of_order, kind, amount_minor, status, due from given
-    on conflict (id) do update
-    set amount_minor = excluded.amount_minor, status = excluded.status, due = excluded.due, updated_at = now()
-    where known.order_id = of_order and (known.amount_minor, known.status, known.due)
-      is distinct from (excluded.amount_minor, excluded.status, excluded.due)
-    returning id, (xmax = 0) as is_new
-  )
-  select coalesce(bool_or(is_new and is_dispute_open), false) into was_disputed from written join given using (id);
+  insert into payment_reversals as known (id, order_id, kind, amount_minor, status, due, told_at)
+  select id, of_order, kind, amount_minor, status, due, case when kind = 'dispute' and takes_money then now() end
+  from jsonb_to_recordset(reversal_rows)
+    as given (id text, kind text, amount_minor bigint, status text, due numeric, takes_money boolean)
+  on conflict (id) do update
+  set amount_minor = excluded.amount_minor, status = excluded.status, due = excluded.due,
+      told_at = coalesce(known.told_at, excluded.told_at), updated_at = now()
+  where known.order_id = of_order and (known.amount_minor, known.status, known.due)
+    is distinct from (excluded.amount_minor, excluded.status, excluded.due);
   update payment_orders
   set state = case when concerned.credited_at is null then new_state else 'paid' end, problem = new_problem,
       invoice = coalesce(new_invoice, invoice), payment_intent = coalesce(new_payment_intent, payment_intent),
       paid_minor = coalesce(new_paid_minor, paid_minor), receipt_url = coalesce(new_receipt, receipt_url),
-      credited_at = concerned.credited_at, claim = null, claimed_until = null, look_failures = 0, updated_at = now(),
+      credited_at = concerned.credited_at, claim = null, claimed_until = null, look_failures = 0, look_problem = null,
+      updated_at = now(),
       next_look_at = case when asked > seen then now() else now() + make_interval(secs => look_again_seconds) end
   where id = of_order;
   -- Once for each dispute, so that an operator can let the account go on meanwhile.
@@ -2236,29 +2263,15 @@ CREATE FUNCTION begin_automatic_top_up(of_account uuid, new_order uuid, with_liv
  RETURNS uuid
  LANGUAGE plpgsql
 AS $$
-declare
-  settings payment_customers;
-  available numeric;
-  wanted numeric;
-  added numeric;
 begin
-  select * into settings from payment_customers
-  where account_id = of_account and is_live = with_live and is_automatic and paused_at is null and payment_method is not null
-  for update skip locked;
+  -- One at a time in an account, and what was chosen meanwhile counts.
+  perform 1 from payment_customers where account_id = of_account for update skip locked;
   if not found then return null; end if;
-  select balance - held into available from accounts where id = of_account and suspended_at is null;
-  if available is null or available >= settings.threshold then return null; end if;
-  if exists (select 1 from payment_orders where account_id = of_account and kind = 'automatic'
-    and state in ('new', 'open', 'processing')) then return null; end if;
-  wanted := coalesce(settings.top_up_amount, ceil(100 * (settings.top_up_target - available)) / 100);
-  select coalesce(sum(amount), 0) into added from payment_orders
-  where account_id = of_account and kind = 'automatic' and state <> 'failed'
-    and created_at >= date_trunc('month', now(), 'UTC');
-  wanted := least(wanted, floor(100 * (settings.monthly_cap - added)) / 100);
-  if wanted < least_amount then return null; end if;
-  insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, next_look_at)
-  values (new_order, of_account, 'automatic', wanted, 'usd', with_live, settings.customer, now());
-  return new_order;
+  insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, payment_method, next_look_at)
+  select new_order, account_id, 'automatic', amount, 'usd', with_live, customer, payment_method, now()
+  from wanted_top_ups(with_live, least_amount) where account_id = of_account
+  on conflict (account_id, is_live) where kind = 'automatic' and state in ('new', 'open', 'processing') do nothing;
+  return case when found then new_order end;
 end $$;
 
 -- From now on the money of an account is told apart. Does nothing if it is already.
@@ -2815,6 +2828,17 @@ CREATE FUNCTION first_id_at(at timestamp with time zone)
  IMMUTABLE
 AS $$
   select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid
+$$;
+
+-- Whether the card of an account is not charged automatically for now: card networks punish repeated attempts.
+CREATE FUNCTION has_failed_too_often(of_account uuid, with_live boolean)
+ RETURNS boolean
+ LANGUAGE sql
+ STABLE
+AS $$
+  select count(*) >= 3 from payment_orders
+  where account_id = of_account and is_live = with_live and kind = 'automatic'
+    and state in ('failed', 'contradicted') and created_at > now() - interval '1 day'
 $$;
 
 -- Creates the indexes of a month of the ledger. The table cannot have them itself: a unique index of it would have to
@@ -4195,7 +4219,7 @@ begin
   return null;
 end $$;
 
--- Payments that were credited, or failed, are events.
+-- Payments that were credited, or failed, or were made but do not fit their order, are events.
 CREATE FUNCTION tell_payment()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4205,11 +4229,14 @@ begin
     new.account_id,
     case when new.state = 'paid' then 'payment.succeeded' else 'payment.failed' end,
     jsonb_build_object('payment_id', new.id, 'kind', new.kind, 'amount', new.amount::text,
-      'paid', case when new.state = 'paid' then (new.paid_minor * 0.01)::numeric(38,12)::text end));
+      'paid', case when new.state in ('paid', 'contradicted') then (new.paid_minor * 0.01)::numeric(38,12)::text end)
+    || case new.state when 'paid' then '{}' when 'failed' then jsonb_build_object('reason', coalesce(new.problem, 'failed'))
+      else '{"reason": "contradicted"}' end);
   return null;
 end $$;
 
--- Refunds and disputes are events when they begin to take credit. What one gives back is told as a correction.
+-- Refunds are events when they begin to take credit, and disputes when they take money, even if no credit is left to
+-- take. What one gives back is told as a correction.
 CREATE FUNCTION tell_payment_reversal()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -4246,6 +4273,17 @@ begin
     new.id, case when new.suspended_at is null then 'account.resumed' else 'account.suspended' end, '{}');
   return null;
 end $$;
+
+-- What was added automatically in this month, in UTC, or is about to be.
+CREATE FUNCTION top_ups_this_month(of_account uuid, with_live boolean)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE
+AS $$
+  select coalesce(sum(amount), 0)::numeric(38,12) from payment_orders
+  where account_id = of_account and is_live = with_live and kind = 'automatic' and state not in ('failed', 'expired')
+    and created_at >= date_trunc('month', now(), 'UTC')
+$$;
 
 -- The earlier entry_usage, which gateways without corrections call.
 CREATE FUNCTION usage_by_entry(of_account uuid, first_number bigint, last_number bigint)
@@ -4300,3 +4338,27 @@ begin
   end if;
   return next;
 end $$;
+
+-- The accounts whose saved card should be charged now, and how much. All conditions are here: whoever cannot be charged
+-- takes no place of those who can.
+CREATE FUNCTION wanted_top_ups(with_live boolean, least_amount numeric)
+ RETURNS TABLE(account_id uuid, amount numeric, customer text, payment_method text)
+ LANGUAGE sql
+ STABLE
+AS $$
+  select settings.account_id, wanted.amount, settings.customer, settings.payment_method
+  from payment_customers as settings
+  join accounts on accounts.id = settings.account_id
+  cross join lateral (
+    select least(coalesce(top_up_amount, ceil(100 * (top_up_target - balance + accounts.held)) / 100),
+      floor(100 * (monthly_cap - top_ups_this_month(settings.account_id, with_live))) / 100) as amount
+  ) as wanted
+  where settings.is_automatic and settings.is_live = with_live and settings.paused_at is null
+    and settings.payment_method is not null and suspended_at is null and balance - accounts.held < threshold
+    and wanted.amount >= least_amount and not has_failed_too_often(settings.account_id, with_live)
+    and not exists (select 1 from payment_orders as running where running.account_id = settings.account_id
+      and running.is_live = with_live and running.kind = 'automatic' and running.state in ('new', 'open', 'processing'))
+    -- What was refunded or is disputed would be charged again.
+    and not exists (select 1 from payment_orders as reversed join payment_reversals on order_id = reversed.id
+      where reversed.account_id = settings.account_id and due > taken)
+$$;

@@ -212,6 +212,8 @@ async function openAll(given: Start) {
 /** Null when nothing can be paid here. */
 function startPayments({ config: { payments: settings }, log, closers }: Start, { sql }: Database) {
   if (settings === null) return null;
+  if (!settings.isLive)
+    log.warn('payments are in test mode: no real money moves, but what is paid is credit that can be spent');
   const payments = openPayments({ sql, stripe: openStripe(settings), settings, log });
   closers.add('payments', payments.close);
   return payments;

@@ -8,6 +8,7 @@ import { type AuditScope, type Invariant, maybeArchived } from './invariant.ts';
 import { meterInvariants } from './meter-invariants.ts';
 import { movementInvariants } from './movement-invariants.ts';
 import { withBase } from './new-entries.ts';
+import { paymentInvariants } from './payment-invariants.ts';
 import { everyUsageDay, usageDaysSinceCheckpoint } from './usage-sums.ts';
 
 /** A record stays for as long as there is a refund of it. */
@@ -165,6 +166,7 @@ export const invariants: readonly Invariant[] = [
   },
   ...movementInvariants,
   ...grantInvariants,
+  ...paymentInvariants,
   ...meterInvariants,
 ];
 

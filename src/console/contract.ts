@@ -290,6 +290,8 @@ export type GrantDraw = { number: number; category: GrantCategory; amount: strin
 export type PaymentOptions = {
   /** Whether cards can be charged. Without it there are codes, and the operator. */
   is_online: boolean;
+  /** Whether no real money moves. The credit can be spent all the same. */
+  is_test: boolean;
   /** The least and the most of one payment. */
   least: string;
   most: string;

@@ -89,8 +89,12 @@ export type OperatorPayment = Payment & {
   is_live: boolean;
   /** That the owner of the card has reported it as fraud. */
   warnings: { id: string; fraud_type: string; is_actionable: boolean; created_at: string }[];
+  /** Why Stripe could not be asked the last time, or now; null when it could. */
+  look_problem: string | null;
 };
 export type OperatorPayments = Page<OperatorPayment>;
+/** GET …/operator/payments/stuck: those that Stripe could not be asked about, or that were paid but do not fit. */
+export type StuckPayments = { data: OperatorPayment[] };
 /**
  * POST …/operator/payments/{id}/refunds → OperatorPayment. The amount is what the customer gets back, with tax; null for all
  * that is left. Repeating a `reference` (a UUID) refunds nothing more. POST …/check with an empty object asks Stripe anew.

@@ -6,14 +6,15 @@ import { ApiError } from '../errors.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { amountFrom, bodyOf, converted, nothing, readBody } from '../json/fields.ts';
+import { networkOfClient } from '../lib/ip-address.ts';
 import { formatMoney, formatMoneyShort, parseMoney } from '../lib/money.ts';
 import { finishSetupsOf, openCardSetup } from '../payments/card-setup.ts';
 import { asApiError, openCheckout, type Payer } from '../payments/checkout.ts';
 import { isLikeCode, redeemCode } from '../payments/codes.ts';
-import { forgetCard } from '../payments/customers.ts';
+import { forgetCard, forgetCardOf } from '../payments/customers.ts';
 import { greatestAmount, isPayable, leastAmount, moneyOfCents } from '../payments/order.ts';
 import { askForLook } from '../payments/order-store.ts';
-import { isRefusedByStripe } from '../payments/stripe-client.ts';
+import { isMissing, isRefusedByStripe } from '../payments/stripe-client.ts';
 import type { Payments } from '../payments/sweep.ts';
 import type { Attempts, Limit } from '../people/attempts.ts';
 import { asOwner, type Caller, findRole, idIn, requireMember, requireOwner } from './access.ts';
@@ -58,6 +59,13 @@ const orderLimit = (accountId: string): Limit => ({
   scope: 'payment',
   subject: accountId,
   max: 30,
+  periodSeconds: hour,
+});
+/** Saving the settings has a card tried again that may have been declined. */
+const automaticLimit = (accountId: string): Limit => ({
+  scope: 'top-up-settings',
+  subject: accountId,
+  max: 5,
   periodSeconds: hour,
 });
 /** Codes cannot be guessed at any rate; this keeps guesses from costing much. */
@@ -111,8 +119,10 @@ export function paymentsPage(services: PaymentServices): Routes<AccountHandler> 
         if (known === undefined) throw new ApiError('no_saved_card');
         const portal = await stripe.billingPortal.sessions
           .create({ customer: known.customer, return_url: `${settings.origin}/billing?account=${accountId}` })
-          .catch((error: unknown) => {
-            throw asApiError(error);
+          .catch(async (error: unknown) => {
+            if (!isMissing(error, 'customer')) throw asApiError(error);
+            await forgetCardOf(sql, known.customer);
+            throw new ApiError('no_saved_card', { cause: error });
           });
         return Response.json({ url: portal.url } satisfies PaymentPage);
       },
@@ -168,7 +178,7 @@ function codeRoutes({ sql, attempts }: PaymentServices): Routes<AccountHandler> 
         requireOwner(await findRole(sql, caller));
         await attempts.take([
           codeLimit('code-user', caller.userId),
-          codeLimit('code-address', base.clientAddress() ?? 'unknown'),
+          codeLimit('code-network', networkOfClient(base.clientAddress())),
         ]);
         const text = code.trim();
         const amount = isLikeCode(text)
@@ -185,7 +195,7 @@ function codeRoutes({ sql, attempts }: PaymentServices): Routes<AccountHandler> 
 
 /** When the saved card is charged. */
 function automaticRoutes(services: PaymentServices, forOwner: ForOwner): Routes<AccountHandler> {
-  const { sql } = services;
+  const { sql, attempts } = services;
   return {
     '/payments/automatic': {
       PATCH: async (request, context) => {
@@ -199,6 +209,7 @@ function automaticRoutes(services: PaymentServices, forOwner: ForOwner): Routes<
           throw invalid('target', 'The target has to be more than the threshold.');
         if (cap < (amount ?? leastAmount))
           throw invalid('monthly_cap', 'The most in a month has to be at least one payment.');
+        if (isOn) await attempts.take([automaticLimit(caller.accountId)]);
         await asOwner(sql, caller, async (transaction) => {
           const changed = await transaction`
             update payment_customers
@@ -296,18 +307,19 @@ async function findOptions(
   { sql, payments, operatorContact }: PaymentServices,
   { userId, accountId }: Caller,
 ): Promise<PaymentOptions> {
+  const isLive = payments?.settings.isLive ?? null;
   const [row] = await sql<OptionsRow[]>`
     select payment_method, card_brand, card_last4, card_expires, is_automatic, threshold, top_up_amount, top_up_target,
-           monthly_cap, paused_reason,
-           (select coalesce(sum(amount), 0)::numeric(38,12) from payment_orders
-            where payment_orders.account_id = memberships.account_id and kind = 'automatic' and state <> 'failed'
-              and created_at >= date_trunc('month', now(), 'UTC')) as month_added
+           monthly_cap, coalesce(paused_reason,
+             case when has_failed_too_often(known.account_id, is_live) then 'too_many_failures' end) as paused_reason,
+           top_ups_this_month(known.account_id, is_live) as month_added
     from memberships left join payment_customers as known
-      on known.account_id = memberships.account_id and is_live is not distinct from ${payments?.settings.isLive ?? null}::boolean
+      on known.account_id = memberships.account_id and is_live is not distinct from ${isLive}::boolean
     where user_id = ${userId} and memberships.account_id = ${accountId}`;
   if (row === undefined) throw new ApiError('account_not_found');
   return {
     is_online: payments !== null,
+    is_test: isLive === false,
     least: formatMoney(leastAmount),
     most: formatMoney(greatestAmount),
     contact: operatorContact,

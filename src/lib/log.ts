@@ -17,6 +17,7 @@ const textFields = [
   'reason',
   'keyId',
   'accountId',
+  'paymentId',
   'nodeId',
   'model',
   'provider',

@@ -3,10 +3,16 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Money } from '../lib/money.ts';
-import { customerOf } from './customers.ts';
+import { customerOf, replaceCustomer } from './customers.ts';
 import { centsOf } from './order.ts';
 import { closeUnopened, insertCheckoutOrder, storeSession } from './order-store.ts';
-import { codeOfStripe, isRefusedByStripe, type Stripe, type StripeSettings } from './stripe-client.ts';
+import {
+  codeOfStripe,
+  isMissing,
+  isRefusedByStripe,
+  type Stripe,
+  type StripeSettings,
+} from './stripe-client.ts';
 
 /** Stripe allows 30 minutes to 24 hours. */
 const openSeconds = 60 * 60;
@@ -32,21 +38,38 @@ export async function openCheckout(
   savesCard: boolean,
 ): Promise<Readonly<{ orderId: string; url: string }>> {
   const { accountId, accountName: name, email, userId } = payer;
-  const { isLive } = settings;
-  const id = newId();
+  const person = { accountId, userId, name, email };
+  const open = (customer: string) =>
+    openPage({ sql, stripe, settings }, { accountId, userId, customer, amount, savesCard });
   try {
-    const customer = await customerOf(sql, stripe, isLive, { accountId, userId, name, email });
-    await insertCheckoutOrder(sql, { id, accountId, userId, amount, isLive, customer, savesCard });
-    const session = await stripe.checkout.sessions.create(
-      sessionParameters(id, { customer, amount, savesCard, accountId }, settings),
-      { idempotencyKey: `tollgate-checkout-${id}` },
-    );
+    const customer = await customerOf(sql, stripe, settings.isLive, person);
+    return await open(customer).catch(async (error: unknown) => {
+      if (!isMissing(error, 'customer')) throw error;
+      return await open(await replaceCustomer(sql, stripe, person, customer));
+    });
+  } catch (cause) {
+    throw asApiError(cause);
+  }
+}
+
+type Purchase = Readonly<{ customer: string; amount: Money; savesCard: boolean; accountId: string }>;
+
+async function openPage(
+  { sql, stripe, settings }: CheckoutServices,
+  purchase: Purchase & Readonly<{ userId: string }>,
+): Promise<Readonly<{ orderId: string; url: string }>> {
+  const id = newId();
+  await insertCheckoutOrder(sql, { id, isLive: settings.isLive, ...purchase });
+  try {
+    const session = await stripe.checkout.sessions.create(sessionParameters(id, purchase, settings), {
+      idempotencyKey: `tollgate-checkout-${id}`,
+    });
     await storeSession(sql, id, session.id);
     if (!session.url) throw new ApiError('payment_provider_error');
     return { orderId: id, url: session.url };
   } catch (cause) {
     if (isRefusedByStripe(cause)) await closeUnopened(sql, id, codeOfStripe(cause));
-    throw asApiError(cause);
+    throw cause;
   }
 }
 
@@ -55,8 +78,6 @@ export function asApiError(cause: unknown): unknown {
   if (cause instanceof ApiError || codeOfStripe(cause) === 'unknown') return cause;
   return new ApiError('payment_provider_error', { cause });
 }
-
-type Purchase = Readonly<{ customer: string; amount: Money; savesCard: boolean; accountId: string }>;
 
 function sessionParameters(
   order: string,

@@ -32,6 +32,27 @@ export async function customerOf(
   return stored.customer;
 }
 
+/** The customer was deleted at Stripe, and its card with it. Returns another one. */
+export async function replaceCustomer(
+  sql: SQL,
+  stripe: Stripe,
+  { accountId, userId, name, email }: NewCustomer,
+  deleted: string,
+): Promise<string> {
+  const created = await stripe.customers.create(
+    { name, email, metadata: { account: accountId } },
+    // With another key than the first one, which Stripe may still know.
+    { idempotencyKey: `tollgate-customer-${accountId}-${userId}-${deleted}` },
+  );
+  await forgetCardOf(sql, deleted);
+  await sql`
+    update payment_customers set customer = ${created.id}, updated_at = now()
+    where account_id = ${accountId} and customer = ${deleted}`;
+  const [known] = await sql<[{ customer: string }]>`
+    select customer from payment_customers where account_id = ${accountId}`;
+  return known.customer;
+}
+
 /** A card that was saved with a payment replaces the one before. */
 export async function saveCard(sql: SQL, accountId: string, customer: string, card: Card): Promise<void> {
   await sql`
@@ -48,9 +69,10 @@ export async function forgetCard(sql: SQL, paymentMethod: string): Promise<void>
     where payment_method = ${paymentMethod}`;
 }
 
-/** The card is not charged again before an owner has acted. */
-export async function pauseAutomatic(sql: SQL, accountId: string, reason: string): Promise<void> {
+/** Of a customer that was deleted at Stripe. */
+export async function forgetCardOf(sql: SQL, customer: string): Promise<void> {
   await sql`
-    update payment_customers set paused_reason = ${reason}, paused_at = now(), updated_at = now()
-    where account_id = ${accountId} and is_automatic and paused_at is null`;
+    update payment_customers
+    set payment_method = null, card_brand = null, card_last4 = null, card_expires = null, updated_at = now()
+    where customer = ${customer}`;
 }

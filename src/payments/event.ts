@@ -7,12 +7,35 @@ export type Pointers = Readonly<{
   orders: readonly string[];
   /** IDs of Stripe's checkouts, payments and invoices. */
   objects: readonly string[];
-  /** A saved card that has changed; null when none has. */
+  /** A saved card that has changed, or a customer that may have another one; null when there is none. */
   paymentMethod: string | null;
+  customer: string | null;
+  /** It concerns a payment, but does not say which: a thin event names nothing but the refund or the dispute. */
+  isVague: boolean;
 }>;
 
+/** What is read from Stripe's list of events. */
+export const listedTypes = [
+  'checkout.session.completed',
+  'checkout.session.async_payment_succeeded',
+  'checkout.session.async_payment_failed',
+  'checkout.session.expired',
+  'payment_intent.succeeded',
+  'charge.refunded',
+  'refund.created',
+  'refund.updated',
+  'refund.failed',
+  'charge.dispute.created',
+  'charge.dispute.updated',
+  'charge.dispute.closed',
+  'charge.dispute.funds_withdrawn',
+  'charge.dispute.funds_reinstated',
+  'invoice.paid',
+  'radar.early_fraud_warning.created',
+];
+
 const followed =
-  /^(?:v1\.)?(?:checkout\.session|payment_intent|charge|refund|invoice|payment_method|radar\.early_fraud_warning)\./;
+  /^(?:v1\.)?(?:checkout\.session|payment_intent|charge|refund|invoice|payment_method|radar\.early_fraud_warning|customer(?=\.updated$))\./;
 const objectId = /^(?:cs|pi|in)_\w{1,250}$/;
 
 /** Null for an event that concerns no payment. Both of Stripe's forms are read: with a copy of the object, and without. */
@@ -21,10 +44,14 @@ export function pointersOf(event: unknown): Pointers | null {
   if (typeof type !== 'string' || !followed.test(type)) return null;
   const object = recordOf(recordOf(data).object ?? related);
   const own = textOf(object.id);
+  const orders = [recordOf(object.metadata).order, object.client_reference_id].map(textOf).filter(isUuid);
+  const objects = [own, idOf(object.payment_intent), idOf(object.invoice)].filter((id) => objectId.test(id));
   return {
     isLive: livemode === true,
-    orders: [recordOf(object.metadata).order, object.client_reference_id].map(textOf).filter(isUuid),
-    objects: [own, idOf(object.payment_intent), idOf(object.invoice)].filter((id) => objectId.test(id)),
+    orders,
+    objects,
+    isVague: orders.length + objects.length === 0 && listedTypes.includes(type.replace(/^v1\./, '')),
+    customer: /^cus_\w{1,250}$/.test(own) ? own : null,
     paymentMethod: /^pm_\w{1,250}$/.test(own) ? own : null,
   };
 }

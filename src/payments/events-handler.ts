@@ -6,9 +6,10 @@ import type { Handler } from '../http/context.ts';
 import { parseJsonBody } from '../json/body.ts';
 import type { Log } from '../lib/log.ts';
 import { defaultPace } from '../lib/read-body.ts';
-import { forgetCard } from './customers.ts';
 import { pointersOf } from './event.ts';
+import { readListSoon } from './missed-events.ts';
 import { askForLook } from './order-store.ts';
+import { checkCard } from './saved-card.ts';
 import { isSignedByStripe } from './signature.ts';
 import { describeFailure } from './stripe-client.ts';
 import type { Payments } from './sweep.ts';
@@ -31,21 +32,12 @@ export function receiveEvents({ sql, payments, log }: EventServices): Handler {
     const pointers = pointersOf(parseJsonBody(body));
     if (pointers !== null && pointers.isLive === settings.isLive) {
       payments.lookSoon(await askForLook(sql, pointers));
-      if (pointers.paymentMethod !== null)
-        checkCard(pointers.paymentMethod).catch((error: unknown) =>
+      if (pointers.isVague) await readListSoon(sql, settings.isLive);
+      if (pointers.paymentMethod !== null || pointers.customer !== null)
+        checkCard({ sql, stripe }, pointers).catch((error: unknown) =>
           log.warn('a saved card was not checked', describeFailure(error)),
         );
     }
     return Response.json({ received: true });
   };
-
-  /** An event about a card only says that it should be looked at, too. */
-  async function checkCard(paymentMethod: string): Promise<void> {
-    const [known] = await sql<{ customer: string }[]>`
-      select customer from payment_customers where payment_method = ${paymentMethod}`;
-    if (known === undefined) return;
-    const { customer } = await stripe.paymentMethods.retrieve(paymentMethod);
-    const owner = typeof customer === 'string' ? customer : (customer?.id ?? null);
-    if (owner !== known.customer) await forgetCard(sql, paymentMethod);
-  }
 }

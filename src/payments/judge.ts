@@ -3,7 +3,7 @@ import type { Money } from '../lib/money.ts';
 import type { Facts, Reversal } from './facts.ts';
 import { centsOf, type Order, type OrderState } from './order.ts';
 
-export type JudgedReversal = Reversal & Readonly<{ due: Money; isDisputeOpen: boolean }>;
+export type JudgedReversal = Reversal & Readonly<{ due: Money; takesMoney: boolean }>;
 
 export type Verdict = Readonly<{
   state: OrderState;
@@ -18,7 +18,11 @@ export function judge(order: Order, facts: Facts): Verdict {
     return { state: progress, problem: progress === 'failed' ? (failure ?? 'failed') : null, reversals: [] };
   // What was credited stays so, and its refunds count, whatever is changed at Stripe afterwards.
   const problem = order.state === 'paid' ? null : contradictionOf(order, facts);
-  if (problem !== null) return { state: 'contradicted', problem, reversals: [] };
+  if (problem !== null) {
+    // Nothing was credited that could be taken back.
+    const reversals = facts.reversals.map((one) => ({ ...one, due: 0n, takesMoney: hasTakenMoney(one) }));
+    return { state: 'contradicted', problem, reversals };
+  }
   return { state: 'paid', problem: null, reversals: judgeReversals(order.amount, facts) };
 }
 
@@ -45,14 +49,13 @@ function judgeReversals(credited: Money, { received, reversals }: Facts): Judged
   let gone = 0n;
   let taken: Money = 0n;
   return reversals.toSorted(inOrder).map((reversal) => {
-    const isDisputeOpen = reversal.kind === 'dispute' && openDisputes.has(reversal.status);
-    if (!hasTakenMoney(reversal)) return { ...reversal, due: 0n, isDisputeOpen };
+    if (!hasTakenMoney(reversal)) return { ...reversal, due: 0n, takesMoney: false };
     gone += reversal.amount;
     const left = credited - taken;
     const part = (credited * reversal.amount) / received;
     const due = gone >= received || part > left ? left : part;
     taken += due;
-    return { ...reversal, due, isDisputeOpen };
+    return { ...reversal, due, takesMoney: true };
   });
 }
 
@@ -61,13 +64,6 @@ function inOrder(one: Reversal, other: Reversal): number {
   if (one.kind !== other.kind) return one.kind === 'refund' ? -1 : 1;
   return one.createdAtSeconds - other.createdAtSeconds || (one.id < other.id ? -1 : 1);
 }
-
-const openDisputes = new Set([
-  'needs_response',
-  'under_review',
-  'appeal_needs_response',
-  'appeal_under_review',
-]);
 
 /** Stripe may add states. A refund that has not failed, and a dispute that is not known to be harmless, has taken money. */
 function hasTakenMoney({ kind, status }: Reversal): boolean {

@@ -54,13 +54,14 @@ async function readInvoice(stripe: Stripe, id: string): Promise<Facts> {
     stripe.invoices.retrieve(id),
     stripe.invoicePayments.list({ invoice: id, limit: pageSize }),
   ]);
-  const payment = payments.data.find(({ status }) => status === 'paid') ?? payments.data[0];
-  const intentId = idOf(payment?.payment.payment_intent ?? null);
+  const attempt = payments.data.find(({ status }) => status === 'paid') ?? payments.data[0];
+  const intentId = idOf(attempt?.payment.payment_intent ?? null);
   const intent =
     intentId === null
       ? null
       : await stripe.paymentIntents.retrieve(intentId, { expand: ['latest_charge', 'payment_method'] });
   const progress = progressOfInvoice(invoice, intent);
+  const payment = await readPayment(stripe, intent, progress);
   return {
     order: invoice.metadata?.order ?? null,
     isRightMethod: invoice.collection_method === 'charge_automatically',
@@ -71,7 +72,8 @@ async function readInvoice(stripe: Stripe, id: string): Promise<Facts> {
     discount: (invoice.total_discount_amounts ?? []).reduce((sum, { amount }) => sum + BigInt(amount), 0n),
     progress,
     invoice: id,
-    ...(await readPayment(stripe, intent, progress)),
+    ...payment,
+    failure: payment.failure ?? (progress === 'failed' ? invoice.status : null),
     ...(typeof invoice.hosted_invoice_url === 'string' ? { receiptUrl: invoice.hosted_invoice_url } : {}),
     card: null,
   };

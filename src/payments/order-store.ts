@@ -45,7 +45,7 @@ export async function closeUnopened(sql: SQL, id: string, problem: string): Prom
 /** Has orders looked at soon. Returns their IDs. */
 export async function askForLook(
   sql: SQL,
-  { isLive, orders, objects }: Omit<Pointers, 'paymentMethod'>,
+  { isLive, orders, objects }: Pick<Pointers, 'isLive' | 'orders' | 'objects'>,
 ): Promise<string[]> {
   const rows = await sql<{ id: string }[]>`
     update payment_orders set asked = asked + 1, next_look_at = now()
@@ -77,15 +77,20 @@ export async function claimOrder(sql: SQL, id: string): Promise<ClaimedOrder | n
     update payment_orders set claim = ${claim}, claimed_until = now() + make_interval(secs => ${claimSeconds}::int)
     where id = ${id} and next_look_at <= now() and (claimed_until is null or claimed_until < now())
     returning id, account_id as "accountId", kind, amount, currency, is_live as "isLive", state, customer, session, invoice,
-      saves_card as "savesCard", created_at as "createdAt", asked as seen, look_failures as "lookFailures"`;
+      payment_method as "paymentMethod", saves_card as "savesCard", created_at as "createdAt", asked as seen, look_failures as "lookFailures"`;
   if (row === undefined) return null;
   const { seen, lookFailures, amount, ...order } = row;
   return { order: { ...order, amount: moneyFromDatabase(amount) }, claim, seen, lookFailures };
 }
 
+/** What is stored of Stripe's objects. */
+type Found = Pick<Facts, 'invoice' | 'paymentIntent' | 'received' | 'receiptUrl'>;
+
+export const nothingFound: Found = { invoice: null, paymentIntent: null, received: 0n, receiptUrl: null };
+
 type Look = Readonly<{
   claimed: ClaimedOrder;
-  facts: Facts;
+  facts: Found;
   verdict: Verdict;
   /** Whether a dispute suspends the account. */
   suspends: boolean;
@@ -101,14 +106,14 @@ export async function applyLook(
   { claimed, facts, verdict, suspends, lookAgainSeconds }: Look,
 ): Promise<Applied | null> {
   const { order, claim, seen } = claimed;
-  const isPaid = verdict.state === 'paid';
-  const reversals = verdict.reversals.map(({ id, kind, amount, status, due, isDisputeOpen }) => ({
+  const isPaid = verdict.state === 'paid' || verdict.state === 'contradicted';
+  const reversals = verdict.reversals.map(({ id, kind, amount, status, due, takesMoney }) => ({
     id,
     kind,
     amount_minor: `${amount}`,
     status,
     due: formatMoney(due),
-    is_dispute_open: isDisputeOpen,
+    takes_money: takesMoney,
   }));
   const [applied] = await sql<Applied[]>`
     select was_credited as "wasCredited", was_disputed as "wasDisputed" from apply_payment_look(
@@ -137,23 +142,37 @@ export async function recordWarnings(
   return count;
 }
 
-/** The look has failed, and is tried again later; at once if the claimer stops. */
-export async function releaseOrder(sql: SQL, { order, claim }: ClaimedOrder, seconds: number): Promise<void> {
+/** Nothing is known yet, or the look has failed. It is tried again later. */
+export async function releaseOrder(
+  sql: SQL,
+  { order, claim }: ClaimedOrder,
+  seconds: number,
+  problem: string | null = null,
+): Promise<void> {
   await sql`
     update payment_orders
-    set claim = null, claimed_until = null, look_failures = look_failures + 1,
+    set claim = null, claimed_until = null, look_failures = look_failures + 1, look_problem = ${problem},
         next_look_at = now() + make_interval(secs => ${seconds}::float8)
     where id = ${order.id} and claim = ${claim}`;
 }
 
-/** Takes what refunds and disputes could not take before, from accounts that have credit again. */
-export async function collectDebts(sql: SQL, limit: number): Promise<void> {
+/**
+ * Takes what refunds and disputes could not take before, from accounts that have credit again, or from one of them. In any
+ * order, so that those that cannot be collected do not take the places of others for ever.
+ */
+export async function collectDebts(
+  sql: SQL,
+  limit: number,
+  onError: (paymentId: string, error: unknown) => void,
+  accountId: string | null = null,
+): Promise<void> {
   const owed = await sql<{ id: string }[]>`
-    select distinct order_id as id from payment_reversals
+    select order_id as id from payment_reversals
     join payment_orders on payment_orders.id = order_id
     join accounts on accounts.id = account_id
-    where due > taken and balance > accounts.held
-    limit ${limit}`;
+    where due > taken and balance > accounts.held and (${accountId}::uuid is null or account_id = ${accountId}::uuid)
+    group by order_id order by random() limit ${limit}`;
   // One by one: a transaction that locks several accounts could wait for one that locks them in another order.
-  for (const { id } of owed) await sql`select collect_payment_reversals(${id})`;
+  for (const { id } of owed)
+    await sql`select collect_payment_reversals(${id})`.catch((error: unknown) => onError(id, error));
 }

@@ -18,6 +18,8 @@ export type Order = Readonly<{
   customer: string;
   session: string | null;
   invoice: string | null;
+  /** The card that an automatic top-up charges. */
+  paymentMethod: string | null;
   savesCard: boolean;
   createdAt: Date;
 }>;

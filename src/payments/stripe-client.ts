@@ -46,8 +46,17 @@ export function describeFailure(error: unknown): Readonly<{ code: string } | { e
 
 /** Stripe has refused; repeating the call would change nothing. */
 export function isRefusedByStripe(error: unknown): boolean {
+  if (error instanceof Stripe.errors.StripeCardError) return true;
+  // A conflict is that of two calls at once.
+  return error instanceof Stripe.errors.StripeInvalidRequestError && error.statusCode !== 409;
+}
+
+/** There is no such object; by its parameter, if it is not the one that the call is about. */
+export function isMissing(error: unknown, param?: string): boolean {
   return (
-    error instanceof Stripe.errors.StripeCardError || error instanceof Stripe.errors.StripeInvalidRequestError
+    error instanceof Stripe.errors.StripeInvalidRequestError &&
+    error.code === 'resource_missing' &&
+    (param === undefined || error.param === param)
   );
 }
 

@@ -3,9 +3,9 @@ import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
 import { beginTopUps } from './automatic.ts';
 import { finishDueSetups } from './card-setup.ts';
-import { pointersOf } from './event.ts';
-import { lookAt } from './looks.ts';
-import { askForLook, collectDebts, findDueOrders } from './order-store.ts';
+import { type LookOutcome, lookAt, notCollected } from './looks.ts';
+import { readMissedEvents } from './missed-events.ts';
+import { collectDebts, findDueOrders } from './order-store.ts';
 import { describeFailure, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 type SweepServices = Readonly<{
@@ -25,7 +25,7 @@ export type Payments = Readonly<{
   /** Looks at orders soon, without anyone waiting for it. */
   lookSoon: (orders: readonly string[]) => void;
   /** Looks at an order now. */
-  look: (order: string) => Promise<void>;
+  look: (order: string) => Promise<LookOutcome>;
 }>;
 
 export function openPayments(services: SweepServices): Payments & Readonly<{ close: () => Promise<void> }> {
@@ -36,15 +36,24 @@ export function openPayments(services: SweepServices): Payments & Readonly<{ clo
   const soon = openSoon(look, (error) =>
     log.warn('a payment could not be looked at yet', describeFailure(error)),
   );
-  const onError = (error: unknown) => log.warn('payments not looked at yet', describeFailure(error));
+  const onError = (what: string) => (error: unknown) => log.warn(what, describeFailure(error));
   /** Each by itself: one that fails or takes long must not keep the others from being done. */
   const loops = [
-    async () => soon.add(await beginTopUps(sql, isLive, batch)),
-    async () => soon.add(await findDueOrders(sql, isLive, batch)),
-    () => collectDebts(sql, batch),
-    () => finishDueSetups(services, batch),
-    () => readMissedEvents(services),
-  ].map((step) => keepDoing(step, onError));
+    keepDoing(
+      async () => soon.add(await beginTopUps(sql, isLive, batch)),
+      onError('automatic top-ups were not begun'),
+    ),
+    keepDoing(
+      async () => soon.add(await findDueOrders(sql, isLive, batch)),
+      onError('payments that are due were not found'),
+    ),
+    keepDoing(
+      () => collectDebts(sql, batch, notCollected(log)),
+      onError('what accounts owe was not collected'),
+    ),
+    keepDoing(() => finishDueSetups(services, batch), onError('pages that save cards were not looked at')),
+    keepDoing(() => readMissedEvents(services), onError('the list of Stripe’s events was not read')),
+  ];
   return {
     stripe,
     settings,
@@ -80,7 +89,7 @@ function keepDoing(step: () => Promise<void>, onError: (error: unknown) => void)
 const maxRunning = 4;
 const maxWaiting = 10_000;
 
-function openSoon(look: (order: string) => Promise<void>, onError: (error: unknown) => void) {
+function openSoon(look: (order: string) => Promise<unknown>, onError: (error: unknown) => void) {
   const waiting = new Set<string>();
   const running = new Set<Promise<void>>();
   let isClosed = false;
@@ -108,51 +117,4 @@ function openSoon(look: (order: string) => Promise<void>, onError: (error: unkno
       await Promise.all(running);
     },
   };
-}
-
-const pollMinutes = 5;
-/** Events may be listed late, and reading one twice does no harm. */
-const overlapSeconds = 600;
-/** Stripe keeps them for 30 days. */
-const keptDays = 29;
-
-const followedTypes = [
-  'checkout.session.completed',
-  'checkout.session.async_payment_succeeded',
-  'checkout.session.async_payment_failed',
-  'checkout.session.expired',
-  'payment_intent.succeeded',
-  'charge.refunded',
-  'refund.created',
-  'refund.updated',
-  'refund.failed',
-  'charge.dispute.created',
-  'charge.dispute.updated',
-  'charge.dispute.closed',
-  'charge.dispute.funds_withdrawn',
-  'charge.dispute.funds_reinstated',
-  'invoice.paid',
-  'radar.early_fraud_warning.created',
-];
-
-/** Reads the list of Stripe's events now and then, on one node: some may not have been delivered. */
-async function readMissedEvents({ sql, stripe, settings: { isLive } }: SweepServices): Promise<void> {
-  const [claimed] = await sql<{ since: Date; until: Date }[]>`
-    insert into payment_polls as poll (is_live, polled_until, claimed_until)
-    values (${isLive}, now(), now() + make_interval(mins => ${pollMinutes}::int))
-    on conflict (is_live) do update set claimed_until = excluded.claimed_until
-    where poll.claimed_until is null or poll.claimed_until < now()
-    returning greatest(polled_until - make_interval(secs => ${overlapSeconds}::int),
-      now() - make_interval(days => ${keptDays}::int)) as since, now() as until`;
-  if (claimed === undefined) return;
-  const events = stripe.events.list({
-    types: followedTypes,
-    created: { gte: Math.floor(claimed.since.getTime() / 1000) },
-    limit: 100,
-  });
-  for await (const event of events) {
-    const pointers = pointersOf(event);
-    if (pointers !== null && pointers.isLive === isLive) await askForLook(sql, pointers);
-  }
-  await sql`update payment_polls set polled_until = ${claimed.until} where is_live = ${isLive}`;
 }

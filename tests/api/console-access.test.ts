@@ -345,6 +345,7 @@ const table: Readonly<Record<string, Row>> = {
   [`POST ${operator}/ledger-audit`]: { who: forOperators, body: nothing, isChange: false },
   [`GET ${operator}/dead-letters`]: { who: forOperators },
   [`GET ${operator}/payments`]: { who: forOperators },
+  [`GET ${operator}/payments/stuck`]: { who: forOperators },
   [`POST ${operator}/payments/:order/check`]: {
     who: { ...forOperators, operator: 'payments_not_configured' },
     names: someOrder,

@@ -78,7 +78,7 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 35, stepCount: 35, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 37, stepCount: 37, totals: { held: '0.000000000000' } });
 });
 
 const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
@@ -277,6 +277,35 @@ test('entries that were drawn only after a checkpoint are new to the next audit'
   expect(brokenIn(await audit())).toEqual([
     'each entry since the first grant was drawn from grants, given back to them, or is one itself',
   ]);
+});
+
+test('a payment whose credit or refund was tampered with is found', async () => {
+  const { sql } = database;
+  const [order, claim] = [newId(), newId()];
+  await sql`
+    insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, claim)
+    values (${order}, ${owner.accountId}, 'checkout', 10, 'usd', true, 'cus_1', ${claim})`;
+  const refund = { id: 're_1', kind: 'refund', amount_minor: '400', status: 'succeeded', due: '4' };
+  await sql`
+    select apply_payment_look(${order}, ${claim}, 0, 'paid', null, null, 'pi_1', 1000, null,
+      ${JSON.stringify([{ ...refund, takes_money: true }])}::text::jsonb, false, null, 'Payment')`;
+  expect(brokenIn(await audit())).toEqual([]);
+  const found = async (change: (t: SQL) => Promise<unknown>, undo: (t: SQL) => Promise<unknown>) => {
+    await change(sql);
+    const broken = brokenIn(await audit()).map((text) => text.split(' ').slice(0, 4).join(' '));
+    await undo(sql);
+    return broken;
+  };
+  const [credit, corrections] = [['each payment that was'], ['the corrections of each']];
+  const setAmount = (amount: number) => (t: SQL) => t`update payment_orders set amount = ${amount}`;
+  expect(await found(setAmount(11), setAmount(10))).toEqual(credit);
+  const forget = (t: SQL) => t`update payment_orders set credited_at = null`;
+  expect(await found(forget, (t) => t`update payment_orders set credited_at = now()`)).toEqual(credit);
+  const setTaken = (taken: number) => (t: SQL) => t`update payment_reversals set taken = ${taken}`;
+  expect(await found(setTaken(3), setTaken(4))).toEqual(corrections);
+  const setCount = (count: number) => (t: SQL) => t`update payment_reversals set entry_count = ${count}`;
+  expect(await found(setCount(2), setCount(1))).toEqual(corrections);
+  expect(brokenIn(await audit(true))).toEqual([]);
 });
 
 test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {

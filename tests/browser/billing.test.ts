@@ -70,6 +70,7 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   const watched = await enter('owner', `/billing?account=${payer.account}`);
   const { page } = watched;
   await waitUntilLoaded(page);
+  await page.getByText('Test mode: no real money moves').waitFor();
   await checkLooks(page, 'billing-empty');
   stripe.setTax(19);
   await payAtStripe(page);
@@ -193,6 +194,27 @@ test('operators see all payments, and refund one', async () => {
   await page.getByText('Refund $5.00').waitFor();
   await page.getByText('made with stolen card').waitFor();
   await checkLooks(page, 'operator-payments');
+
+  // Someone has changed the price of another one, and Stripe cannot be reached about a third.
+  const [odd, late] = [await payer.checkout('40'), await payer.checkout('15')];
+  for (const one of [odd, late]) stripe.pay(one.session);
+  Object.assign(stripe.objects.get(odd.session) ?? {}, { amount_subtotal: 3000 });
+  const check = (id: string) => fixture.operator('POST', `/api/console/operator/payments/${id}/check`, {});
+  await check(odd.order);
+  stripe.fail(...Array(40).fill({ path: `/sessions/${late.session}`, when: 'before' }));
+  await check(late.order);
+  await page.goto(`/operator/payments?search=${late.order}`);
+  const attention = page.getByRole('table', { name: 'Payments that need attention' });
+  await attention.getByText('differs from the order: amount').waitFor();
+  await attention.getByRole('button', { name: 'Actions for Payer' }).first().click();
+  await page.getByRole('menuitem', { name: 'Ask Stripe again' }).click();
+  await page.getByText('Try again later').waitFor();
+  await checkLooks(page, 'operator-payments-stuck');
+  await attention.getByRole('button', { name: 'Actions for Payer' }).last().click();
+  await page.getByRole('menuitem', { name: 'Refund' }).click();
+  await page.getByText('Nothing was credited for this payment').waitFor();
+  await page.getByRole('button', { name: 'Refund', exact: true }).click();
+  await attention.getByText('differs from the order: amount').waitFor({ state: 'detached' });
   expectNoComplaints(watched);
   await watched.close();
 });

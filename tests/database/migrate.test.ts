@@ -198,6 +198,33 @@ describe('a database of the previous version', () => {
   });
 });
 
+describe('the events of 0036', () => {
+  test('are prepared while accounts are written, however long the usage takes to be summed', async () => {
+    const database = await createEmptyDatabase();
+    await migrate(database.sql, { migrations: upTo(35) });
+    await database.sql`insert into accounts (id, name) values (${newId()}, 'Acme')`;
+    const other = await database.sql.reserve();
+    await other`begin`;
+    await other`lock table usage_days in access exclusive mode`;
+    const migrated = migrate(database.sql, { lockTimeoutMs: 30_000 });
+    await eventually('the sums', async () => {
+      const waiting = await database.sql`select 1 from pg_stat_activity
+        where datname = current_database() and query like '%insert into usage_told%' and wait_event_type = 'Lock'`;
+      return waiting.length > 0;
+    });
+    const writer = await database.sql.reserve();
+    await writer`set lock_timeout = '2s'`;
+    await writer`update accounts set name = 'Bolt'`;
+    await writer`insert into account_details (account_id) select id from accounts`;
+    await writer`reset lock_timeout`;
+    await writer.release();
+    await other`rollback`;
+    await other.release();
+    expect(await migrated).toEqual(namesOf(after(35)));
+    await database.close();
+  });
+});
+
 describe('while requests go on', () => {
   let database: TestDatabase;
 

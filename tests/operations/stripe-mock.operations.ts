@@ -91,6 +91,7 @@ test('every request has the parameters of Stripe’s API', async () => {
     customer: 'cus_1',
     session: null,
     invoice: null,
+    paymentMethod: 'pm_1',
   };
   await sql`
     insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer)
@@ -101,6 +102,7 @@ test('every request has the parameters of Stripe’s API', async () => {
   await addLine(stripe, order, 'in_1');
   await stripe.invoices.pay('in_1', { payment_method: 'pm_1', off_session: true });
   await stripe.invoices.voidInvoice('in_1');
+  await stripe.invoices.del('in_1');
   await readFacts(stripe, { ...order, invoice: 'in_1' });
   await readFacts(stripe, { ...order, kind: 'checkout', session: 'cs_1' });
   await stripe.paymentIntents.retrieve('pi_1', { expand: ['latest_charge', 'payment_method'] });
@@ -109,6 +111,7 @@ test('every request has the parameters of Stripe’s API', async () => {
   await stripe.radar.earlyFraudWarnings.list({ payment_intent: 'pi_1', limit: 100 });
   await stripe.refunds.create({ payment_intent: 'pi_1', amount: 100, metadata: { order: id } });
   await stripe.paymentMethods.detach('pm_1');
+  await stripe.customers.retrieve('cus_1', { expand: ['invoice_settings.default_payment_method'] });
   await stripe.billingPortal.sessions.create({ customer: 'cus_1', return_url: settings.origin });
   // Reads the list of events.
   const payments = openPayments({ sql, stripe, settings, log: createLog('error') });

@@ -196,6 +196,37 @@ describe('a saved card', () => {
     expect([status, body.error.code]).toEqual([409, 'no_saved_card']);
   });
 
+  test('is replaced by the one that its owner makes the default in the portal', async () => {
+    const { stripe, gateways } = fixture;
+    const payer = await withCard();
+    const saved = [...stripe.objects.values()].findLast(({ object }) => object === 'payment_method');
+    const customer = stripe.objects.get(String(saved?.customer));
+    const change = async (last4: string, isDefault: boolean) => {
+      const id = `pm_${last4}${String(saved?.id)}`;
+      const card = { brand: 'mastercard', last4, exp_month: 1, exp_year: 2032 };
+      stripe.objects.set(id, { ...saved, id, card });
+      if (isDefault) Object.assign(customer ?? {}, { invoice_settings: { default_payment_method: id } });
+      const event = { id: 'evt_1', type: 'customer.updated', livemode: false, data: { object: customer } };
+      expect((await stripe.deliver(gateways[0]?.origin ?? '', event)).status).toBe(200);
+    };
+    await change('1111', false);
+    await change('5555', true);
+    const cardHas = (last4: string) =>
+      eventually(last4, async () => (await optionsOf(payer)).card?.last4 === last4);
+    await cardHas('5555');
+    // One that is saved with a later payment stays, whatever else changes about the customer.
+    const { session, order } = await payer.checkout('10', true);
+    stripe.pay(session);
+    await payer.send('POST', payer.path(`payments/orders/${order}/check`), {});
+    await cardHas('4242');
+    const before = stripe.requests.length;
+    await change('2222', false);
+    await eventually('a check', () =>
+      stripe.requests.slice(before).some((one) => one.includes('payment_methods')),
+    );
+    expect((await optionsOf(payer)).card?.last4).toBe('4242');
+  });
+
   test('that was removed at Stripe is forgotten', async () => {
     const { stripe, gateways } = fixture;
     const payer = await withCard();

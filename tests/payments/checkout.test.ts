@@ -215,6 +215,21 @@ describe('an event', () => {
     expect((await stripe.deliver(origin, thin)).status).toBe(200);
   });
 
+  test('that names nothing but a refund has the list of events read', async () => {
+    const { stripe, gateways } = fixture;
+    const payer = await paidCustomer();
+    stripe.refund(payer.intent);
+    // More than a page of others has happened since.
+    for (let count = 0; count < 100; count++)
+      stripe.events.push({ ...newest(), id: `evt_${count}`, data: { object: { id: 'ch_other' } } });
+    const event = stripe.events.find(({ type, data }) => {
+      const { payment_intent: of } = (data as { object: Record<string, unknown> }).object;
+      return type === 'refund.created' && of === payer.intent;
+    });
+    await stripe.deliver(gateways[0]?.origin ?? '', stripe.thin(event as FakeEvent));
+    await payer.hasBalance('0');
+  });
+
   test('claims nothing that is believed: a forged object credits nothing', async () => {
     const payer = await fixture.customer();
     const { order, session } = await payer.checkout('25');
@@ -239,6 +254,22 @@ describe('a checkout', () => {
     const before = stripe.objects.size;
     const { session } = await payer.checkout('25');
     expect([...stripe.objects.keys()].slice(before).filter((id) => id.startsWith('cs_'))).toEqual([session]);
+  });
+
+  test('is opened for a new customer, if someone has deleted the one at Stripe', async () => {
+    const { stripe } = fixture;
+    const payer = await fixture.customer();
+    const { session } = await payer.checkout('5');
+    const { customer: deleted } = stripe.objects.get(session) as { customer: string };
+    stripe.deleteCustomer(deleted);
+    const portal = await payer.send('POST', payer.path('payments/portal'), {});
+    expect([portal.status, portal.body.error.code]).toEqual([409, 'no_saved_card']);
+    const again = await payer.checkout('5');
+    expect(stripe.objects.get(again.session)?.customer).not.toBe(deleted);
+    stripe.pay(again.session);
+    await deliverNewest();
+    await payer.hasBalance('5');
+    expect((await payer.checkout('5')).order).toBeString();
   });
 
   test('that fails says so, and is no open order', async () => {
@@ -518,5 +549,34 @@ describe('a dispute', () => {
       (await payer.payments())[0]?.reversals.some(({ status }) => status === 'lost'),
     );
     expect(await payer.entries()).toEqual(['credit 25', 'correction -25']);
+    // The bank has taken the money once more, so it is told, too.
+    expect((await told(payer)).map(({ type, data }) => [type, data.credit])).toEqual([
+      ['payment.succeeded', undefined],
+      ['payment.refunded', '25.000000000000'],
+      ['payment.disputed', '0.000000000000'],
+    ]);
+  });
+
+  test.each([
+    ['that begins as an inquiry', ['warning_needs_response', 'needs_response']],
+    ['that is lost when it is first seen', ['lost']],
+  ])('%s suspends the account when it takes money', async (_, [first = '', then]) => {
+    const { stripe } = fixture;
+    const payer = await paidCustomer();
+    const dispute = stripe.dispute(payer.intent, first);
+    await deliverNewest();
+    if (then !== undefined) {
+      await eventually('an inquiry', async () => (await payer.payments())[0]?.reversals.length === 1);
+      expect([await isSuspended(payer.account), await payer.balance()]).toEqual([false, '25']);
+      stripe.setDispute(dispute, then);
+      await deliverNewest();
+    }
+    await payer.hasBalance('0');
+    expect(await isSuspended(payer.account)).toBe(true);
+    expect((await told(payer)).map(({ type }) => type)).toEqual(['payment.succeeded', 'payment.disputed']);
+    const lines = () => fixture.gateways.flatMap((gateway) => gateway.output().split('\n'));
+    await eventually('a line of the log', () =>
+      lines().some((line) => line.includes('a payment is disputed') && line.includes(payer.order)),
+    );
   });
 });

@@ -5,11 +5,14 @@ import { referenceOf } from '../../src/ledger/reference.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+import { startGateway } from '../support/gateway.ts';
 
 let fixture: ConsoleFixture;
 
 beforeAll(async () => {
-  fixture = await openConsoleFixture();
+  fixture = await openConsoleFixture(undefined, (environment) =>
+    startGateway({ ...environment, TRUSTED_PROXIES: '127.0.0.1/32' }),
+  );
 }, 60_000);
 
 afterAll(() => fixture.close());
@@ -24,8 +27,12 @@ async function create(...words: string[]): Promise<Created> {
 
 const path = (rest: string) => `/api/console/accounts/${fixture.account}/payments${rest}`;
 
-async function redeem(code: string, by: 'owner' | 'member' | 'stranger' = 'owner'): Promise<string> {
-  const response = await fixture.people[by].send('POST', path('/redeem'), { code });
+async function redeem(
+  code: string,
+  by: 'owner' | 'member' | 'stranger' = 'owner',
+  headers: Record<string, string> = {},
+): Promise<string> {
+  const response = await fixture.people[by].send('POST', path('/redeem'), { code }, headers);
   const body = (await response.json()) as ErrorBody & { amount: string };
   return response.ok ? body.amount : body.error.code;
 }
@@ -92,12 +99,22 @@ test('what is promotional or lasts for some days becomes a grant; other credit d
   expect(batch).toMatchObject({ category: 'paid', grant_days: 30, redeemed: 1 });
 });
 
-test('guesses are bounded', async () => {
-  let outcome = '';
-  for (let count = 0; count < 25 && outcome !== 'too_many_attempts'; count++) outcome = await redeem('wrong');
-  expect(outcome).toBe('too_many_attempts');
+test('guesses are bounded, also by the network of whoever has many users and addresses', async () => {
+  const { sql } = fixture.database;
+  const from = (host: number, network = '2001:db8:0:1') => ({ 'x-forwarded-for': `${network}::${host}` });
+  /** Until no more is allowed. */
+  const guess = async (by: 'owner' | 'member') => {
+    let outcome = '';
+    for (let count = 1; count < 25 && outcome !== 'too_many_attempts'; count++)
+      outcome = await redeem('wrong', by, from(count));
+    expect(outcome).toBe('too_many_attempts');
+  };
+  await guess('owner');
   const { codes } = await create('--amount', '5');
   expect(await redeem(codes[0] ?? '')).toBe('too_many_attempts');
+  await sql`update memberships set role = 'owner' where account_id = ${fixture.account}`;
+  await guess('member');
+  expect(await redeem('wrong', 'member', from(1, '2001:db8:0:2'))).toBe('invalid_code');
 });
 
 test('nothing can be paid here, and the page says so', async () => {

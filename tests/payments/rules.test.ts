@@ -70,7 +70,15 @@ test('an event of any shape points to nothing but IDs', () => {
     orders: [order],
     objects: ['pi_1', 'in_1'],
     paymentMethod: null,
+    customer: null,
+    isVague: false,
   });
+  const customer = { id: 'cus_1' };
+  expect(pointersOf({ type: 'customer.updated', data: { object: customer } })?.customer).toBe('cus_1');
+  expect(pointersOf({ type: 'customer.updated.x', data: { object: customer } })).toBeNull();
+  const thin = (type: string, id: string) => pointersOf({ type, related_object: { id } })?.isVague;
+  expect([thin('v1.refund.created', 're_1'), thin('v1.charge.dispute.closed', 'du_1')]).toEqual([true, true]);
+  expect([thin('v1.charge.succeeded', 'ch_1'), thin('v1.invoice.paid', 'in_1')]).toEqual([false, false]);
   expect(pointersOf({ type: 'product.created', data: { object } })).toBeNull();
 });
 
@@ -85,6 +93,7 @@ const order: Order = {
   customer: 'cus_1',
   session: 'cs_1',
   invoice: null,
+  paymentMethod: null,
   savesCard: false,
   createdAt: new Date(),
 };

@@ -33,6 +33,13 @@ export type FakeStripe = Readonly<{
   setCard: (behaviour: 'ok' | 'declined' | 'authentication_required') => void;
   /** The next requests that match go wrong, one for each. */
   fail: (...faults: Fault[]) => void;
+  /** Requests that match, such as `POST /v1/invoices`, are refused with this code until it is null. */
+  refuse: (request: RegExp, code: string | null) => void;
+  /** As in Stripe's dashboard. Its invoices have the discount, unless they are made without one. */
+  setDiscount: (customer: string, percent: number) => void;
+  deleteCustomer: (customer: string) => void;
+  /** An event as endpoints for thin ones get it. */
+  thin: (event: FakeEvent) => FakeEvent;
   /** Someone pays on the page of a checkout. Async methods stay unpaid until `settle`. */
   pay: (session: string, method?: 'card' | 'bank') => void;
   /** Someone saves a card on the page of a setup. */
@@ -88,6 +95,7 @@ export function startFakeStripe(): FakeStripe {
   let maxDelayMs = 0;
   let mayReadWarnings = true;
   let card: 'ok' | 'declined' | 'authentication_required' = 'ok';
+  let refused: { request: RegExp; code: string } | null = null;
 
   const newId = (kind: string) => `${kind}_${prefix}${(++count).toString().padStart(6, '0')}`;
   const now = () => Math.floor(Date.now() / 1000);
@@ -103,6 +111,22 @@ export function startFakeStripe(): FakeStripe {
       });
     return found;
   }
+
+  /** One that was deleted can still be read, but not be used. */
+  function usableCustomer(id: unknown): Json {
+    const found = objects.get(String(id));
+    if (found === undefined || found.deleted === true)
+      throw new Refusal(400, {
+        type: 'invalid_request_error',
+        code: 'resource_missing',
+        param: 'customer',
+        message: `No such customer: '${String(id)}'`,
+      });
+    return found;
+  }
+
+  const refusal = (code: string | null, message: string) =>
+    new Refusal(400, { type: 'invalid_request_error', ...(code === null ? {} : { code }), message });
 
   function add(kind: string, fields: Json): Json & { id: string } {
     const id = newId(kind);
@@ -221,6 +245,46 @@ export function startFakeStripe(): FakeStripe {
   }
 
   const listOf = (data: readonly Json[]) => ({ object: 'list', data, has_more: false, url: '/' });
+
+  /** The newest first, page by page. */
+  function listEvents({ types, created, limit = '10', starting_after: after }: Json): Json {
+    const wanted = types === undefined ? null : new Set(Object.values(types as Json));
+    const since = Number((created as Json | undefined)?.gte ?? 0);
+    const found = events
+      .toReversed()
+      .filter((event) => (wanted?.has(event.type) ?? true) && Number(event.created) >= since);
+    const start = after === undefined ? 0 : found.findIndex(({ id }) => id === after) + 1;
+    const data = found.slice(start, start + Number(limit));
+    return { object: 'list', data, has_more: found.length > start + data.length, url: '/v1/events' };
+  }
+
+  function createInvoice(body: Json): Json {
+    const customer = usableCustomer(body.customer);
+    const { percent_off: percent = 0 } = (customer.discount ?? {}) as { percent_off?: number };
+    return add('in', {
+      object: 'invoice',
+      status: 'draft',
+      currency: body.currency,
+      customer: body.customer,
+      collection_method: body.collection_method,
+      metadata: body.metadata,
+      subtotal: 0,
+      total: 0,
+      percent_off: body.discounts === undefined ? percent : 0,
+      total_discount_amounts: [],
+      lines: { object: 'list', data: [], has_more: false },
+    });
+  }
+
+  /** Drafts can be deleted, and only what was finalised can be void. */
+  function endInvoice(id: string, as: 'deleted' | 'void'): Json {
+    const invoice = get(id);
+    if (invoice.status !== (as === 'void' ? 'open' : 'draft'))
+      throw refusal(null, `You can't do that with a ${String(invoice.status)} invoice.`);
+    if (as === 'void') invoice.status = 'void';
+    else objects.delete(id);
+    return as === 'void' ? invoice : { id, object: 'invoice', deleted: true };
+  }
   const ofKind = (kind: string) =>
     [...objects.values()].filter(({ id }) => String(id).startsWith(`${kind}_`));
 
@@ -230,6 +294,7 @@ export function startFakeStripe(): FakeStripe {
     for (const path of paths) {
       const [head = '', ...rest] = path.split('.');
       const value = copy[head];
+      if (typeof value === 'object' && value !== null) copy[head] = expanded(value as Json, [rest.join('.')]);
       const found = typeof value === 'string' ? objects.get(value) : undefined;
       const inner = paths
         .filter((one) => one.startsWith(`${head}.`))
@@ -252,6 +317,7 @@ export function startFakeStripe(): FakeStripe {
   }
 
   function createSession(body: Json): Json {
+    usableCustomer(body.customer);
     if (body.mode === 'setup') return createSetup(body);
     const [item = {}] = Object.values(body.line_items as Json) as Json[];
     const price = item.price_data as Json;
@@ -319,10 +385,13 @@ export function startFakeStripe(): FakeStripe {
 
   function finalize(id: string): Json {
     const invoice = get(id);
+    if (invoice.status !== 'draft') throw refusal(null, 'This invoice is already finalized.');
     const subtotal = Number(invoice.subtotal);
+    const discount = Math.round((subtotal * Number(invoice.percent_off)) / 100);
     Object.assign(invoice, {
       status: 'open',
-      total: withTax(subtotal),
+      total: withTax(subtotal - discount),
+      total_discount_amounts: discount === 0 ? [] : [{ amount: discount }],
       hosted_invoice_url: `https://stripe.example/invoices/${id}`,
     });
     return invoice;
@@ -345,13 +414,21 @@ export function startFakeStripe(): FakeStripe {
     ) {
       case 'POST customers':
         return second === ''
-          ? add('cus', { object: 'customer', metadata: body.metadata })
+          ? add('cus', {
+              object: 'customer',
+              metadata: body.metadata,
+              discount: null,
+              invoice_settings: { default_payment_method: null },
+            })
           : Object.assign(get(second), body);
+      case 'GET customers':
+        return one(second);
       case 'POST checkout/sessions':
         return createSession(body);
       case 'GET checkout/sessions':
         return third === '' ? listOf(ofKind('cs')) : one(third);
       case 'POST billing_portal/sessions':
+        usableCustomer(body.customer);
         return add('bps', { object: 'billing_portal.session', url: 'https://stripe.example/portal' });
       case 'GET payment_intents':
         return second === '' ? listOf(ofKind('pi')) : one(second);
@@ -391,25 +468,14 @@ export function startFakeStripe(): FakeStripe {
           ? listOf(ofKind('in').filter((it) => it.customer === body.customer))
           : one(second);
       case 'POST invoices':
-        if (second === '')
-          return add('in', {
-            object: 'invoice',
-            status: 'draft',
-            currency: body.currency,
-            customer: body.customer,
-            collection_method: body.collection_method,
-            metadata: body.metadata,
-            subtotal: 0,
-            total: 0,
-            total_discount_amounts: [],
-            lines: { object: 'list', data: [], has_more: false },
-          });
+        if (second === '') return createInvoice(body);
         if (third === 'finalize') return finalize(second);
         if (third === 'pay') return payInvoice(second, body);
-        get(second).status = 'void';
-        return get(second);
+        return endInvoice(second, 'void');
+      case 'DELETE invoices':
+        return endInvoice(second, 'deleted');
       case 'GET events':
-        return listOf(events.toReversed());
+        return listEvents(body);
       default:
         throw new Refusal(404, {
           type: 'invalid_request_error',
@@ -432,6 +498,7 @@ export function startFakeStripe(): FakeStripe {
     }
     let result: { status: number; body: Json };
     try {
+      if (refused?.request.test(`${method} ${path}`)) throw refusal(refused.code, 'Not possible.');
       result = { status: 200, body: structuredClone(route(method, path, formOf(text))) };
     } catch (thrown) {
       if (!(thrown instanceof Refusal)) throw thrown;
@@ -498,6 +565,27 @@ export function startFakeStripe(): FakeStripe {
     },
     fail: (...more) => {
       faults.push(...more);
+    },
+    refuse: (request, code) => {
+      refused = code === null ? null : { request, code };
+    },
+    setDiscount: (customer, percent) => {
+      get(customer).discount = { percent_off: percent };
+    },
+    deleteCustomer: (customer) => {
+      objects.set(customer, { id: customer, object: 'customer', deleted: true });
+    },
+    thin: ({ id, type, livemode, data }) => {
+      const { id: about, object } = (data as { object: Json }).object;
+      return {
+        id: `${id}_thin`,
+        object: 'v2.core.event',
+        type: `v1.${type}`,
+        livemode,
+        created: new Date().toISOString(),
+        related_object: { id: about, type: object, url: `/v1/objects/${String(about)}` },
+        snapshot_event: id,
+      };
     },
     pay: (id, method) => {
       pay(id, method);

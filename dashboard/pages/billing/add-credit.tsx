@@ -4,6 +4,7 @@ import { type SubmitEvent, useState } from 'react';
 import type { PaymentOptions } from '../../../src/console/contract.ts';
 import { useAccount, useMe } from '../../api/session.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
+import { Badge } from '../../kit/badge.tsx';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Checkbox } from '../../kit/choice.tsx';
@@ -16,7 +17,10 @@ import { useCheckout, useRedeem } from './payment-queries.ts';
 export function AddCredit({ options }: Readonly<{ options: PaymentOptions }>) {
   const { role } = useAccount();
   return (
-    <Card title="Add credit">
+    <Card
+      title="Add credit"
+      actions={options.is_test && <Badge tone="warn">Test mode: no real money moves</Badge>}
+    >
       {role === 'owner' ? (
         <div className="space-y-5">
           {options.is_online && <TopUpForm options={options} />}

@@ -25,7 +25,7 @@ export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptio
     saving.mutate(undefined, { onError: (error) => showToast('bad', problemOf(error).message) });
   const close = () => setDialog(null);
   const { card, automatic } = options;
-  const isOn = automatic?.is_on === true;
+  const isOn = card !== null && automatic?.is_on === true;
   return (
     <Card
       title="Automatic top-up"
@@ -45,8 +45,9 @@ export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptio
         <div className="space-y-4">
           {automatic?.paused_reason && (
             <Callout tone="warn" title="The card is not charged at the moment">
-              {reasonWords(automatic.paused_reason)} Save another card, or save the settings again to try once
-              more.
+              {reasonWords(automatic.paused_reason)}
+              {automatic.paused_reason !== 'too_many_failures' &&
+                ' Save another card, or save the settings again to try once more.'}
             </Callout>
           )}
           <p>{describeCard(card)}</p>
@@ -102,8 +103,20 @@ function reasonWords(reason: string): string {
       return 'The card did not have enough funds.';
     case 'expired_card':
       return 'The card has expired.';
+    case 'refunded':
+      return 'A payment was refunded.';
+    case 'disputed':
+      return 'A payment is disputed.';
+    case 'contradicted':
+      return 'The last payment did not fit its order. The operator looks into it.';
+    case 'customer_tax_location_invalid':
+      return 'The address is needed for tax. It can be changed under “Invoices and card”.';
+    case 'void':
+      return 'The last invoice was cancelled.';
+    case 'too_many_failures':
+      return 'Three attempts within a day have failed. The card is not tried again before tomorrow.';
     default:
-      return `The card was declined (${reason.replaceAll('_', ' ')}).`;
+      return `The last attempt has failed (${reason.replaceAll('_', ' ')}).`;
   }
 }
 

@@ -2,6 +2,7 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { presentPage } from '../../http/present-page.ts';
+import { readQuery } from '../../http/query.ts';
 import { bodyOf, converted, nothing, readBody, uuid } from '../../json/fields.ts';
 import { askForLook } from '../../payments/order-store.ts';
 import { refundAmountWords, refundCents, refundPayment } from '../../payments/refunds.ts';
@@ -14,8 +15,9 @@ import {
   operatorOnly,
   rowsForOperator,
 } from '../access.ts';
+import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
-import type { OperatorPayment } from '../operator-contract.ts';
+import type { OperatorPayment, StuckPayments } from '../operator-contract.ts';
 import { type PaymentRow, paymentColumns, presentPayment } from '../payments.ts';
 import { type ListQuery, readListQuery } from './list.ts';
 
@@ -33,11 +35,10 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
     return row;
   }
 
-  async function lookAndShow(context: ConsoleContext, id: string): Promise<Response> {
-    if (payments === null) throw new ApiError('payments_not_configured');
-    await askForLook(sql, { ...payments.settings, orders: [id], objects: [] });
-    await payments.look(id);
-    return Response.json(present(await find(context, id)));
+  async function lookAndShow(context: ConsoleContext, order: OperatorPaymentRow): Promise<Response> {
+    const problem = await lookAgain(sql, payments, order);
+    const row = await find(context, order.id);
+    return Response.json(present({ ...row, look_problem: row.look_problem ?? problem }));
   }
 
   return {
@@ -48,11 +49,18 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
         return Response.json(presentPage(rows, query.limit, present, ({ id }) => id));
       },
     },
+    '/payments/stuck': {
+      GET: async (request, { signedIn }) => {
+        readQuery(request.url, []);
+        const rows = await findStuckPayments(sql, signedIn);
+        return Response.json({ data: rows.map(present) } satisfies Unsent<StuckPayments>);
+      },
+    },
     '/payments/:order/check': {
       POST: async (request, context) => {
         await readBody(request, nothing);
-        const { id } = await find(context, idIn(context.params, 'order', 'payment_not_found'));
-        return await lookAndShow(context, id);
+        const order = await find(context, idIn(context.params, 'order', 'payment_not_found'));
+        return await lookAndShow(context, order);
       },
     },
     '/payments/:order/refunds': {
@@ -68,11 +76,50 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
   };
 }
 
+/** Why nobody has looked, unless the look has failed, which is stored. Null when someone has. */
+async function lookAgain(
+  sql: SQL,
+  payments: Payments | null,
+  { id, is_live: isLive }: OperatorPaymentRow,
+): Promise<string | null> {
+  if (payments === null) throw new ApiError('payments_not_configured');
+  if (isLive !== payments.settings.isLive) return 'other_key';
+  await askForLook(sql, { isLive, orders: [id], objects: [] });
+  return (await payments.look(id)) === 'busy' ? 'in_progress' : null;
+}
+
 export type OperatorPaymentRow = PaymentRow &
-  Readonly<Pick<OperatorPayment, 'account' | 'problem' | 'payment_intent' | 'is_live' | 'warnings'>>;
+  Readonly<
+    Pick<OperatorPayment, 'account' | 'problem' | 'payment_intent' | 'is_live' | 'look_problem' | 'warnings'>
+  >;
 
 function present(row: OperatorPaymentRow) {
   return presentPayment(row);
+}
+
+function operatorColumns(sql: SQL) {
+  return sql`${paymentColumns(sql)}, problem, payment_intent, is_live, look_problem, (
+      select coalesce(json_agg(json_build_object('id', id, 'fraud_type', fraud_type, 'is_actionable', is_actionable,
+        'created_at', event_time(payment_warnings.created_at)) order by id), '[]')
+      from payment_warnings where order_id = payment_orders.id) as warnings,
+    json_build_object('id', accounts.id, 'name', name, 'is_suspended', suspended_at is not null) as account`;
+}
+
+const maxStuck = 50;
+
+/** What was paid and does not fit stays here for a while, until it was refunded. */
+async function findStuckPayments(sql: SQL, reader: OperatorReader): Promise<OperatorPaymentRow[]> {
+  const rows = await sql<Found<OperatorPaymentRow, 'id'>[]>`
+    select found.* from ${operatorOnly(sql, reader)} as operator left join lateral (
+      select ${operatorColumns(sql)}
+      from payment_orders join accounts on accounts.id = account_id
+      where look_problem is not null or (state = 'contradicted' and payment_orders.created_at > now() - interval '90 days'
+        and coalesce(paid_minor, 0) > (select coalesce(sum(amount_minor), 0) from payment_reversals
+          where order_id = payment_orders.id and kind = 'refund' and status not in ('failed', 'canceled')))
+      order by payment_orders.id desc limit ${maxStuck}
+    ) as found on true
+    order by found.id desc`;
+  return rowsForOperator(rows, 'id');
 }
 
 type Wanted = Readonly<{
@@ -95,11 +142,7 @@ export async function findOperatorPayments(
   const searched = search?.id ?? null;
   const rows = await sql<Found<OperatorPaymentRow, 'id'>[]>`
     select found.* from ${operatorOnly(sql, reader)} as operator left join lateral (
-      select ${paymentColumns(sql)}, problem, payment_intent, is_live, (
-               select coalesce(json_agg(json_build_object('id', id, 'fraud_type', fraud_type, 'is_actionable', is_actionable,
-                 'created_at', event_time(payment_warnings.created_at)) order by id), '[]')
-               from payment_warnings where order_id = payment_orders.id) as warnings,
-             json_build_object('id', accounts.id, 'name', name, 'is_suspended', suspended_at is not null) as account
+      select ${operatorColumns(sql)}
       from payment_orders join accounts on accounts.id = account_id
       where ${ofAccount} and (${id ?? null}::uuid is null or payment_orders.id = ${id ?? null}::uuid)
         and (${before ?? null}::uuid is null or payment_orders.id < ${before ?? null}::uuid)

@@ -1,6 +1,6 @@
 /** All payments of all accounts: what was paid, refunded and disputed, and what does not fit. */
 import { Link } from '@tanstack/react-router';
-import { CreditCard, Ellipsis, RotateCw, Undo2 } from 'lucide-react';
+import { CreditCard, Ellipsis, Receipt, RotateCw, Undo2 } from 'lucide-react';
 import { useState } from 'react';
 import type { OperatorPayment } from '../../../../src/console/operator-contract.ts';
 import { useListSearch } from '../../../address.ts';
@@ -20,21 +20,33 @@ import { actionsColumn, type Column } from '../../../kit/table.tsx';
 import { showToast } from '../../../kit/toast.tsx';
 import { paymentColumns } from '../../billing/payment-columns.tsx';
 import { newUuid } from '../accounts/account-dialogs.tsx';
-import { useCheckPayment, useOperatorPayments, useRefundPayment } from './queries.ts';
+import { useCheckPayment, useOperatorPayments, useRefundPayment, useStuckPayments } from './queries.ts';
 
 export function OperatorPaymentsPage() {
   const [search, setSearch] = useListSearch();
   const cursors = useAddressCursors();
   const payments = useOperatorPayments(search, cursors.cursor);
-  const check = useCheckPayment();
+  const stuck = useStuckPayments();
+  const ask = useAsking();
   const [refunded, setRefunded] = useState<OperatorPayment | null>(null);
-  const ask = (id: string) =>
-    check.mutate(id, {
-      onSuccess: () => showToast('good', 'This is what Stripe says now.'),
-      onError: ({ message }) => showToast('bad', message),
-    });
+  const columns = columnsFor(ask, setRefunded);
   return (
     <Page title="Payments" description="Of all accounts, newest first.">
+      {(stuck.data?.data.length ?? 0) > 0 && (
+        <Card
+          title="Need attention"
+          description="Stripe could not be asked about these, or they were paid but do not fit their order. Nothing was credited for the latter: refund them, or add the credit yourself."
+          isFlush
+        >
+          <QueryTable
+            query={stuck}
+            caption="Payments that need attention"
+            columns={columns}
+            rows={stuck.data?.data}
+            rowKey={({ id }) => id}
+          />
+        </Card>
+      )}
       <Card isFlush>
         <div className="border-b border-line p-3 sm:px-5">
           <SearchInput
@@ -48,24 +60,7 @@ export function OperatorPaymentsPage() {
         <QueryTable
           query={payments}
           caption="Payments"
-          columns={[
-            accountColumn,
-            // The type is among the notes, so that the actions fit on a small screen.
-            ...paymentColumns<OperatorPayment>().filter(({ key }) => key !== 'kind'),
-            problemColumn,
-            actionsColumn<OperatorPayment>((payment) => (
-              <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${payment.account.name}`} />}>
-                <MenuItem icon={RotateCw} onSelect={() => ask(payment.id)}>
-                  Ask Stripe again
-                </MenuItem>
-                {payment.state === 'paid' && (
-                  <MenuItem icon={Undo2} isDangerous onSelect={() => setRefunded(payment)}>
-                    Refund
-                  </MenuItem>
-                )}
-              </Menu>
-            )),
-          ]}
+          columns={columns}
           rows={payments.data?.data}
           rowKey={({ id }) => id}
           expectedRows={6}
@@ -83,11 +78,56 @@ export function OperatorPaymentsPage() {
   );
 }
 
+/** Says what came of it. */
+function useAsking(): (id: string) => void {
+  const { mutate } = useCheckPayment();
+  return (id) =>
+    mutate(id, {
+      onSuccess: ({ look_problem: problem }) =>
+        problem === null
+          ? showToast('good', 'This is what Stripe says now.')
+          : showToast('bad', `Stripe could not be asked (${problem.replaceAll('_', ' ')}). Try again later.`),
+      onError: ({ message }) => showToast('bad', message),
+    });
+}
+
+function columnsFor(
+  onAsk: (id: string) => void,
+  onRefund: (payment: OperatorPayment) => void,
+): Column<OperatorPayment>[] {
+  return [
+    accountColumn,
+    // The receipt is in the menu, to leave room for what is wrong.
+    ...paymentColumns<OperatorPayment>().filter(({ key }) => key !== 'receipt'),
+    problemColumn,
+    actionsColumn<OperatorPayment>((payment) => (
+      <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${payment.account.name}`} />}>
+        <MenuItem icon={RotateCw} onSelect={() => onAsk(payment.id)}>
+          Ask Stripe again
+        </MenuItem>
+        {payment.receipt_url !== null && (
+          <MenuItem
+            icon={Receipt}
+            onSelect={() => window.open(payment.receipt_url ?? '', '_blank', 'noopener')}
+          >
+            View receipt
+          </MenuItem>
+        )}
+        {(payment.state === 'paid' || payment.state === 'contradicted') && (
+          <MenuItem icon={Undo2} isDangerous onSelect={() => onRefund(payment)}>
+            Refund
+          </MenuItem>
+        )}
+      </Menu>
+    )),
+  ];
+}
+
 const accountColumn: Column<OperatorPayment> = {
   key: 'account',
   header: 'Account',
   isBare: true,
-  cell: ({ id, account }) => (
+  cell: ({ id, account, is_live: isLive }) => (
     <span className="block">
       <span className="flex flex-wrap items-center gap-1">
         <Link
@@ -97,6 +137,7 @@ const accountColumn: Column<OperatorPayment> = {
         >
           {account.name}
         </Link>
+        {!isLive && <Badge>Test</Badge>}
         {account.is_suspended && <StatusBadge status="suspended" />}
       </span>
       <ShortId id={id} label="Copy ID of the payment" />
@@ -107,16 +148,18 @@ const accountColumn: Column<OperatorPayment> = {
 const problemColumn: Column<OperatorPayment> = {
   key: 'problem',
   header: 'Notes',
-  cell: ({ kind, problem, warnings, is_live: isLive }) => (
-    <span className="inline-flex flex-wrap items-center gap-1">
+  cell: ({ kind, problem, look_problem: lookProblem, warnings }) => (
+    <span className="flex flex-wrap items-center gap-1 text-xs text-ink-soft">
       {kind === 'automatic' && <Badge>Automatic</Badge>}
-      {!isLive && <Badge>Test</Badge>}
       {warnings.map((warning) => (
-        <span key={warning.id} className="text-xs text-ink-soft">
+        <span key={warning.id}>
           <Badge tone="bad">Fraud report</Badge> {warning.fraud_type.replaceAll('_', ' ')}
         </span>
       ))}
-      {problem !== null && <span className="text-xs text-ink-soft">{problem.replaceAll('_', ' ')}</span>}
+      {lookProblem !== null && (
+        <span className="block">Stripe could not be asked ({lookProblem.replaceAll('_', ' ')})</span>
+      )}
+      {problem?.replaceAll('_', ' ')}
     </span>
   ),
 };
@@ -129,8 +172,13 @@ function RefundDialog({ payment, onClose }: Readonly<{ payment: OperatorPayment;
     refunding.mutate(
       { amount: amount.trim() === '' ? null : amount.trim(), reference },
       {
-        onSuccess: () => {
-          showToast('good', 'The refund was made. The credit was taken back.');
+        onSuccess: ({ look_problem: problem }) => {
+          if (problem === null) showToast('good', 'The refund was made.');
+          else
+            showToast(
+              'bad',
+              'The refund was made, but Stripe could not be asked about it. It appears here later.',
+            );
           onClose();
         },
       },
@@ -138,7 +186,11 @@ function RefundDialog({ payment, onClose }: Readonly<{ payment: OperatorPayment;
   return (
     <FormDialog
       title={`Refund a payment of ${payment.account.name}`}
-      description="Stripe sends the money back. The same share of the credit is taken from the balance."
+      description={
+        payment.state === 'paid'
+          ? 'Stripe sends the money back. The same share of the credit is taken from the balance.'
+          : 'Stripe sends the money back. Nothing was credited for this payment, so nothing is taken from the balance.'
+      }
       submitLabel="Refund"
       isDangerous
       isBusy={refunding.isPending}

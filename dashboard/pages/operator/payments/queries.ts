@@ -3,6 +3,7 @@ import type {
   OperatorPayment,
   OperatorPayments,
   PaymentRefund,
+  StuckPayments,
 } from '../../../../src/console/operator-contract.ts';
 import { post } from '../../../api/client.ts';
 import { operatorPath, useOperatorMutation, useOperatorQuery } from '../operator-query.ts';
@@ -12,6 +13,10 @@ export function useOperatorPayments(search: string, cursor: string | null) {
     query: { search, cursor },
     placeholderData: keepPreviousData,
   });
+}
+
+export function useStuckPayments() {
+  return useOperatorQuery<StuckPayments>(['payments', 'stuck']);
 }
 
 export function useRefundPayment(id: string) {
