@@ -208,8 +208,8 @@ describe('the events of 0036', () => {
     await other`lock table usage_days in access exclusive mode`;
     const migrated = migrate(database.sql, { lockTimeoutMs: 30_000 });
     await eventually('the sums', async () => {
-      const waiting = await database.sql`select 1 from pg_stat_activity
-        where datname = current_database() and query like '%insert into usage_told%' and wait_event_type = 'Lock'`;
+      const waiting = await database.sql`
+        select 1 from pg_locks where relation = 'usage_days'::regclass and not granted`;
       return waiting.length > 0;
     });
     const writer = await database.sql.reserve();

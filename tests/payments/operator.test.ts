@@ -114,13 +114,13 @@ const giveCredit = ({ account }: Customer) =>
 
 test('a debt that cannot be collected is told, and does not keep others from being collected', async () => {
   const { sql } = fixture.database;
-  const [blocked, other] = [await debtor(), await debtor()];
-  const reference = `${blocked.refund}/1`;
-  await sql`
-    insert into credit_references (account_id, reference, amount, number)
-    values (${blocked.account}, reference_id(${reference}), 1, 99)`;
-  await giveCredit(blocked);
-  await giveCredit(other);
+  // Whether the oldest or the newest comes first, it is one that is blocked.
+  const [blocked, other, alsoBlocked] = [await debtor(), await debtor(), await debtor()];
+  for (const { account, refund: made } of [blocked, alsoBlocked])
+    await sql`
+      insert into credit_references (account_id, reference, amount, number)
+      values (${account}, reference_id(${`${made}/1`}), 1, 99)`;
+  for (const one of [blocked, alsoBlocked, other]) await giveCredit(one);
   await other.hasBalance('25');
   await eventually('a line of the log', () =>
     fixture.gateways.some((gateway) =>
@@ -131,8 +131,9 @@ test('a debt that cannot be collected is told, and does not keep others from bei
     ),
   );
   expect(await blocked.balance()).toBe('50');
-  await sql`delete from credit_references where reference = reference_id(${reference})`;
-  await blocked.hasBalance('25');
+  for (const { refund: made } of [blocked, alsoBlocked])
+    await sql`delete from credit_references where reference = reference_id(${`${made}/1`})`;
+  for (const one of [blocked, alsoBlocked]) await one.hasBalance('25');
 });
 
 test('whoever owes and pays has the rest at once', async () => {
