@@ -6,9 +6,9 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import { asApiError, type Payer } from './checkout.ts';
-import { customerOf, saveCard } from './customers.ts';
+import { customerOf, replaceCustomer, saveCard } from './customers.ts';
 import { cardOf, idOf } from './objects.ts';
-import type { Stripe, StripeSettings } from './stripe-client.ts';
+import { isMissing, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 const openSeconds = 60 * 60;
 
@@ -24,8 +24,8 @@ export async function openCardSetup(services: SetupServices, payer: Payer): Prom
   const { accountId, accountName: name, userId, email } = payer;
   const { isLive, hasTax, origin } = settings;
   const back = `${origin}/billing?account=${accountId}`;
-  try {
-    const customer = await customerOf(sql, stripe, isLive, { accountId, userId, name, email });
+  const person = { accountId, userId, name, email };
+  const open = async (customer: string) => {
     const session = await stripe.checkout.sessions.create({
       mode: 'setup',
       customer,
@@ -41,6 +41,13 @@ export async function openCardSetup(services: SetupServices, payer: Payer): Prom
       values (${session.id}, ${accountId}, ${customer}, ${isLive}, ${userId})`;
     if (!session.url) throw new ApiError('payment_provider_error');
     return session.url;
+  };
+  try {
+    const customer = await customerOf(sql, stripe, isLive, person);
+    return await open(customer).catch(async (error: unknown) => {
+      if (!isMissing(error, 'customer')) throw error;
+      return await open(await replaceCustomer(sql, stripe, person, customer));
+    });
   } catch (cause) {
     throw asApiError(cause);
   }

@@ -118,6 +118,7 @@ function wordsOfPayment(event: MailedEvent): Words | null {
         path: receipt ?? '/billing',
       };
     case 'payment.failed':
+      if (data.reason === 'contradicted') return wordsOfContradiction(event);
       return data.kind === 'automatic' ? wordsOfFailedTopUp(event) : wordsOfFailure(event);
     case 'payment.refunded':
       return {
@@ -136,6 +137,16 @@ function wordsOfPayment(event: MailedEvent): Words | null {
     default:
       return null;
   }
+}
+
+/** Money was taken, so nobody should pay once more. */
+function wordsOfContradiction({ data, account_name: account }: MailedEvent): Words {
+  return {
+    subject: 'A payment could not be credited yet',
+    sentence: `${usdOf(data.paid)} were paid for ${account}, which is not what was ordered. Nothing was credited yet, and the operator has been told.`,
+    instruction: 'Please do not pay again. See the payment:',
+    path: '/billing',
+  };
 }
 
 function wordsOfFailure({ data, account_name: account }: MailedEvent): Words {

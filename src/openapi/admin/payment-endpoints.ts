@@ -44,6 +44,10 @@ const paymentSchema = z
     is_live: z.boolean().describe('Whether real money was moved.'),
     reversals: z.array(reversalSchema).describe('Refunds and disputes, the oldest first.'),
     warnings: z.array(warningSchema).describe('Early warnings of fraud.'),
+    look_problem: z
+      .string()
+      .nullable()
+      .describe('Why Stripe could not be asked the last time; null when it could.'),
     created_at: timestamp,
   })
   .meta({ id: 'AdminPayment', description: 'A payment that was asked for, and what has become of it.' });
