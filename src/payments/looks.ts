@@ -8,6 +8,7 @@ import { judge } from './judge.ts';
 import { readFacts } from './objects.ts';
 import type { Order, OrderState } from './order.ts';
 import { applyLook, type ClaimedOrder, claimOrder, closeUnopened, releaseOrder } from './order-store.ts';
+import { pace } from './pace.ts';
 import { describeFailure, type Stripe } from './stripe-client.ts';
 
 export type LookServices = Readonly<{
@@ -18,8 +19,6 @@ export type LookServices = Readonly<{
   log: Log;
 }>;
 
-/** Shorter than a claim. */
-const maxLookMs = 120_000;
 const minute = 60;
 const day = 24 * 60 * minute;
 /** A checkout that was never opened cannot be paid: nobody has its address. */
@@ -33,7 +32,7 @@ export async function lookAt(services: LookServices, id: string): Promise<void> 
     const claimed = await claimOrder(services.sql, id);
     if (claimed === null) return;
     try {
-      await within(maxLookMs, lookOnce(services, claimed));
+      await within(pace.maxLookMs, lookOnce(services, claimed));
     } catch (error) {
       services.log.warn('a payment could not be looked at yet', {
         accountId: claimed.order.accountId,

@@ -5,6 +5,7 @@ import { beginTopUps } from './automatic.ts';
 import { pointersOf } from './event.ts';
 import { lookAt } from './looks.ts';
 import { askForLook, collectDebts, findDueOrders } from './order-store.ts';
+import { pace } from './pace.ts';
 import { describeFailure, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 type SweepServices = Readonly<{
@@ -108,9 +109,6 @@ function openSoon(look: (order: string) => Promise<void>, onError: (error: unkno
   };
 }
 
-const pollMinutes = 5;
-/** Events may be listed late, and reading one twice does no harm. */
-const overlapSeconds = 600;
 /** Stripe keeps them for 30 days. */
 const keptDays = 29;
 
@@ -136,10 +134,10 @@ const followedTypes = [
 async function readMissedEvents({ sql, stripe, settings: { isLive } }: SweepServices): Promise<void> {
   const [claimed] = await sql<{ since: Date; until: Date }[]>`
     insert into payment_polls as poll (is_live, polled_until, claimed_until)
-    values (${isLive}, now(), now() + make_interval(mins => ${pollMinutes}::int))
+    values (${isLive}, now(), now() + make_interval(secs => ${pace.pollSeconds}::int))
     on conflict (is_live) do update set claimed_until = excluded.claimed_until
     where poll.claimed_until is null or poll.claimed_until < now()
-    returning greatest(polled_until - make_interval(secs => ${overlapSeconds}::int),
+    returning greatest(polled_until - make_interval(secs => ${pace.overlapSeconds}::int),
       now() - make_interval(days => ${keptDays}::int)) as since, now() as until`;
   if (claimed === undefined) return;
   const events = stripe.events.list({

@@ -18,6 +18,7 @@ import {
   recordAttempt,
   releaseEndpoint,
 } from './delivery-store.ts';
+import { pace } from './pace.ts';
 import { type Posted, post } from './post.ts';
 import { mayBeCalled } from './public-address.ts';
 import { pauseAfterMs } from './retries.ts';
@@ -30,10 +31,6 @@ const slotsOfPrompt = 64;
 const slotsOfOthers = 64;
 /** An answer that takes longer is not prompt. */
 const promptMs = 2_000;
-/** Well below a claim: nothing new is sent to an endpoint after this. */
-const maxTurnMs = 30_000;
-/** An endpoint that fails gets one delivery at a time, and then this pause. */
-const failingPauseMs = 10_000;
 
 /** How much one endpoint gets in a turn, and how much of that at once. */
 const turns = {
@@ -95,7 +92,7 @@ async function takeTurn(
   try {
     const { deliveries, atOnce } = turns[endpoint.account_id === null ? 'operator' : 'customer'];
     const due = await findDue(sql, endpoint.id, endpoint.is_failing ? 1 : deliveries);
-    const endsAt = performance.now() + maxTurnMs;
+    const endsAt = performance.now() + pace.maxTurnMs;
     let isFailing = false;
     const sendNext = async (): Promise<void> => {
       while (!isFailing && !stop.aborted && performance.now() < endsAt) {
@@ -106,7 +103,7 @@ async function takeTurn(
     };
     await Promise.all(Array.from({ length: atOnce }, sendNext));
   } finally {
-    await releaseEndpoint(sql, nodeId, endpoint.id, failingPauseMs);
+    await releaseEndpoint(sql, nodeId, endpoint.id, pace.failingPauseMs);
   }
 }
 

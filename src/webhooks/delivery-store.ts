@@ -5,6 +5,7 @@ import type { StoredEvent } from '../events/event.ts';
 import { eventColumns } from '../events/event-store.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import { type EndpointOwner, isOwnedBy, type OwnedEndpoint, requireEndpoint } from './endpoint-store.ts';
+import { pace } from './pace.ts';
 import type { Posted } from './post.ts';
 
 /** A delivery as lists show it, by its names on the wire. */
@@ -51,8 +52,6 @@ export type ClaimedEndpoint = Readonly<{
   is_failing: boolean;
 }>;
 
-const claimSeconds = 90;
-
 /** `isPrompt` chooses between those that are known to answer quickly and all others, of which those that fail come last. */
 export async function claimEndpoints(
   sql: SQL,
@@ -62,7 +61,7 @@ export async function claimEndpoints(
 ): Promise<ClaimedEndpoint[]> {
   return await sql<ClaimedEndpoint[]>`
     update webhook_endpoints
-    set claimed_by = ${nodeId}, claimed_until = now() + make_interval(secs => ${claimSeconds}::int)
+    set claimed_by = ${nodeId}, claimed_until = now() + make_interval(secs => ${pace.claimSeconds}::int)
     where id in (
       select id from webhook_endpoints
       where disabled_at is null and is_prompt = ${isPrompt} and due_at <= now()

@@ -7,6 +7,7 @@ import { lookup } from 'node:dns/promises';
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { softwareVersion } from '../lib/software-version.ts';
+import { pace } from './pace.ts';
 
 export type Post = Readonly<{ url: URL; headers: Readonly<Record<string, string>>; body: string }>;
 
@@ -30,7 +31,6 @@ export type Surroundings = Readonly<{
   stop?: AbortSignal;
 }>;
 
-const defaultTimeoutMs = 15_000;
 const maxHeadBytes = 16_384;
 const maxStoredHead = 2_000;
 const maxAddresses = 3;
@@ -44,7 +44,7 @@ class Failure extends Error {
 }
 
 export async function post(request: Post, surroundings: Surroundings): Promise<Posted> {
-  const { timeoutMs = defaultTimeoutMs, stop } = surroundings;
+  const { timeoutMs = pace.timeoutMs, stop } = surroundings;
   const head = headOf(request);
   const requestHead = storable(head).replace(/^webhook-signature: .*$/m, 'webhook-signature: …');
   const ending = new AbortController();
