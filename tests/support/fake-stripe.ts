@@ -33,6 +33,8 @@ export type FakeStripe = Readonly<{
   setCard: (behaviour: 'ok' | 'declined' | 'authentication_required') => void;
   /** The next requests that match go wrong, one for each. */
   fail: (...faults: Fault[]) => void;
+  /** Whether some are still to come. */
+  isFailing: () => boolean;
   /** Someone pays on the page of a checkout. Async methods stay unpaid until `settle`. */
   pay: (session: string, method?: 'card' | 'bank') => void;
   settle: (session: string, hasSucceeded: boolean) => void;
@@ -370,7 +372,11 @@ export function startFakeStripe(): FakeStripe {
         get(second).status = 'void';
         return get(second);
       case 'GET events':
-        return listOf(events.toReversed());
+        return listOf(
+          events
+            .filter(({ created }) => Number(created) >= Number((body.created as Json | undefined)?.gte ?? 0))
+            .toReversed(),
+        );
       default:
         throw new Refusal(404, {
           type: 'invalid_request_error',
@@ -460,6 +466,7 @@ export function startFakeStripe(): FakeStripe {
     fail: (...more) => {
       faults.push(...more);
     },
+    isFailing: () => faults.length > 0,
     pay: (id, method) => {
       pay(id, method);
       if (method !== 'bank') tell('checkout.session.completed', get(id));
