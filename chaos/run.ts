@@ -1,11 +1,15 @@
 /** A whole run: build the world, load it, break it, let it come to rest, and judge. */
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
+import type { SQL } from 'bun';
+import { readEvents } from './judge/event-log.ts';
 import { type Evidence, joinCalls } from './judge/evidence.ts';
 import { readExportable } from './judge/export-log.ts';
+import { readEndedGrants } from './judge/grant-log.ts';
 import { judge } from './judge/judge.ts';
 import { readLedger } from './judge/ledger-log.ts';
 import { readLimits } from './judge/limit-log.ts';
+import { readPayments } from './judge/payment-log.ts';
 import type { ChaosResult } from './judge/report.ts';
 import { judgeBystanders, judgeFreezes, judgeJumps } from './judge/trial-truths.ts';
 import type { Truth } from './judge/truth.ts';
@@ -22,9 +26,11 @@ import { startLoad } from './trials/load.ts';
 import { type AskedMovement, openMovementLog } from './trials/movement-log.ts';
 import { startMovements } from './trials/movements.ts';
 import type { ChaosOptions } from './trials/options.ts';
+import { type Outside, prepareOutside, startOutside, whenOutsideAtRest } from './trials/outside.ts';
 import { startRowLocks } from './trials/row-locks.ts';
 import { readHolds } from './world/hold-log.ts';
 import { type Environment, tollgate } from './world/program.ts';
+import { type Surroundings, startSurroundings } from './world/surroundings.ts';
 import { createWorld, type World } from './world/world.ts';
 
 /** Load goes on for a while after the last kill and the last fault, to show that all works again. */
@@ -34,73 +40,98 @@ const restPollMs = 50;
 
 export async function runChaos(options: ChaosOptions): Promise<ChaosResult> {
   const startedAt = performance.now();
-  const world = await createWorld({
-    leaseMs: options.leaseMs,
-    preparedFolder: options.preparedFolder,
-  });
+  const random = new Random(options.seed);
+  const surroundings = await startSurroundings(random.fork(9));
   try {
-    const setUp = world.database.open(1);
-    const accounts = await createAccounts(setUp);
-    await setUp.close({ timeout: 1 });
-
-    const random = new Random(options.seed);
-    const broken = await breakUnderLoad(world, accounts, options, random);
-    const { kills, orphansMs, watched, bystanders } = broken;
-    const seen = [
-      ...broken.seen,
-      ...kills.clockJumps.flatMap(({ during, after }) => [...during, ...after]),
-      ...Object.values(bystanders.honest).flat(),
-      ...bystanders.hostile,
-    ];
-
-    const sql = world.database.open(1);
-    const holds = await readHolds(sql);
-    const evidence: Evidence = {
-      seen,
-      asked: new Map(seen.map((line) => [line.token, line])),
-      calls: joinCalls(world.upstream.calls()),
-      ledger: await readLedger(sql),
-      holds,
-      watched,
-      movements: broken.movements,
-      askedLimits: broken.askedLimits,
-      limits: await readLimits(sql, accounts.steadyLimits),
-      exports: broken.exports,
-      exportable: await readExportable(sql, holds),
-      network: world.network.log(),
-      kills: kills.gateways,
-      outages: kills.outages,
-      freezes: kills.freezes,
-    };
-    const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
-    await sql.close({ timeout: 1 });
-    return {
-      options,
-      seconds: (performance.now() - startedAt) / 1000,
-      evidence,
-      kills,
-      bystanders,
-      truths: [
-        ...judge(evidence),
-        judgeFreezes(kills.freezes),
-        ...judgeJumps(kills.clockJumps),
-        judgeBystanders(bystanders),
-        ...(await judgeCommands(world.environment, accounts)),
-        judgeProcesses(world),
-      ],
-      orphansMs,
-      failedStarts: total(world.nodes.map((node) => node.failedStarts)),
-      commands: { count: accounts.commands, failed: accounts.failedCommands },
-      spooledFiles: total(
-        world.nodes.map((_, index) => countSpooled(join(world.folder, `node-${index}/spool`))),
-      ),
-      postgresVersion: version?.version ?? '',
-      folder: world.folder,
-      remove: world.remove,
-    };
+    const { leaseMs, preparedFolder } = options;
+    const world = await createWorld({ leaseMs, preparedFolder, ...surroundings.options });
+    try {
+      const result = await runIn(world, surroundings, options, random);
+      return { ...result, seconds: (performance.now() - startedAt) / 1000 };
+    } finally {
+      await world.stop();
+    }
   } finally {
-    await world.stop();
+    await surroundings.stop();
   }
+}
+
+async function runIn(
+  world: World,
+  surroundings: Surroundings,
+  options: ChaosOptions,
+  random: Random,
+): Promise<Omit<ChaosResult, 'seconds'>> {
+  const setUp = world.database.open(1);
+  const accounts = await createAccounts(setUp);
+  const outside = await prepareOutside(world, setUp, accounts, surroundings);
+  await setUp.close({ timeout: 1 });
+
+  const broken = await breakUnderLoad(world, accounts, outside, options, random);
+  const { kills, orphansMs, bystanders } = broken;
+  const sql = world.database.open(1);
+  const evidence = await gather(world, sql, { accounts, outside, broken });
+  const [version] = await sql<{ version: string }[]>`select current_setting('server_version') as version`;
+  await sql.close({ timeout: 1 });
+  return {
+    options,
+    evidence,
+    kills,
+    bystanders,
+    truths: [
+      ...judge(evidence),
+      judgeFreezes(kills.freezes),
+      ...judgeJumps(kills.clockJumps),
+      judgeBystanders(bystanders),
+      ...(await judgeCommands(world.environment, accounts)),
+      judgeProcesses(world),
+    ],
+    orphansMs,
+    failedStarts: total(world.nodes.map((node) => node.failedStarts)),
+    commands: { count: accounts.commands, failed: accounts.failedCommands },
+    spooledFiles: total(
+      world.nodes.map((_, index) => countSpooled(join(world.folder, `node-${index}/spool`))),
+    ),
+    postgresVersion: version?.version ?? '',
+    folder: world.folder,
+    remove: world.remove,
+  };
+}
+
+async function gather(
+  world: World,
+  sql: SQL,
+  { accounts, outside, broken }: Readonly<{ accounts: Accounts; outside: Outside; broken: Broken }>,
+): Promise<Evidence> {
+  const { kills, bystanders, watched, movements, askedLimits, exports } = broken;
+  const seen = [
+    ...broken.seen,
+    ...kills.clockJumps.flatMap(({ during, after }) => [...during, ...after]),
+    ...Object.values(bystanders.honest).flat(),
+    ...bystanders.hostile,
+  ];
+  const holds = await readHolds(sql);
+  return {
+    seen,
+    asked: new Map(seen.map((line) => [line.token, line])),
+    calls: joinCalls(world.upstream.calls()),
+    ledger: await readLedger(sql),
+    holds,
+    watched,
+    movements,
+    askedLimits,
+    limits: await readLimits(sql, accounts.steadyLimits),
+    exports,
+    exportable: await readExportable(sql, holds),
+    events: await readEvents(sql, outside.endpoints, outside.receiver.log),
+    payments: await readPayments(sql, outside.stripe),
+    endedGrants: await readEndedGrants(sql),
+    outside: broken.outside,
+    network: world.network.log(),
+    kills: kills.gateways,
+    outages: kills.outages,
+    freezes: kills.freezes,
+  };
 }
 
 type Broken = Readonly<{
@@ -108,6 +139,7 @@ type Broken = Readonly<{
   movements: readonly AskedMovement[];
   askedLimits: readonly AskedLimit[];
   exports: readonly Exported[];
+  outside: Evidence['outside'];
   kills: KillLog;
   bystanders: Bystanders;
   orphansMs: number;
@@ -117,6 +149,7 @@ type Broken = Readonly<{
 async function breakUnderLoad(
   world: World,
   accounts: Accounts,
+  outside: Outside,
   options: ChaosOptions,
   random: Random,
 ): Promise<Broken> {
@@ -131,6 +164,7 @@ async function breakUnderLoad(
   const spending = keepSpending(accounts, world.environment, movementLog, () => isOver);
   const moving = startMovements(world, accounts, movementLog, load.log, random.fork(6));
   const limiting = startLimits(world, accounts, random.fork(7));
+  const telling = startOutside(world, outside, { accounts, log: movementLog }, random.fork(10));
   const exporting = startExports(world, accounts.token, random.fork(8));
   const { richAccount, poorAccount, changingKeyId } = accounts;
   const locks = startRowLocks(world.database, [richAccount, richAccount, poorAccount], random.fork(4));
@@ -142,6 +176,7 @@ async function breakUnderLoad(
     await limits.stop();
     await Bun.sleep(afterLastKillMs);
     await moving.stop();
+    const outsideLog = telling.stop();
     const askedLimits = await limiting.stop();
     const exports = await exporting.stop();
     const seen = await load.stop();
@@ -150,9 +185,12 @@ async function breakUnderLoad(
     await whenAtRest(world, Date.now());
     isOver = true;
     await spending;
+    const doneOutside = await outsideLog;
+    const rest = await whenOutsideAtRest(world);
     const { asked: movements } = movementLog;
     const watched = await watcher.stop();
-    return { seen, movements, askedLimits, exports, kills, bystanders, orphansMs, watched };
+    const own = { movements, askedLimits, exports, outside: { ...doneOutside, rest } };
+    return { ...own, seen, kills, bystanders, orphansMs, watched };
   } finally {
     isOver = true;
     await network.stop();
@@ -161,6 +199,7 @@ async function breakUnderLoad(
     await moving.stop();
     await limiting.stop();
     await exporting.stop();
+    await telling.stop();
     await load.stop();
     await spending;
     movementLog.close();

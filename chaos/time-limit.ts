@@ -8,8 +8,11 @@ const pauseMs = 3_000;
 const readyMs = 5_000;
 /** A clock that jumps is noticed, and right again, within this time. */
 const clockMs = 45_000;
-/** At the end, clients wait for their last responses, orphans for their node's lease, and all of it is read and audited. */
-const endMs = 300_000;
+/**
+ * At the end, clients wait for their last responses, orphans for their node's lease, webhooks and payments for what is still
+ * due, and all of it is read and audited.
+ */
+const endMs = 420_000;
 /** After the numbers of honest and hostile clients, for the last responses of a round. */
 const roundEndMs = 40_000;
 

@@ -6,11 +6,15 @@ import type { Freeze } from '../trials/freezes.ts';
 import type { GatewayKill, Outage } from '../trials/kills.ts';
 import type { AskedLimit } from '../trials/limits.ts';
 import type { AskedMovement } from '../trials/movement-log.ts';
+import type { OutsideLog, OutsideRest } from '../trials/outside.ts';
 import type { NetworkLog } from '../world/bad-network.ts';
 import type { ProviderCall } from '../world/upstream.ts';
+import type { EventLog } from './event-log.ts';
 import type { ExportableLines } from './export-log.ts';
+import type { EndedGrant } from './grant-log.ts';
 import type { LedgerLog } from './ledger-log.ts';
 import type { LimitLog } from './limit-log.ts';
+import type { PaymentLog } from './payment-log.ts';
 import type { Watched } from './watcher.ts';
 
 export type Evidence = Readonly<{
@@ -30,6 +34,11 @@ export type Evidence = Readonly<{
   /** What was exported meanwhile, and what there was to export. */
   exports: readonly Exported[];
   exportable: ExportableLines;
+  /** What was told and paid, and what of that was done by whom. */
+  events: EventLog;
+  payments: PaymentLog;
+  endedGrants: readonly EndedGrant[];
+  outside: OutsideLog & Readonly<{ rest: OutsideRest }>;
   network: NetworkLog;
   /** Which gateway was killed, and when. */
   kills: readonly GatewayKill[];

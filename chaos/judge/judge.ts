@@ -7,14 +7,17 @@ import type { Seen } from '../trials/client-call.ts';
 import type { ProviderCall } from '../world/upstream.ts';
 import { dueFor, isPaid, isSameUsage } from './billing.ts';
 import { judgeCharges } from './charge-truths.ts';
+import { judgeEvents } from './event-truths.ts';
 import { type Evidence, isRefused } from './evidence.ts';
 import { judgeExports } from './export-truths.ts';
+import { judgeGrants } from './grant-truths.ts';
 import { judgeHolds } from './hold-truths.ts';
 import type { RecordedGeneration } from './ledger-log.ts';
 import { judgeLimits } from './limit-truths.ts';
 import { mayBeLost } from './lost-holds.ts';
 import { judgeMeters } from './meter-truths.ts';
 import { judgeMovements } from './movement-truths.ts';
+import { judgePayments } from './payment-truths.ts';
 import { checkEach, describe, summary, type Truth } from './truth.ts';
 import { whyUnheld } from './unheld-calls.ts';
 
@@ -30,6 +33,9 @@ export function judge(evidence: Evidence): Truth[] {
     ...judgeMovements(evidence),
     ...judgeLimits(evidence),
     ...judgeExports(evidence),
+    ...judgeEvents(evidence),
+    ...judgePayments(evidence),
+    ...judgeGrants(evidence),
   ];
 }
 
@@ -38,16 +44,6 @@ function judgeBooks({ ledger }: Evidence): Truth[] {
     summary('the ledger’s entries sum to the balances', ledger.accounts, ledger.unequalAccounts),
     summary('nothing is left open or held', ledger.generations.size, ledger.openGenerations + ledger.holders),
     summary('no monthly limit was exceeded', ledger.limitedKeys, ledger.exceededLimits),
-    summary(
-      'every credit, correction and refund is told by one event, and none that was not made',
-      ledger.entriesToTell,
-      ledger.untoldEntries,
-    ),
-    summary(
-      'the events of each account are numbered without a gap',
-      ledger.accounts,
-      ledger.misnumberedAccounts,
-    ),
   ];
 }
 

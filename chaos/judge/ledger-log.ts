@@ -60,7 +60,7 @@ export type RecordedGeneration = Readonly<{
   writeOff: Readonly<{ reason: string; amount: bigint | null }> | null;
 }>;
 
-/** An entry that someone made by hand. */
+/** An entry that someone made by hand, except what was left of a grant that they voided. */
 export type RecordedMovement = Readonly<{
   accountId: string;
   number: number;
@@ -92,12 +92,6 @@ export type LedgerLog = Readonly<{
   exceededLimits: number;
   /** Settlements that the database refused for good. */
   deadLetters: number;
-  /** Credits, corrections and refunds, which events tell of. */
-  entriesToTell: number;
-  /** Entries among these that do not have exactly one event, and events that tell of no entry. */
-  untoldEntries: number;
-  /** Accounts whose events are not numbered from 1 without a gap. */
-  misnumberedAccounts: number;
   /** All that was added up by day. */
   days: DaySums;
 }>;
@@ -160,16 +154,7 @@ type EntryRow = {
 };
 type WriteOffRow = { generation_id: string; reason: string; amount: string | null };
 type SummaryRow = Record<
-  | 'accounts'
-  | 'unequal'
-  | 'open'
-  | 'holders'
-  | 'limited_keys'
-  | 'exceeded_limits'
-  | 'dead_letters'
-  | 'to_tell'
-  | 'untold'
-  | 'misnumbered',
+  'accounts' | 'unequal' | 'open' | 'holders' | 'limited_keys' | 'exceeded_limits' | 'dead_letters',
   bigint
 >;
 
@@ -185,19 +170,7 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
       (select count(*) from api_keys where monthly_limit < coalesce(
         (select sum(cost - refunded) from usage_records join generations using (id)
          where usage_records.key_id = api_keys.id and refunded_at is null and hold is not null), 0)) as exceeded_limits,
-      (select count(*) from dead_letters) as dead_letters,
-      (select count(*) from ledger_entries where kind <> 'charge') as to_tell,
-      (select count(*) from (
-        select account_id, number from ledger_entries where kind <> 'charge') as entry
-       full join (
-        select account_id, (data ->> 'entry_number')::bigint as number, count(*) as times from events
-        where type in ('credit.added', 'balance.corrected', 'charge.refunded') group by 1, 2) as told
-       using (account_id, number)
-       where times is distinct from 1 or entry.account_id is null) as untold,
-      (select count(*) from (
-        select account_id from events where position is not null
-        group by account_id having min(sequence) <> 1 or max(sequence) <> count(*)
-          or count(*) <> count(distinct sequence)) as numbered) as misnumbered`;
+      (select count(*) from dead_letters) as dead_letters`;
   if (!summary) throw new Error('The database does not answer.');
   return {
     ...(await readGenerations(sql)),
@@ -210,9 +183,6 @@ export async function readLedger(sql: SQL): Promise<LedgerLog> {
     limitedKeys: Number(summary.limited_keys),
     exceededLimits: Number(summary.exceeded_limits),
     deadLetters: Number(summary.dead_letters),
-    entriesToTell: Number(summary.to_tell),
-    untoldEntries: Number(summary.untold),
-    misnumberedAccounts: Number(summary.misnumbered),
     days: await readDays(sql),
   };
 }
@@ -284,7 +254,7 @@ async function readMovements(sql: SQL): Promise<RecordedMovement[]> {
   const rows = await sql<MovementRow[]>`
     select account_id, number, kind, amount, generation_id, concerns_entry, memo,
            coalesce(reference_text, reference::text) as reference
-    from ledger_entries where actor is not null order by account_id, number`;
+    from ledger_entries where actor is not null and kind <> 'void' order by account_id, number`;
   return rows.map((row) => ({
     accountId: row.account_id,
     number: Number(row.number),

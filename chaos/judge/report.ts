@@ -82,6 +82,8 @@ export function formatReport(result: ChaosResult): string {
     '',
     ...formatByHand(evidence),
     '',
+    ...formatOutside(evidence),
+    '',
     ...formatBystanders(result),
     '',
     'Truths',
@@ -196,6 +198,44 @@ function formatByHand({ movements, askedLimits, exports }: Evidence): string[] {
     ),
     `Sent again because the answer was lost, or the database was away: ${resent}.`,
     `Exports: ${exports.length} with ${lines} lines, ${goneOn} of them broke off and went on.`,
+  ];
+}
+
+/** How many of these spans have a kill of a gateway or of the database in them. */
+function withKill({ kills, outages }: Evidence, spans: readonly (readonly [number, number])[]): number {
+  const times = [...kills.map(({ atMs }) => atMs), ...outages.map(({ fromMs }) => fromMs)];
+  return spans.filter(([from, to]) => times.some((atMs) => from < atMs && atMs < to)).length;
+}
+
+function formatOutside(evidence: Evidence): string[] {
+  const { events: log, payments, outside, endedGrants } = evidence;
+  const { deliveries } = log;
+  const distinct = new Set(deliveries.map(({ endpoint, webhookId }) => `${endpoint} ${webhookId}`)).size;
+  const received = new Map(
+    deliveries.filter(({ reply }) => reply === 'done').map(({ webhookId, atMs }) => [webhookId, atMs]),
+  );
+  const credited = new Map(payments.orders.map(({ id, creditedAtMs }) => [id, creditedAtMs ?? 0]));
+  const refused = deliveries.filter(({ reply }) => reply !== 'done').length;
+  const resent = outside.accessChanges.filter(({ sent }) => sent > 1).length;
+  const paid = payments.payments.filter(({ state }) => state === 'paid').length;
+  const refunds = payments.stripeReversals.filter(({ kind }) => kind === 'refund').length;
+  const disputes = payments.stripeReversals.length - refunds;
+  return [
+    `Events: ${log.events.length}; deliveries: ${deliveries.length}, ${deliveries.length - distinct} of them repeated, ${refused} not answered with success.`,
+    ...counted(log.events.map(({ type: told }) => told)),
+    `Kills came between ${withKill(
+      evidence,
+      log.events.map(({ id, atMs }) => [atMs, received.get(id) ?? 0]),
+    )} events and their last delivery, and between ${withKill(
+      evidence,
+      payments.payments.map(({ order, paidAtMs }) => [paidAtMs ?? 0, credited.get(order) ?? 0]),
+    )} payments and their credit.`,
+    `Keys and suspensions changed: ${outside.accessChanges.length} times, ${resent} of them sent again.`,
+    `Payments: ${payments.orders.length} orders, ${paid} paid, ${payments.credits.length} credited; refunds: ${refunds}, disputes: ${disputes}.`,
+    ...counted(payments.orders.map(({ kind, state }) => `${kind} ${state}`)),
+    `Events of Stripe: ${outside.eventsSent} sent, with repeats; ${outside.eventsLost} never.`,
+    `Grants that ended: ${endedGrants.length}, ${outside.grantsVoided} of them voided.`,
+    `All of this was at rest ${(outside.rest.ms / 1000).toFixed(1)} s after the rest${outside.rest.left.length === 0 ? '' : `, except ${outside.rest.left.join(', ')}`}.`,
   ];
 }
 

@@ -2,11 +2,13 @@
  * Whose money is spent: a rich account, a poor one whose balance runs out, and one on the brink, whose balance covers the
  * hold for a request but nothing beyond it. The rich one also has keys with a monthly limit. A fourth account, as rich, has
  * a key whose limit changes: after a hold that was denied, none of an account begins early for a while. Two more have limits
- * (steady-limits.ts): one of what it spends, one of its pace.
+ * (steady-limits.ts): one of what it spends, one of its pace. Another spends grants and an allowance. The last one sends no
+ * requests: it is suspended and resumed, and has a webhook.
  */
 import type { SQL } from 'bun';
 import { createAccount } from '../../src/accounts/account-store.ts';
 import type { ShellActor } from '../../src/audit-log/audit-log.ts';
+import { createAllowanceAs } from '../../src/grants/allowances.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { formatMoneyShort, parseMoney } from '../../src/lib/money.ts';
 import { createTokenAs, maxTokenRate, scopes } from '../../src/tokens/token-store.ts';
@@ -19,6 +21,8 @@ import { createSteadyLimits, type SteadyLimit } from './steady-limits.ts';
 const limit = '0.02';
 const poorCredit = '0.1';
 const brinkCredit = formatMoneyShort(holdOf(overrunBounds));
+const grantedCredit = '0.05';
+const allowance = '0.02';
 const pauseMs = 3_000;
 const operator: ShellActor = { door: 'cli', shellUser: 'chaos' };
 
@@ -31,6 +35,8 @@ export type Accounts = {
   readonly cappedAccount: string;
   readonly pacedAccount: string;
   readonly pacedKeyId: string;
+  readonly grantedAccount: string;
+  readonly toldAccount: string;
   /** The limits of these two that nobody lowers or removes. */
   readonly steadyLimits: readonly SteadyLimit[];
   /** For the admin API. */
@@ -50,6 +56,9 @@ export async function createAccounts(sql: SQL): Promise<Accounts> {
   const cappedKey = await keyOf(sql, capped.id, null);
   const paced = await createAccount(sql, 'Paced', dollars('1000000'));
   const pacedKey = await keyOf(sql, paced.id, null);
+  const granted = await createAccount(sql, 'Granted', dollars(grantedCredit));
+  await createAllowance(sql, granted.id);
+  const told = await createAccount(sql, 'Told', dollars('1'));
   return {
     keys: {
       rich: (await keyOf(sql, rich.id, null)).key,
@@ -59,6 +68,7 @@ export async function createAccounts(sql: SQL): Promise<Accounts> {
       changing: changing.key,
       capped: cappedKey.key,
       paced: pacedKey.key,
+      granted: (await keyOf(sql, granted.id, null)).key,
     },
     poorAccount: poor.id,
     brinkAccount: brink.id,
@@ -67,6 +77,8 @@ export async function createAccounts(sql: SQL): Promise<Accounts> {
     cappedAccount: capped.id,
     pacedAccount: paced.id,
     pacedKeyId: pacedKey.id,
+    grantedAccount: granted.id,
+    toldAccount: told.id,
     steadyLimits: await createSteadyLimits(sql, {
       cappedAccount: capped.id,
       cappedKeyId: cappedKey.id,
@@ -96,6 +108,11 @@ async function keyOf(
   });
   if (created === null) throw new Error('The account of a key is missing.');
   return created;
+}
+
+async function createAllowance(sql: SQL, accountId: string): Promise<void> {
+  const draft = { accountId, amount: dollars(allowance), every: 'day', priority: 20, note: null } as const;
+  await sql.begin((transaction) => createAllowanceAs(transaction, operator, draft));
 }
 
 const dayMs = 24 * 60 * 60 * 1_000;

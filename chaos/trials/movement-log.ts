@@ -20,7 +20,7 @@ export type Movement = Readonly<{
 
 export type AskedMovement = Movement &
   Readonly<{
-    door: 'api' | 'cli';
+    door: 'api' | 'cli' | 'function';
     /** How often it was sent until it was answered. */
     sent: number;
     /** `unknown`: it may have been booked. */

@@ -57,15 +57,18 @@ export function startMovements(
 }
 
 type Known = Readonly<{
-  accounts: Pick<Accounts, 'richAccount' | 'poorAccount' | 'cappedAccount'>;
+  accounts: Pick<
+    Accounts,
+    'richAccount' | 'poorAccount' | 'cappedAccount' | 'grantedAccount' | 'toldAccount'
+  >;
   asked: readonly AskedMovement[];
   seen: readonly Seen[];
 }>;
 
 /** Null when there is nothing yet that it could be about. */
 export function chooseMovement(name: string, known: Known, random: Random): Movement | null {
-  const { richAccount, poorAccount, cappedAccount } = known.accounts;
-  const accountId = random.pick([richAccount, poorAccount, cappedAccount]);
+  const { richAccount, poorAccount, cappedAccount, grantedAccount, toldAccount } = known.accounts;
+  const accountId = random.pick([richAccount, poorAccount, cappedAccount, grantedAccount, toldAccount]);
   const amount = BigInt(random.between(1, 5_000)) * microdollar;
   const plain = { accountId, requestId: null, entryNumber: null, words: `Chaos ${name}`, reference: name };
   const chance = random.next();
@@ -130,7 +133,11 @@ function contentOf(asked: AskedMovement): Movement {
   return { kind, accountId, requestId, entryNumber, amount, words, reference };
 }
 
-async function byProgram(client: AdminClient, movement: Movement, random: Random): Promise<AskedMovement> {
+export async function byProgram(
+  client: AdminClient,
+  movement: Movement,
+  random: Random,
+): Promise<AskedMovement> {
   const { kind, accountId, requestId, entryNumber, amount, words, reference } = movement;
   const path = kind === 'refund' ? `/generations/${requestId}/refunds` : `/accounts/${accountId}/${kind}s`;
   const answer = await client.send({

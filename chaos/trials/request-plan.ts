@@ -12,8 +12,8 @@ import {
 } from '../world/catalog.ts';
 import type { Usage } from '../world/upstream.ts';
 
-/** The keys of six accounts, and one of the rich account with a monthly limit. */
-export type KeyName = 'rich' | 'poor' | 'limited' | 'brink' | 'changing' | 'capped' | 'paced';
+/** The keys of seven accounts, and one of the rich account with a monthly limit. */
+export type KeyName = 'rich' | 'poor' | 'limited' | 'brink' | 'changing' | 'capped' | 'paced' | 'granted';
 
 export type RequestPlan = Readonly<{
   token: string;
@@ -90,7 +90,7 @@ export function planRequest(token: string, random: Random): RequestPlan & { keyN
 
 function chooseKey(random: Random): KeyName {
   if (random.happens(0.03)) return 'brink';
-  const others = ['changing', 'poor', 'limited', 'capped', 'paced'] as const;
+  const others = ['changing', 'poor', 'limited', 'capped', 'paced', 'granted'] as const;
   return random.pick<KeyName>(['rich', 'rich', 'rich', 'rich', 'rich', ...others]);
 }
 

@@ -19,6 +19,7 @@ import {
   recordWarnings,
   releaseOrder,
 } from './order-store.ts';
+import { pace } from './pace.ts';
 import { codeOfStripe, describeFailure, type Stripe } from './stripe-client.ts';
 
 export type LookServices = Readonly<{
@@ -29,8 +30,6 @@ export type LookServices = Readonly<{
   log: Log;
 }>;
 
-/** Shorter than a claim. */
-const maxLookMs = 120_000;
 const minute = 60;
 const day = 24 * 60 * minute;
 /** A checkout that was never opened cannot be paid: nobody has its address. */
@@ -49,7 +48,7 @@ export async function lookAt(services: LookServices, id: string): Promise<LookOu
     const claimed = await claimOrder(services.sql, id);
     if (claimed === null) return count === 0 ? 'busy' : 'looked';
     try {
-      await within(maxLookMs, lookOnce(services, claimed));
+      await within(pace.maxLookMs, lookOnce(services, claimed));
     } catch (error) {
       services.log.warn('a payment could not be looked at yet', {
         accountId: claimed.order.accountId,

@@ -2,13 +2,11 @@
 import type { SQL } from 'bun';
 import { listedTypes, pointersOf } from './event.ts';
 import { askForLook } from './order-store.ts';
+import { pace } from './pace.ts';
 import type { Stripe, StripeSettings } from './stripe-client.ts';
 
 type PollServices = Readonly<{ sql: SQL; stripe: Stripe; settings: Pick<StripeSettings, 'isLive'> }>;
 
-const pollMinutes = 5;
-/** Events may be listed late, and reading one twice does no harm. */
-const overlapSeconds = 600;
 /** Stripe keeps them for 30 days. */
 const keptDays = 29;
 
@@ -16,10 +14,10 @@ const keptDays = 29;
 export async function readMissedEvents({ sql, stripe, settings: { isLive } }: PollServices): Promise<void> {
   const [claimed] = await sql<{ since: Date; until: Date }[]>`
     insert into payment_polls as poll (is_live, polled_until, claimed_until)
-    values (${isLive}, now(), now() + make_interval(mins => ${pollMinutes}::int))
+    values (${isLive}, now(), now() + make_interval(secs => ${pace.pollSeconds}::int))
     on conflict (is_live) do update set claimed_until = excluded.claimed_until
     where poll.claimed_until is null or poll.claimed_until < now()
-    returning greatest(polled_until - make_interval(secs => ${overlapSeconds}::int),
+    returning greatest(polled_until - make_interval(secs => ${pace.overlapSeconds}::int),
       now() - make_interval(days => ${keptDays}::int)) as since, now() as until`;
   if (claimed === undefined) return;
   const events = stripe.events.list({

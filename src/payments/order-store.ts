@@ -6,11 +6,7 @@ import type { Pointers } from './event.ts';
 import type { Facts, Warning } from './facts.ts';
 import type { Verdict } from './judge.ts';
 import type { Order } from './order.ts';
-
-/** Longer than a look can take. */
-const claimSeconds = 180;
-/** A checkout that was opened is looked at by itself for the first time. */
-const firstLookSeconds = 120;
+import { pace } from './pace.ts';
 
 type OrderDraft = Pick<Order, 'id' | 'accountId' | 'amount' | 'isLive' | 'customer' | 'savesCard'> &
   Readonly<{ userId: string }>;
@@ -19,7 +15,7 @@ export async function insertCheckoutOrder(sql: SQL, draft: OrderDraft): Promise<
   await sql`
     insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, saves_card, created_by, next_look_at)
     values (${draft.id}, ${draft.accountId}, 'checkout', ${formatMoney(draft.amount)}::numeric, 'usd', ${draft.isLive},
-      ${draft.customer}, ${draft.savesCard}, ${draft.userId}, now() + make_interval(secs => ${firstLookSeconds}::int))`;
+      ${draft.customer}, ${draft.savesCard}, ${draft.userId}, now() + make_interval(secs => ${pace.firstLookSeconds}::int))`;
 }
 
 export async function storeSession(sql: SQL, id: string, session: string): Promise<void> {
@@ -74,7 +70,7 @@ type OrderRow = Omit<Order, 'amount'> & Readonly<{ amount: string; seen: number;
 export async function claimOrder(sql: SQL, id: string): Promise<ClaimedOrder | null> {
   const claim = newId();
   const [row] = await sql<OrderRow[]>`
-    update payment_orders set claim = ${claim}, claimed_until = now() + make_interval(secs => ${claimSeconds}::int)
+    update payment_orders set claim = ${claim}, claimed_until = now() + make_interval(secs => ${pace.claimSeconds}::int)
     where id = ${id} and next_look_at <= now() and (claimed_until is null or claimed_until < now())
     returning id, account_id as "accountId", kind, amount, currency, is_live as "isLive", state, customer, session, invoice,
       payment_method as "paymentMethod", saves_card as "savesCard", created_at as "createdAt", asked as seen, look_failures as "lookFailures"`;

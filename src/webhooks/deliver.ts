@@ -23,6 +23,7 @@ import {
   recordAttempt,
   releaseEndpoint,
 } from './delivery-store.ts';
+import { pace } from './pace.ts';
 import { type Posted, post } from './post.ts';
 import { mayBeCalled } from './public-address.ts';
 import { addReplayed } from './replay.ts';
@@ -46,10 +47,6 @@ const groups: readonly (EndpointGroup & Readonly<{ slots: number }>)[] = [
 const maxDatabaseTasks = 3;
 /** An answer that takes longer is not prompt. */
 const promptMs = 2_000;
-/** Well below a claim: nothing new is sent to an endpoint after this. */
-const maxTurnMs = 30_000;
-/** An endpoint that fails gets this pause after each delivery. */
-const failingPauseMs = 10_000;
 
 /** How often, in a row, others are claimed in place of those that have to wait for their host. */
 const maxRounds = 50;
@@ -164,7 +161,7 @@ async function takeTurn(sender: Sender, endpoint: ClaimedEndpoint, stop: AbortSi
   let pauseMs: number = turn.pauseMs;
   try {
     const due = await findTurn(sender, endpoint, endpoint.is_prompt ? turn.deliveries : 1);
-    const endsAt = performance.now() + maxTurnMs;
+    const endsAt = performance.now() + pace.maxTurnMs;
     let isOver = false;
     const sendNext = async (): Promise<void> => {
       while (!isOver && !stop.aborted && performance.now() < endsAt) {
@@ -181,7 +178,7 @@ async function takeTurn(sender: Sender, endpoint: ClaimedEndpoint, stop: AbortSi
     await allOver(Array.from({ length: turn.atOnce }, sendNext));
   } finally {
     await sender.inDatabase(endpoint.account_id, (sql, nodeId) =>
-      releaseEndpoint(sql, nodeId, endpoint.id, { failingPauseMs, pauseMs }),
+      releaseEndpoint(sql, nodeId, endpoint.id, { failingPauseMs: pace.failingPauseMs, pauseMs }),
     );
   }
 }

@@ -4,6 +4,7 @@ import type { StoredEvent } from '../events/event.ts';
 import { eventColumns } from '../events/event-store.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import { dueAt, isOwnedBy, maxEndpointsOfAccount, type OwnedEndpoint } from './endpoint-store.ts';
+import { pace } from './pace.ts';
 import type { Posted } from './post.ts';
 import { maxFailingHours } from './retries.ts';
 import { type DisabledBecause, tellDisabled } from './tell-disabled.ts';
@@ -58,7 +59,6 @@ export type Standing = 'prompt' | 'unproven' | 'failing';
 /** Endpoints that wait for one another only: of the operator or of customers, and of one standing. */
 export type EndpointGroup = Readonly<{ isOperators: boolean; standing: Standing }>;
 
-const claimSeconds = 90;
 /** Of the ten that an account can have. */
 const maxClaimedOfAccount = 2;
 /** So many due ones surely have enough that may be claimed among them, if there are any. */
@@ -93,7 +93,7 @@ export async function claimEndpoints(
       from due
     )
     update webhook_endpoints
-    set claimed_by = ${nodeId}, claimed_until = now() + make_interval(secs => ${claimSeconds}::int)
+    set claimed_by = ${nodeId}, claimed_until = now() + make_interval(secs => ${pace.claimSeconds}::int)
     where id in (select id from placed where may_be_claimed order by due_at limit ${count}::int)
     returning id, account_id, url, secret, case when previous_until > now() then previous_secret end as previous_secret,
               is_prompt, exists (

@@ -6,6 +6,7 @@
 import { connect as connectTcp, isIP, type Socket } from 'node:net';
 import { connect as connectTls } from 'node:tls';
 import { softwareVersion } from '../lib/software-version.ts';
+import { pace } from './pace.ts';
 import { type Resolve, resolvePublic } from './resolve.ts';
 import { HeadReader, headerIn, statusIn } from './response-head.ts';
 
@@ -43,7 +44,6 @@ export type Surroundings = Readonly<{
   stop?: AbortSignal;
 }>;
 
-const defaultTimeoutMs = 15_000;
 const maxStoredHead = 2_000;
 const maxAddresses = 3;
 
@@ -56,7 +56,7 @@ class Failure extends Error {
 }
 
 export async function post(request: Post, surroundings: Surroundings): Promise<Posted> {
-  const { timeoutMs = defaultTimeoutMs, stop } = surroundings;
+  const { timeoutMs = pace.timeoutMs, stop } = surroundings;
   const head = headOf(request);
   const requestHead = storable(head).replace(/^webhook-signature: .*$/m, 'webhook-signature: …');
   const ending = new AbortController();

@@ -1,24 +1,11 @@
 /** When a failed delivery is tried again: ten attempts in about three days. */
 
-const secondMs = 1_000;
-const minuteMs = 60 * secondMs;
-const hourMs = 60 * minuteMs;
+import { pace } from './pace.ts';
 
-const pausesMs = [
-  5 * secondMs,
-  5 * minuteMs,
-  30 * minuteMs,
-  2 * hourMs,
-  5 * hourMs,
-  10 * hourMs,
-  14 * hourMs,
-  20 * hourMs,
-  24 * hourMs,
-];
-export const maxAttempts = pausesMs.length + 1;
+export const maxAttempts = pace.pausesMs.length + 1;
 /** About as long as all attempts take. An endpoint that nothing has reached for so long is given up, whatever is sent to it. */
 export const maxFailingHours = 76;
-export const maxPauseMs = 24 * hourMs;
+export const maxPauseMs = 24 * 60 * 60 * 1_000;
 /** How much sooner or later, at most, so that what failed together does not come back together. */
 const jitter = 0.1;
 
@@ -31,7 +18,7 @@ export function pauseAfterMs(
   retryAfterSeconds: number | null,
   random: number,
 ): number | null {
-  const usual = pausesMs[attempts - 1];
+  const usual = pace.pausesMs[attempts - 1];
   if (usual === undefined) return null;
   const spread = usual * (1 + jitter * (2 * random - 1));
   return Math.min(maxPauseMs, Math.round(Math.max(spread, (retryAfterSeconds ?? 0) * 1000)));

@@ -110,7 +110,13 @@ describe('a movement', () => {
   });
 
   test('is chosen among all kinds', () => {
-    const accounts = { richAccount: 'r', poorAccount: 'p', cappedAccount: 'c' };
+    const accounts = {
+      richAccount: 'r',
+      poorAccount: 'p',
+      cappedAccount: 'c',
+      grantedAccount: 'g',
+      toldAccount: 't',
+    };
     const seen = [{ outcome: 'success', requestId: 'req_1' }] as never;
     const random = new Random(1);
     const chosen = Array.from({ length: 3_000 }, (_, number) =>

@@ -170,9 +170,6 @@ describe('a request whose first answer was lost on the network, and whose second
         movements: [],
         limitedKeys: 0,
         exceededLimits: 0,
-        entriesToTell: 1,
-        untoldEntries: 0,
-        misnumberedAccounts: 0,
         deadLetters,
         days: added,
       },
@@ -857,6 +854,35 @@ describe('gateways and database killed again and again under load, one provider 
     expect(forged([...evidence.ledger.movements, { ...movement, number: 0 }])).toContain(bookedTruth);
     expect(forged([...evidence.ledger.movements, { ...movement, reference: 'nobody’s' }])).toEqual([
       unaskedTruth,
+    ]);
+  });
+
+  test('events reached webhooks, payments were made, and grants ended', () => {
+    const { events, payments, endedGrants, outside } = result.evidence;
+    expect(new Set(events.deliveries.map(({ endpoint }) => endpoint)).size).toBe(2);
+    expect(new Set(events.deliveries.map(({ reply }) => reply)).size).toBeGreaterThan(1);
+    expect(new Set(outside.accessChanges.map(({ action }) => action)).size).toBeGreaterThan(1);
+    expect(payments.credits.length).toBeGreaterThan(0);
+    expect(endedGrants.length).toBeGreaterThan(0);
+    expect(outside.rest.left).toEqual([]);
+  });
+
+  test('the judge notices an event that is missing, another ID, and a payment that is credited twice', () => {
+    const { evidence } = result;
+    const { events, payments } = evidence;
+    const about = events.events.findIndex((event) => event.about !== null);
+    const lost = { ...events, events: events.events.toSpliced(about, 1) };
+    expect(brokenTruths({ ...evidence, events: lost })).toContain(
+      'what happened to money and access is told by one event',
+    );
+    const others = events.deliveries.slice(0, 1).map((one) => ({ ...one, webhookId: 'evt_other' }));
+    const renamed = { ...events, deliveries: [...events.deliveries, ...others] };
+    expect(brokenTruths({ ...evidence, events: renamed })).toContain(
+      'an event always came with the same ID and the same body',
+    );
+    const twice = { ...payments, credits: [...payments.credits, ...payments.credits.slice(0, 1)] };
+    expect(brokenTruths({ ...evidence, payments: twice })).toEqual([
+      'every payment that was made is credited once, with its amount',
     ]);
   });
 

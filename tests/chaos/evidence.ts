@@ -10,15 +10,37 @@ export const quietMoments: Evidence['watched'] = {
   unmatchedLimits: 0,
   exceededSpendLimits: 0,
   exceededConcurrency: 0,
+  concurrentTopUps: 0,
+  exceededCaps: 0,
 };
 
 export const nothingByHand: Pick<
   Evidence,
-  'movements' | 'askedLimits' | 'limits' | 'exports' | 'exportable'
+  | 'movements'
+  | 'askedLimits'
+  | 'limits'
+  | 'exports'
+  | 'exportable'
+  | 'events'
+  | 'payments'
+  | 'endedGrants'
+  | 'outside'
 > = {
   movements: [],
   askedLimits: [],
   exports: [],
+  events: { events: [], happened: [], endpoints: [], deliveries: [] },
+  payments: {
+    payments: [],
+    charged: [],
+    stripeReversals: [],
+    orders: [],
+    reversals: [],
+    credits: [],
+    takings: [],
+  },
+  endedGrants: [],
+  outside: { accessChanges: [], grantsVoided: 0, eventsSent: 0, eventsLost: 0, rest: { ms: 0, left: [] } },
   exportable: { entries: [], usage: [], generations: [] },
   limits: { inForce: new Map(), steadyIds: [], spend: [], minutes: [] },
 };

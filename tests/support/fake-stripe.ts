@@ -40,6 +40,8 @@ export type FakeStripe = Readonly<{
   deleteCustomer: (customer: string) => void;
   /** An event as endpoints for thin ones get it. */
   thin: (event: FakeEvent) => FakeEvent;
+  /** Whether some are still to come. */
+  isFailing: () => boolean;
   /** Someone pays on the page of a checkout. Async methods stay unpaid until `settle`. */
   pay: (session: string, method?: 'card' | 'bank') => void;
   /** Someone saves a card on the page of a setup. */
@@ -587,6 +589,7 @@ export function startFakeStripe(): FakeStripe {
         snapshot_event: id,
       };
     },
+    isFailing: () => faults.length > 0,
     pay: (id, method) => {
       pay(id, method);
       if (method !== 'bank') tell('checkout.session.completed', get(id));

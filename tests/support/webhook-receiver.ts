@@ -6,6 +6,7 @@ import { eventually } from './eventually.ts';
 const folder = join(import.meta.dir, '../webhooks/fixtures');
 /** A certificate of receiver.test and 127.0.0.2, which has signed itself. */
 export const receiverCertificate = join(folder, 'receiver.pem');
+export const receiverKey = join(folder, 'receiver.key');
 
 export type Received = Readonly<{
   path: string;
@@ -41,7 +42,7 @@ export function startReceiver(
       ? {
           tls: {
             cert: readFileSync(receiverCertificate, 'utf8'),
-            key: readFileSync(join(folder, 'receiver.key'), 'utf8'),
+            key: readFileSync(receiverKey, 'utf8'),
           },
         }
       : {}),
