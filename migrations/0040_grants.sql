@@ -222,6 +222,9 @@ declare
   upper bigint;
   entry ledger_entries;
 begin
+  -- Those who only read wait for nobody when nothing is new.
+  perform 1 from grant_progress join accounts on id = account_id where id = of_account and entry_number < entry_count;
+  if not found then return 0; end if;
   select entry_number, grant_progress.first_number into seen, first_number
   from grant_progress where account_id = of_account for update;
   if not found then return 0; end if;
@@ -329,13 +332,19 @@ declare
   due timestamptz;
 begin
   select grants_due_at into due from accounts where id = of_account;
+  if due is null then return; end if;
+  perform draw_grants(of_account, 1000);
   if due <= clock_timestamp() then
-    perform settle_grants(of_account);
-  elsif due is not null then
-    perform draw_grants(of_account, 10000);
+    perform 1 from accounts where id = of_account for no key update skip locked;
+    if not found then return; end if;
+    perform 1 from grant_progress join accounts on id = account_id
+    where account_id = of_account and entry_count - entry_number <= 1000
+    for no key update of grant_progress skip locked;
+    if found then perform settle_grants(of_account); end if;
   end if;
 end $$;
-comment on function refresh_grants is 'For whoever reads the grants of an account next.';
+comment on function refresh_grants is
+  'For whoever reads the grants of an account next. If someone else is at it, or much is to be drawn, it is left to them: requests of the account must not wait for readers.';
 
 create function balances_by_category(of_account uuid) returns table (category text, amount numeric) language plpgsql as $$
 #variable_conflict use_column

@@ -657,6 +657,7 @@ export function startFakeStripe(): FakeStripe {
     },
     intentOf: (id) => String(get(id).payment_intent),
     paidCheckout: (order, customer, cents) => {
+      if (!objects.has(customer)) objects.set(customer, { id: customer, object: 'customer' });
       const session = createSession({
         mode: 'payment',
         line_items: [{ price_data: { unit_amount: cents, currency: 'usd' } }],
