@@ -44,7 +44,7 @@ export async function readEvents(
   const rows = await sql<EventRow[]>`
     select id, account_id, type, sequence, extract(epoch from created_at)::float8 * 1000 as at,
       case
-        when type in ('credit.added', 'balance.corrected', 'charge.refunded') then concat_ws(' ', type, account_id,
+        when type in ('credit.added', 'balance.corrected', 'charge.refunded', 'grant.expired', 'grant.voided') then concat_ws(' ', type, account_id,
           data ->> 'entry_number', data ->> 'amount')
         when type in ('key.created', 'key.revoked') then concat_ws(' ', type, data ->> 'key_id')
         when type in ('account.suspended', 'account.resumed') then concat_ws(' ', type, account_id,
@@ -68,11 +68,11 @@ export async function readEvents(
   };
 }
 
-/** A charge is not told. What has ended by itself is a correction. */
+/** A charge is not told. */
 async function readHappened(sql: SQL): Promise<Happened[]> {
   const rows = await sql<{ about: string; may_be_told: boolean }[]>`
     select concat_ws(' ', case kind when 'credit' then 'credit.added' when 'refund' then 'charge.refunded'
-      else 'balance.corrected' end, account_id, number, amount) as about, false as may_be_told
+      when 'expiry' then 'grant.expired' when 'void' then 'grant.voided' else 'balance.corrected' end, account_id, number, amount) as about, false as may_be_told
     from ledger_entries where kind <> 'charge'
     union all select concat_ws(' ', 'key.created', id), false from api_keys
     union all select concat_ws(' ', 'key.revoked', id), false from api_keys where revoked_at <= now()
@@ -81,7 +81,7 @@ async function readHappened(sql: SQL): Promise<Happened[]> {
     from audit_log where action in ('suspend_account', 'resume_account')
     union all select concat_ws(' ', 'payment.succeeded', id, amount), false from payment_orders where credited_at is not null
     union all select concat_ws(' ', 'payment.failed', id, amount), false from payment_orders
-    where state = 'failed' and (kind = 'automatic' or session is not null)
+    where state = 'contradicted' or state = 'failed' and (kind = 'automatic' or session is not null)
     union all select concat_ws(' ', case kind when 'refund' then 'payment.refunded' else 'payment.disputed' end, id),
       due = 0 and entry_count = 0 from payment_reversals`;
   return rows.map(({ about, may_be_told: mayBeTold }) => ({ about, mayBeTold }));
