@@ -19,6 +19,7 @@ import {
   type DueDelivery,
   type EndpointGroup,
   findDue,
+  hasDueEndpoints,
   putOffEndpoints,
   recordAttempt,
   releaseEndpoint,
@@ -124,6 +125,7 @@ export function keepDelivering(services: DeliveryServices): () => Promise<void> 
   const stopLooking = repeatedly(
     everyMs,
     async () => {
+      if (!(await sender.inDatabase(null, hasDueEndpoints))) return;
       const endsAt = performance.now() + everyMs;
       while (performance.now() < endsAt) {
         let isCrowded = false;

@@ -64,6 +64,16 @@ const maxClaimedOfAccount = 2;
 /** So many due ones surely have enough that may be claimed among them, if there are any. */
 const candidatesPerSlot = maxEndpointsOfAccount / maxClaimedOfAccount;
 
+/** In most looks there are none, and then this is all that a look costs. */
+export async function hasDueEndpoints(sql: SQL): Promise<boolean> {
+  const isDue = sql`disabled_at is null and due_at <= now()`;
+  const [row] = await sql<[{ found: boolean }]>`
+    select exists (select 1 from webhook_endpoints where is_prompt and failing_since is null and ${isDue})
+      or exists (select 1 from webhook_endpoints where not is_prompt and failing_since is null and ${isDue})
+      or exists (select 1 from webhook_endpoints where failing_since is not null and ${isDue}) as found`;
+  return row.found;
+}
+
 /** Those that have been waiting longest come first. */
 export async function claimEndpoints(
   sql: SQL,
