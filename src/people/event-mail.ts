@@ -1,10 +1,9 @@
 /** Mails what happened to an account to those of its people who want that. */
 import type { SQL, TransactionSQL } from 'bun';
-import { ApiError } from '../errors.ts';
 import type { Log } from '../lib/log.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import type { Attempts, Limit } from './attempts.ts';
+import { type Attempts, isWithin, type Limit } from './attempts.ts';
 import { type MailedEvent, mailOf } from './event-mail-words.ts';
 import type { Mailer } from './mailer.ts';
 
@@ -60,13 +59,7 @@ async function sendOne({ sql, mailer, attempts }: MailServices, row: TakenMail):
 /** Each mail counts once, however often it is tried. Operators get all of theirs. */
 async function isWithinLimits(attempts: Attempts, row: TakenMail): Promise<boolean> {
   if (row.to_operator || row.account_id === null || row.attempts > 1) return true;
-  try {
-    await attempts.take(mailLimits(row.account_id, row.user_id));
-    return true;
-  } catch (thrown) {
-    if (thrown instanceof ApiError && thrown.code === 'too_many_attempts') return false;
-    throw thrown;
-  }
+  return await isWithin(attempts, mailLimits(row.account_id, row.user_id));
 }
 
 type TakenMail = MailedEvent & Readonly<{ event_id: string; user_id: string; attempts: number }>;
