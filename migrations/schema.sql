@@ -3813,12 +3813,17 @@ begin
     where event.id = any (ids) and is_mailed_to_operators(event.type) and is_operator;
   end if;
   insert into event_mails (event_id, user_id)
-  select event.id, memberships.user_id
-  from events as event
-  join memberships on memberships.account_id = event.account_id
-  left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
+  select event.id, recipient.user_id
+  from events as event cross join lateral (
+    select memberships.user_id
+    from memberships join users on users.id = memberships.user_id
+    left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
+
+    where memberships.account_id = event.account_id and email_verified
+      and (mail_kind_of(event.type) = any (choice.kinds) or (choice.kinds is null and role = 'owner'))
+    order by role = 'owner' desc, memberships.user_id limit 20
+  ) as recipient
   where event.id = any (ids) and mail_kind_of(event.type) is not null
-    and (mail_kind_of(event.type) = any (choice.kinds) or (choice.kinds is null and role = 'owner'))
 
   on conflict do nothing;
   return cardinality(ids);

@@ -50,6 +50,7 @@ import { sandboxChat, showWelcome } from './operations/welcome.ts';
 import { followParent, type Parent } from './operations/worker.ts';
 import { openStripe } from './payments/stripe-client.ts';
 import { openPayments } from './payments/sweep.ts';
+import type { Attempts } from './people/attempts.ts';
 import { keepEventMailsSent } from './people/event-mail.ts';
 import { type Mailer, openMailer } from './people/mailer.ts';
 import { openPeople } from './people/open.ts';
@@ -180,8 +181,8 @@ async function openAll(given: Start) {
   closers.add('idempotency', idempotency.close);
   const mailer = config.mail === null ? null : openMailer(config.mail, log);
   if (mailer !== null) closers.add('mail', mailer.close);
-  tellEvents(given, database, { nodeId: node.id, deriveKey, mailer });
   const people = openPeople(database.sql, deriveKey, config.publicUrl, mailer, config.welcomeGrant);
+  tellEvents(given, database, { nodeId: node.id, deriveKey, mailer, attempts: people.attempts });
   const payments = startPayments(given, database);
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
@@ -237,7 +238,12 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
 function tellEvents(
   { config, log, closers }: Start,
   { sql }: Database,
-  { nodeId, deriveKey, mailer }: Readonly<{ nodeId: string; deriveKey: DerivedKeys; mailer: Mailer | null }>,
+  {
+    nodeId,
+    deriveKey,
+    mailer,
+    attempts,
+  }: Readonly<{ nodeId: string; deriveKey: DerivedKeys; mailer: Mailer | null; attempts: Attempts }>,
 ): void {
   closers.add(
     'webhooks',
@@ -249,7 +255,7 @@ function tellEvents(
       log,
     }),
   );
-  if (mailer !== null) closers.add('event mails', keepEventMailsSent(sql, mailer, log));
+  if (mailer !== null) closers.add('event mails', keepEventMailsSent({ sql, mailer, attempts }, log));
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */

@@ -63,10 +63,13 @@ const create: DatabaseCommand = {
 
 const list: DatabaseCommand = {
   name: 'webhook list',
-  summary: 'List the webhooks of all accounts and of the operator, with those that fail.',
-  run: async (sql) => {
-    const webhooks = await findAll(sql);
-    return { json: webhooks, text: formatWebhooks(webhooks) };
+  summary:
+    'List the newest 1,000 webhooks of all accounts and of the operator, with those that fail, or with --account those of an account.',
+  options: [{ name: 'account', value: 'ID' }],
+  run: async (sql, words) => {
+    const account = words.text('account');
+    const webhooks = await findNewest(sql, account === null ? null : readAccountId(account, '--account'));
+    return { json: webhooks.map(withHost), text: formatWebhooks(webhooks) };
   },
 };
 
@@ -197,22 +200,32 @@ async function inWords<Result>(run: () => Promise<Result>): Promise<Result> {
   }
 }
 
-async function findAll(sql: SQL): Promise<Endpoint[]> {
-  return await sql<Endpoint[]>`select ${endpointColumns(sql)} from webhook_endpoints order by id`;
+const maxListed = 1_000;
+
+async function findNewest(sql: SQL, accountId: string | null): Promise<Endpoint[]> {
+  return await sql<Endpoint[]>`
+    select ${endpointColumns(sql)} from webhook_endpoints
+    where ${accountId}::uuid is null or account_id = ${accountId}::uuid order by id desc limit ${maxListed}::int`;
 }
 
-/** An address may have a secret in its path, which need not be on a screen. */
+/** An address may have a secret in its path, which need not be on a screen or in a file. */
+function withHost({ url, ...webhook }: Endpoint) {
+  return { ...webhook, host: new URL(url).host };
+}
+
 function formatWebhooks(webhooks: readonly Endpoint[]): string {
   return formatList(
     ['ID', 'ACCOUNT', 'HOST', 'STATE', 'EVENTS', 'FAILING SINCE'],
-    webhooks.map((webhook) => [
-      webhook.id,
-      webhook.account_id ?? 'operator',
-      new URL(webhook.url).host,
-      webhook.disabled_because === null ? 'enabled' : `disabled (${webhook.disabled_because})`,
-      webhook.types?.join(',') ?? 'all',
-      webhook.failing_since?.toISOString() ?? '-',
-    ]),
+    webhooks
+      .map(withHost)
+      .map((webhook) => [
+        webhook.id,
+        webhook.account_id ?? 'operator',
+        webhook.host,
+        webhook.disabled_because === null ? 'enabled' : `disabled (${webhook.disabled_because})`,
+        webhook.types?.join(',') ?? 'all',
+        webhook.failing_since?.toISOString() ?? '-',
+      ]),
     'No webhooks yet.',
   );
 }

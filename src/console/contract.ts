@@ -297,6 +297,7 @@ export type PaymentOptions = {
   most: string;
   /** Whom to ask for credit, as a mailto: or https: URL; null when the operator has not said. */
   contact: string | null;
+  /** Null when there is none, and for members who are not owners. */
   card: SavedCard | null;
   automatic: AutomaticTopUp | null;
 };
@@ -324,6 +325,7 @@ export type Payment = {
   state: 'new' | 'open' | 'processing' | 'paid' | 'failed' | 'expired' | 'contradicted';
   /** What was paid, with tax; null before. */
   paid: string | null;
+  /** Also null for members who are not owners. */
   receipt_url: string | null;
   created_at: string;
   /** `amount` is what the customer gets back, with tax. `owed` is what could not be taken from the balance yet. */

@@ -15,7 +15,7 @@ import {
   type PendingInvitation,
   revokeInvitationAs,
 } from '../people/invitations.ts';
-import { isEmailAddress } from '../people/user-store.ts';
+import { findProfile, isEmailAddress } from '../people/user-store.ts';
 import { asOwner, type Caller, findRole, idIn, keepSession, requireOwner } from './access.ts';
 import type { Invitation, NewInvitation, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
@@ -57,7 +57,10 @@ export function invitationsPage(services: InvitationsServices): Routes<AccountHa
           const { accountId } = caller;
           return await createInvitation(transaction, actor, { accountId, role: newRole, email });
         });
-        if (email !== null) invitationMail?.send(email, signedIn.email, token);
+        if (email !== null) {
+          const inviter = await findProfile(sql, signedIn.userId);
+          invitationMail?.send(email, inviter?.emailVerified === true ? inviter.email : null, token);
+        }
         const [invitation] = await findInvitations(sql, caller.accountId, id);
         if (invitation === undefined) throw new ApiError('invitation_not_found');
         const url = email === null ? invitationUrl(ownOriginOf(request, publicUrl), token) : null;

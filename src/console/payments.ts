@@ -17,6 +17,7 @@ import { askForLook } from '../payments/order-store.ts';
 import { isMissing, isRefusedByStripe } from '../payments/stripe-client.ts';
 import type { Payments } from '../payments/sweep.ts';
 import type { Attempts, Limit } from '../people/attempts.ts';
+import type { Role } from '../people/user-store.ts';
 import { asOwner, type Caller, findRole, idIn, requireMember, requireOwner } from './access.ts';
 import type {
   AutomaticTopUp,
@@ -290,6 +291,7 @@ function invalid(param: string, message: string): ApiError {
 }
 
 type OptionsRow = {
+  role: Role;
   payment_method: string | null;
   card_brand: string | null;
   card_last4: string | null;
@@ -309,7 +311,7 @@ async function findOptions(
 ): Promise<PaymentOptions> {
   const isLive = payments?.settings.isLive ?? null;
   const [row] = await sql<OptionsRow[]>`
-    select payment_method, card_brand, card_last4, card_expires, is_automatic, threshold, top_up_amount, top_up_target,
+    select role, payment_method, card_brand, card_last4, card_expires, is_automatic, threshold, top_up_amount, top_up_target,
            monthly_cap, coalesce(paused_reason,
              case when has_failed_too_often(known.account_id, is_live) then 'too_many_failures' end) as paused_reason,
            top_ups_this_month(known.account_id, is_live) as month_added
@@ -324,7 +326,7 @@ async function findOptions(
     most: formatMoney(greatestAmount),
     contact: operatorContact,
     card:
-      row.payment_method === null
+      row.payment_method === null || row.role !== 'owner'
         ? null
         : { brand: row.card_brand, last4: row.card_last4, expires: row.card_expires },
     automatic: automaticOf(row),
@@ -350,9 +352,9 @@ export type PaymentRow = Omit<Unsent<Payment>, 'paid' | 'reversals'> & {
   reversals: (Omit<Payment['reversals'][number], 'amount'> & { amount_minor: string })[];
 };
 
-/** What is listed of an order. */
-export function paymentColumns(sql: SQL) {
-  return sql`payment_orders.id, payment_orders.kind, payment_orders.amount, state, paid_minor, receipt_url,
+/** What is listed of an order. Receipts, which say who has paid, are for owners and operators. */
+export function paymentColumns(sql: SQL, receiptUrl = sql`receipt_url`) {
+  return sql`payment_orders.id, payment_orders.kind, payment_orders.amount, state, paid_minor, ${receiptUrl},
     payment_orders.created_at, (
       select coalesce(json_agg(json_build_object('id', reversal.id, 'kind', reversal.kind,
         'amount_minor', amount_minor::text, 'status', status, 'taken', taken::text,
@@ -368,7 +370,7 @@ async function findPayments(
   id: string | null = null,
 ): Promise<PaymentRow[]> {
   return await sql<PaymentRow[]>`
-    select ${paymentColumns(sql)}
+    select ${paymentColumns(sql, sql`case when role = 'owner' then receipt_url end as receipt_url`)}
     from memberships join payment_orders on payment_orders.account_id = memberships.account_id
     where user_id = ${userId} and memberships.account_id = ${accountId}
       and (${before}::uuid is null or payment_orders.id < ${before}::uuid)

@@ -11,6 +11,8 @@ import { cardOf, idOf } from './objects.ts';
 import { isMissing, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 const openSeconds = 60 * 60;
+/** Long enough for an outage of a day. */
+const lastLookHours = 25;
 
 type SetupServices = Readonly<{
   sql: SQL;
@@ -61,7 +63,7 @@ export async function finishSetupsOf(services: SetupServices, accountId: string)
     select session, account_id, customer from card_setups
     where account_id = ${accountId} and is_live = ${services.settings.isLive} and next_look_at is not null
     order by created_at desc limit 5`;
-  for (const setup of open) await finish(services, setup);
+  await finishEach(services, open);
 }
 
 /** By itself, the older the less often. */
@@ -72,7 +74,32 @@ export async function finishDueSetups(services: SetupServices, limit: number): P
       select session from card_setups where next_look_at <= now() and is_live = ${services.settings.isLive}
       order by next_look_at limit ${limit}::int for update skip locked)
     returning session, account_id, customer`;
-  for (const setup of due) await finish(services, setup);
+  const sessions = services.sql.array(
+    due.map(({ session }) => session),
+    'text',
+  );
+  try {
+    await finishEach(services, due);
+  } finally {
+    // Its page has long expired, so whatever keeps it from being looked at, nothing will come of it.
+    await services.sql`
+      update card_setups set next_look_at = null
+      where session = any (${sessions})
+        and created_at < now() - make_interval(hours => ${lastLookHours}::int)`;
+  }
+}
+
+/** All of them, although one cannot be looked at; then throws the first failure. */
+async function finishEach(services: SetupServices, setups: readonly Setup[]): Promise<void> {
+  const failures: unknown[] = [];
+  for (const setup of setups)
+    await finish(services, setup).catch(async (error: unknown) => {
+      // Stripe knows the page or its customer no longer.
+      if (isMissing(error))
+        await services.sql`update card_setups set next_look_at = null where session = ${setup.session}`;
+      else failures.push(error);
+    });
+  if (failures.length > 0) throw failures[0];
 }
 
 async function finish({ sql, stripe, settings }: SetupServices, setup: Setup): Promise<void> {

@@ -22,6 +22,17 @@ export type Attempts = Readonly<{
   rememberNetwork: (email: string, network: string) => Promise<void>;
 }>;
 
+/** For what is left out quietly: whether it was counted, and may be done. */
+export async function isWithin(attempts: Attempts, limits: readonly Limit[]): Promise<boolean> {
+  try {
+    await attempts.take(limits);
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof ApiError && thrown.code === 'too_many_attempts') return false;
+    throw thrown;
+  }
+}
+
 export function openAttempts(sql: SQL, key: Buffer): Attempts {
   const nameOf = (scope: string, ...subject: readonly string[]) =>
     createHmac('sha256', key)

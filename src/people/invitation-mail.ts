@@ -3,7 +3,10 @@ import { invitationDays, invitationUrl } from './invitations.ts';
 import { linkMail, type Mailer } from './mailer.ts';
 
 export type InvitationMail = Readonly<{
-  /** Returns at once. `inviter` is the e-mail address of the owner; null for the operator. */
+  /**
+   * Returns at once. `inviter` is the e-mail address of the owner; null for the operator, and
+   * for an owner whose address is not verified: it may be someone else's.
+   */
   send: (email: string, inviter: string | null, token: string) => void;
 }>;
 

@@ -11,6 +11,7 @@ import { newId } from '../lib/ids.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import type { Limit } from './attempts.ts';
 import type { MarkVerified } from './email-verification.ts';
+import { mailboxOf } from './sign-in-limits.ts';
 import type { Role } from './user-store.ts';
 
 export const invitationDays = 7;
@@ -72,7 +73,7 @@ const hour = 60 * 60;
 export function invitationMailLimits(accountId: string, email: string): Limit[] {
   return [
     { scope: 'invitation-account', subject: accountId, max: 20, periodSeconds: hour },
-    { scope: 'invitation-email', subject: email, max: 5, periodSeconds: hour },
+    { scope: 'invitation-email', subject: mailboxOf(email), max: 5, periodSeconds: hour },
   ];
 }
 
@@ -176,17 +177,21 @@ export async function spendInvitation(
   return spent;
 }
 
-/** Adds a user who has signed in, and whose address a mailed link has reached. Someone who is already a member does not use the invitation up. */
+/**
+ * Adds a user who has signed in, and whose address a mailed link has reached. Neither someone who is
+ * already a member nor someone who has to verify the address first uses the invitation up.
+ */
 export async function acceptInvitation(
   sql: SQL,
   token: string,
-  { userId, email }: Readonly<{ userId: string; email: string }>,
+  { userId, email, mustVerify }: Readonly<{ userId: string; email: string; mustVerify: boolean }>,
   address: string | null,
   markVerified: MarkVerified,
 ): Promise<string> {
   await requireInvitation(sql, token, email);
   return await shortTransaction(sql, async (transaction) => {
     const { accountId, role, isMailed } = await spendInvitation(transaction, token, email);
+    if (mustVerify && !isMailed) throw new ApiError('email_verification_required');
     const actor = { door: 'dashboard', userId, address } as const;
     const added = await transaction`
       insert into memberships (user_id, account_id, role) values (${userId}, ${accountId}, ${role})

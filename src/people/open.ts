@@ -28,10 +28,11 @@ export function openPeople(
   welcomeGrant: WelcomeGrantSettings | null,
 ): People {
   const auth = createAuth(sql, { secret: deriveKey('sessions').toString('base64'), publicUrl });
+  const attempts = openAttempts(sql, deriveKey('sign-in attempts'));
   return {
     sessions: openSessions(sql, auth, mailer !== null),
-    attempts: openAttempts(sql, deriveKey('sign-in attempts')),
-    resetMail: mailer && openResetMail(sql, mailer),
+    attempts,
+    resetMail: mailer && openResetMail(sql, mailer, attempts),
     invitationMail: mailer && openInvitationMail(mailer),
     verificationMail: mailer && openVerificationMail(sql, mailer),
     welcome: openWelcomeGrants(welcomeGrant, deriveKey('welcome grants')),

@@ -6,7 +6,7 @@ import { isFromHere } from '../http/origin.ts';
 import { OverloadError, type Ticket } from '../lib/bounded-queue.ts';
 import { clientNetworkOf, parseAddress, siteNetworksOf } from '../lib/ip-address.ts';
 import { LateError } from '../lib/within.ts';
-import type { Attempts } from './attempts.ts';
+import { type Attempts, isWithin } from './attempts.ts';
 import { type MarkVerified, markVerifiedWith, spendVerificationToken } from './email-verification.ts';
 import { acceptInvitation, findInvitation, requireInvitation } from './invitations.ts';
 import { hashPassword, verifyPassword } from './password.ts';
@@ -146,7 +146,7 @@ async function signUp(request: Request, visit: Visit): Promise<Response> {
     ticketOf(client, false),
   );
   if (signedUp === null) throw new ApiError('email_taken', { param: 'email' });
-  await mailLinkIfPossible(services, { id: signedUp.userId, email: customer.email });
+  await mailLinkIfPossible(services, client, { id: signedUp.userId, email: customer.email });
   const { user, cookies } = await beginSession(sql, sessions.auth, signedUp, place);
   await services.attempts.rememberNetwork(customer.email, client.network);
   await endCurrentSession(request, visit);
@@ -260,16 +260,12 @@ async function verifyEmail(request: Request, visit: UserVisit): Promise<Response
 /** Too many mails do not keep anyone from signing up: it can be sent later. */
 async function mailLinkIfPossible(
   { attempts, verificationMail }: Services,
+  client: ClientNetworks,
   user: Readonly<{ id: string; email: string }>,
 ): Promise<void> {
   if (verificationMail === null) return;
-  try {
-    await attempts.take(verificationMailLimits(user.email));
-  } catch (thrown) {
-    if (thrown instanceof ApiError && thrown.code === 'too_many_attempts') return;
-    throw thrown;
-  }
-  verificationMail.send(user);
+  if (await isWithin(attempts, verificationMailLimits(user.email, client, 'first')))
+    verificationMail.send(user);
 }
 
 /** Sends nothing to those who need not verify their address. */
@@ -277,7 +273,10 @@ async function sendVerificationMail(request: Request, visit: UserVisit): Promise
   const { services, client, signedIn } = visit;
   await bodies.readNothing(request);
   if (!signedIn.mustVerify) return respond({ status: true });
-  await services.attempts.take([...networkLimits(client, true), ...verificationMailLimits(signedIn.email)]);
+  await services.attempts.take([
+    ...networkLimits(client, true),
+    ...verificationMailLimits(signedIn.email, client, 'again'),
+  ]);
   services.verificationMail?.send({ id: signedIn.userId, email: signedIn.email });
   return respond({ status: true });
 }
@@ -313,12 +312,14 @@ async function signUpInvited(request: Request, visit: Visit): Promise<Response> 
   await attempts.take(signUpLimits(newcomer.email, client));
   // A hash is expensive, so the link is checked first.
   await requireInvitation(sql, token, newcomer.email);
-  const { accountId, ...credential } = await signUpMember(
+  const { accountId, mustVerify, ...credential } = await signUpMember(
     sql,
     { ...newcomer, address: place.address },
-    token,
+    { token, hasMail: services.verificationMail !== null },
     ticketOf(client, true),
   );
+  if (mustVerify)
+    await mailLinkIfPossible(services, client, { id: credential.userId, email: newcomer.email });
   const { cookies } = await beginSession(sql, sessions.auth, credential, place);
   await attempts.rememberNetwork(newcomer.email, client.network);
   await endCurrentSession(request, visit);

@@ -46,8 +46,23 @@ export function signUpLimits(email: string, client: ClientNetworks): Limit[] {
   return [
     ...networkLimits(client, false),
     ...widened({ scope: 'sign-up-network', subject: network, max: 10, periodSeconds: hour }, sites),
-    { scope: 'sign-up-email', subject: email, max: 5, periodSeconds: hour },
+    { scope: 'sign-up-email', subject: mailboxOf(email), max: 5, periodSeconds: hour },
   ];
+}
+
+/**
+ * Where mail to an address probably ends up: many servers ignore what follows a plus sign, and Gmail ignores dots. Only for
+ * counting mails, because two addresses may still be two people.
+ */
+export function mailboxOf(email: string): string {
+  const at = email.lastIndexOf('@');
+  const local = email.slice(0, at).toLowerCase();
+  const domain = email
+    .slice(at + 1)
+    .toLowerCase()
+    .replace(/^googlemail\.com$/, 'gmail.com');
+  const untagged = local.replace(/(?<=.)\+.*$/, '');
+  return `${domain === 'gmail.com' ? untagged.replaceAll('.', '') : untagged}@${domain}`;
 }
 
 /** Each request sends a mail, so a user whose limit is used up by someone else still gets links. */
@@ -58,11 +73,28 @@ export function resetRequestLimits(email: string, client: ClientNetworks): Limit
   ];
 }
 
-/** Each sends a mail to an address that may be someone else's. All together must not ruin the name of the mail server. */
-export function verificationMailLimits(email: string): Limit[] {
+/**
+ * For users whose address is not verified: anyone can have signed up with variants of an address that is not theirs. Not
+ * counted for addresses without a user, which would keep the links of others from being sent.
+ */
+export function unverifiedResetLimits(email: string): Limit[] {
+  return [{ scope: 'reset-mailbox', subject: mailboxOf(email), max: 5, periodSeconds: hour }];
+}
+
+/**
+ * Each sends a mail to an address that may be someone else's. All together must not ruin the name of the mail server, and no
+ * network can use up what is for all. Sending mails again leaves enough for those who sign up.
+ */
+export function verificationMailLimits(
+  email: string,
+  { network, sites }: ClientNetworks,
+  which: 'first' | 'again',
+): Limit[] {
+  const mailbox = mailboxOf(email);
   return [
-    { scope: 'verification-emails', subject: 'all', max: 500, periodSeconds: hour },
-    { scope: 'verification-email', subject: email, max: 5, periodSeconds: hour },
-    { scope: 'verification-email-day', subject: email, max: 10, periodSeconds: day },
+    ...widened({ scope: 'verification-network', subject: network, max: 12, periodSeconds: hour }, sites),
+    { scope: 'verification-emails', subject: which, max: which === 'first' ? 300 : 200, periodSeconds: hour },
+    { scope: 'verification-email', subject: mailbox, max: 5, periodSeconds: hour },
+    { scope: 'verification-email-day', subject: mailbox, max: 10, periodSeconds: day },
   ];
 }

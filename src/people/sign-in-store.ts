@@ -62,16 +62,20 @@ export async function signUpCustomer(
   });
 }
 
-/** Creates a user who joins the account of an invitation, in one transaction. */
+/**
+ * Creates a user who joins the account of an invitation, in one transaction. Where there is mail, whoever comes with a link
+ * that was not mailed verifies the address.
+ */
 export async function signUpMember(
   sql: SQL,
   { name, email, password, address }: NewCustomer,
-  token: string,
+  { token, hasMail }: Readonly<{ token: string; hasMail: boolean }>,
   ticket: Ticket,
-): Promise<Credential & Readonly<{ accountId: string }>> {
+): Promise<Credential & Readonly<{ accountId: string; mustVerify: boolean }>> {
   const passwordHash = await hashPassword(password, ticket);
   return await shortTransaction(sql, async (transaction) => {
     const { accountId, role, isMailed } = await spendInvitation(transaction, token, email);
+    const mustVerify = hasMail && !isMailed;
     const user = await insertUser(transaction, {
       email,
       name: name === '' ? nameFrom(email) : name,
@@ -79,11 +83,12 @@ export async function signUpMember(
       isOperator: false,
       // A mailed link has reached the address.
       isEmailVerified: isMailed,
+      mustVerifyEmail: mustVerify,
     });
     if (user === null) throw new ApiError('email_taken', { param: 'email' });
     await insertMembership(transaction, user.id, accountId, role);
     await recordAcceptance(transaction, { door: 'dashboard', userId: user.id, address }, accountId, role);
-    return { userId: user.id, passwordHash, accountId };
+    return { userId: user.id, passwordHash, accountId, mustVerify };
   });
 }
 

@@ -136,8 +136,11 @@ export async function findCredential(sql: SQL, email: string): Promise<Credentia
   return credential ?? null;
 }
 
-export async function findUserByEmail(sql: SQL, email: string): Promise<CreatedUser | null> {
-  const [row] = await sql<CreatedUser[]>`select id, email from users where email = ${email.toLowerCase()}`;
+type FoundUser = CreatedUser & Readonly<{ isEmailVerified: boolean }>;
+
+export async function findUserByEmail(sql: SQL, email: string): Promise<FoundUser | null> {
+  const [row] = await sql<FoundUser[]>`
+    select id, email, email_verified as "isEmailVerified" from users where email = ${email.toLowerCase()}`;
   return row ?? null;
 }
 

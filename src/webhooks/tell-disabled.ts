@@ -1,6 +1,6 @@
 /**
- * Tells that a webhook was disabled, in the transaction in which it is: by an event, and by mails to the owners of its account,
- * or to the operators.
+ * Tells that a webhook was disabled, in the transaction in which it is: by an event, and by mails to the owners of its account
+ * who have verified their address, or to the operators.
  */
 import type { TransactionSQL } from 'bun';
 
@@ -18,7 +18,9 @@ export async function tellDisabled(
   const recipients =
     accountId === null
       ? transaction`select id from users where is_operator`
-      : transaction`select user_id as id from memberships where account_id = ${accountId} and role = 'owner'`;
+      : transaction`
+          select user_id as id from memberships join users on users.id = user_id
+          where account_id = ${accountId} and role = 'owner' and email_verified`;
   await transaction`
     with told as (
       insert into events (account_id, type, data) values (${accountId}::uuid, 'webhook.disabled', ${data}::text::jsonb)

@@ -307,6 +307,19 @@ describe('a mailed invitation', () => {
     expect(await roleOf(email)).toBe('member');
   });
 
+  test('names only an inviter who has proved to be who they say', async () => {
+    const { id, email: unproved, browser } = await someone();
+    const own = await addAccount('Own', id);
+    await fixture.database.sql`update users set email_verified = false where id = ${id}`;
+    const email = newEmail();
+    const response = await browser.send('POST', pathOf(own), { role: 'member', email });
+    expect(response.status).toBe(200);
+    const text = textOf(await fixture.mail.next(email));
+    expect(text).toContain('You are invited to an account at');
+    expect(text).not.toContain(unproved);
+    tokens.add(/invitation#token=([\w-]{43})\b/.exec(text)?.[1] ?? '');
+  });
+
   test('is not sent to members, nor where the gateway has no mail, nor endlessly', async () => {
     const send = async (email: string) =>
       await codeOf(await owner.send('POST', pathOf(), { role: 'member', email }));

@@ -2,12 +2,15 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { deriveKeys } from '../../src/lib/derived-keys.ts';
 import { type Attempts, type Limit, openAttempts } from '../../src/people/attempts.ts';
+import { invitationMailLimits } from '../../src/people/invitations.ts';
 import { createResetToken } from '../../src/people/reset-link.ts';
 import {
   guessLimits,
+  mailboxOf,
   networkLimits,
   resetRequestLimits,
   signUpLimits,
+  verificationMailLimits,
 } from '../../src/people/sign-in-limits.ts';
 import {
   type Browser,
@@ -230,6 +233,39 @@ describe('a wider IPv6 network', () => {
   test('has 40 sign-ups an hour', async () => {
     const limit = limitOf(signUpLimits('', client), 'sign-up-network');
     expect([limit.subject, limit.max]).toEqual(['2001:db8:77::/48', 40]);
+  });
+});
+
+describe('mails', () => {
+  test.each([
+    ['ann+1@example.com', 'ann@example.com'],
+    ['Ann+a+b@Example.com', 'ann@example.com'],
+    ['a.n.n+x@gmail.com', 'ann@gmail.com'],
+    ['a.nn@googlemail.com', 'ann@gmail.com'],
+    ['a.nn@example.com', 'a.nn@example.com'],
+    ['+tag@example.com', '+tag@example.com'],
+  ])('%s is counted as %s', (email, mailbox) => {
+    expect(mailboxOf(email)).toBe(mailbox);
+    expect(mailboxOf(mailbox)).toBe(mailbox);
+    const client = alone('192.0.2.1/32');
+    for (const [limits, scope] of [
+      [signUpLimits(email, client), 'sign-up-email'],
+      [verificationMailLimits(email, client, 'first'), 'verification-email'],
+      [verificationMailLimits(email, client, 'again'), 'verification-email-day'],
+      [invitationMailLimits('account', email), 'invitation-email'],
+    ] as const)
+      expect(limitOf(limits, scope).subject).toBe(mailbox);
+  });
+
+  test('that are sent again leave enough for those who sign up, and no network uses up either', () => {
+    const client = { network: '2001:db8:1:2::/64', sites: ['2001:db8:1::/56', '2001:db8::/48'] };
+    const [first, again] = (['first', 'again'] as const).map((which) =>
+      limitOf(verificationMailLimits('ann@example.com', client, which), 'verification-emails'),
+    );
+    expect(first?.subject).not.toBe(again?.subject);
+    expect([first?.max, again?.max]).toEqual([300, 200]);
+    const site = limitOf(verificationMailLimits('ann@example.com', client, 'first'), 'verification-network');
+    expect([site.subject, site.max]).toEqual(['2001:db8::/48', 48]);
   });
 });
 

@@ -7,6 +7,7 @@ import { createInvitation } from '../../src/people/invitations.ts';
 import { createResetToken } from '../../src/people/reset-link.ts';
 import { dumpOf } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
+import { eventually } from '../support/eventually.ts';
 import { textOf } from '../support/mail-server.ts';
 import { type Browser, codeOf, password } from '../support/sign-in-fixture.ts';
 import {
@@ -246,6 +247,84 @@ test('too many mails keep nobody from signing up, and the mail can be sent later
   await sql`delete from sign_in_attempts`;
   expect((await resend(browser)).status).toBe(200);
   expect((await verify(browser, await mailedToken('crowd@example.com'))).status).toBe(200);
+});
+
+test('a network has few mails, first ones and others together, and other networks are not affected', async () => {
+  await fixture.database.sql`delete from sign_in_attempts`;
+  const address = '203.0.113.77';
+  const crowd = await newcomers(3, () => address);
+  const outcomes: (string | number)[] = [];
+  for (const { browsers } of crowd)
+    for (const _ of count(4)) outcomes.push(await codeOf(await resend(browsers[0])));
+  expect(outcomes).toEqual(count(12).map(() => 200));
+  expect(await codeOf(await resend(crowd[0]?.browsers[0] as Browser))).toBe('too_many_attempts');
+  const here = fixture.browser(fixture.mailing[0], address);
+  expect((await signUp(here, 'late@example.com')).status).toBe(200);
+  expect((await signUp(fixture.browser(fixture.mailing[0]), 'far@example.com')).status).toBe(200);
+  await mailedToken('far@example.com');
+  expect(fixture.mail.mails.filter(({ to }) => to === 'late@example.com')).toEqual([]);
+});
+
+test('variants of an address that is not verified get few reset links together', async () => {
+  const { sql } = fixture.database;
+  const people = await newcomers(2, () => undefined);
+  const box = crypto.randomUUID();
+  const emails = people.map((_, index) => `${box}+${index}@example.com`);
+  for (const [index, { id }] of people.entries())
+    await sql`update users set email = ${emails[index] ?? ''} where id = ${id}`;
+  const ask = (email = '') =>
+    fixture.browser(fixture.mailing[0]).send('POST', '/api/auth/request-password-reset', { email });
+  const sentTo = (start = '') => fixture.mail.mails.filter(({ to }) => to.startsWith(start)).length;
+  for (const index of count(5)) {
+    await ask(emails[index % 2]);
+    await eventually('the link', () => sentTo(box) === index + 1);
+  }
+  expect((await ask(emails[1])).status).toBe(200);
+  // An address that is verified has its own, whatever others asked for.
+  await sql`update users set email_verified = true where id = ${people[0]?.id ?? ''}`;
+  await ask(emails[0]);
+  await eventually('one more', () => sentTo(emails[0]) === 4);
+  expect(sentTo(emails[1])).toBe(2);
+});
+
+describe('links to join an account', () => {
+  async function openLink(account: string, userId: string): Promise<string> {
+    const actor = { door: 'dashboard', userId, address: null } as const;
+    const { token } = await fixture.database.sql.begin((transaction) =>
+      createInvitation(transaction, actor, { accountId: account, role: 'member', email: null }),
+    );
+    secrets.add(token);
+    return token;
+  }
+
+  test('do not spare whoever creates a login from verifying the address', async () => {
+    await fixture.database.sql`delete from sign_in_attempts`;
+    const { id, account } = await fixture.newcomer();
+    const join = async (gateway: SignUpFixture['unmailed'], email: string) => {
+      const browser = fixture.browser(gateway);
+      const token = await openLink(account, id);
+      const body = { token, name: '', email, password };
+      expect((await browser.send('POST', '/api/auth/invitation/sign-up', body)).status).toBe(200);
+      return browser;
+    };
+    const browser = await join(fixture.mailing[0], 'guest@example.com');
+    expect((await me(browser)).user.must_verify_email).toBe(true);
+    expect((await verify(browser, await mailedToken('guest@example.com'))).status).toBe(200);
+    expect((await me(browser)).user.must_verify_email).toBe(false);
+    // Where no mail can be sent, nobody has to.
+    const plain = await join(fixture.unmailed, 'plain-guest@example.com');
+    expect((await me(plain)).user.must_verify_email).toBe(false);
+  });
+
+  test('are not for those who still have to verify, and stay valid', async () => {
+    const { id, account } = await fixture.newcomer();
+    const eve = await fixture.newcomer();
+    const token = await openLink(account, id);
+    const accept = () => eve.browsers[0].send('POST', '/api/auth/invitation/accept', { token });
+    expect(await codeOf(await accept())).toBe('email_verification_required');
+    expect((await verify(eve.browsers[0], await eve.link())).status).toBe(200);
+    expect((await accept()).status).toBe(200);
+  });
 });
 
 describe('what is given in a day is bounded', () => {

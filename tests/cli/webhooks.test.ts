@@ -85,6 +85,11 @@ test('one of the operator is created, tested, gets another secret, is disabled, 
   const { text } = await outcomeOf(['webhook', 'list'], environment);
   expect(text).toContain(id);
   expect(text).not.toContain('/events');
+  const { host } = new URL(receiver.url);
+  const listed = await runCommand<{ id: string }[]>(['webhook', 'list'], environment);
+  expect(listed.find((one) => one.id === id)).toMatchObject({ host, account_id: null });
+  expect(JSON.stringify(listed)).not.toContain('/events');
+  expect(await runCommand<unknown>(['webhook', 'list', '--account', account], environment)).toEqual([]);
 });
 
 test('one of an account follows its rules', async () => {

@@ -184,6 +184,35 @@ describe('a saved card', () => {
     await payer.hasBalance('20');
   });
 
+  test('is saved although other pages cannot be looked at, which are given up in the end', async () => {
+    const { stripe, database } = fixture;
+    const payer = await fixture.customer();
+    const openPage = async () => {
+      const { body } = await payer.send('POST', payer.path('payments/card'), {});
+      return String([...stripe.objects.values()].find(({ url }) => url === body.url)?.id);
+    };
+    const [missing, old, good] = [await openPage(), await openPage(), await openPage()];
+    stripe.objects.delete(missing);
+    stripe.saveCard(good);
+    stripe.refuse(new RegExp(`GET /v1/checkout/sessions/${old}`), 'lock_timeout');
+    await database.sql`
+      update card_setups
+      set next_look_at = now() - interval '1 hour' + array_position(${database.sql.array([missing, old, good], 'text')}, session) * interval '1 minute',
+          created_at = case when session = ${old} then now() - interval '26 hours' else created_at end
+      where account_id = ${payer.account}`;
+    const stateOf = async () =>
+      await database.sql<{ is_open: boolean; is_saved: boolean }[]>`
+        select next_look_at is not null as is_open, saved_at is not null as is_saved from card_setups
+        where account_id = ${payer.account} order by session = ${good}, session`;
+    await eventually('the end of all', async () => (await stateOf()).every(({ is_open: isOpen }) => !isOpen));
+    stripe.refuse(/never/, null);
+    expect((await stateOf()).map(({ is_saved: isSaved }) => isSaved)).toEqual([false, false, true]);
+    expect((await optionsOf(payer)).card).not.toBeNull();
+    // Whoever is not an owner does not see it.
+    await database.sql`update memberships set role = 'member' where account_id = ${payer.account}`;
+    expect((await optionsOf(payer)).card).toBeNull();
+  });
+
   test('can be removed, which ends automatic top-ups', async () => {
     const { stripe } = fixture;
     const payer = await withCard();

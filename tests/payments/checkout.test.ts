@@ -72,6 +72,10 @@ describe('a payment', () => {
       receipt_url: `https://stripe.example/invoices/${payer.session}`,
       reversals: [],
     });
+    await fixture.database.sql`update memberships set role = 'member' where account_id = ${payer.account}`;
+    // Only owners see receipts.
+    expect((await payer.payments())[0]).toMatchObject({ id: payer.order, receipt_url: null });
+    await fixture.database.sql`update memberships set role = 'owner' where account_id = ${payer.account}`;
     const data = {
       payment_id: payer.order,
       kind: 'checkout',
