@@ -399,8 +399,8 @@ test('what a dispute took goes back where it came from when the dispute ends', a
   const { accountId } = owner;
   const order = newId();
   await sql`
-    insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer)
-    values (${order}, ${accountId}, 'checkout', 10e-12, 'usd', false, 'cus_1')`;
+    insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, state, credited_at)
+    values (${order}, ${accountId}, 'checkout', 10e-12, 'usd', false, 'cus_1', 'paid', now())`;
   await sql`select book_own_movement('credit', ${accountId}, 10e-12, 'Paid', ${order}, null)`;
   const given = await grant(owner, 10n, { expires: 60 });
   await charge(owner, 14n);
