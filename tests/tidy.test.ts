@@ -323,6 +323,27 @@ test('the environment is read in config.ts only', () => {
   expect(readers.map(({ name }) => name)).toEqual([]);
 });
 
+test('every setting that config.ts reads is in .env.example', () => {
+  const example = readFileSync(join(root, '.env.example'), 'utf8');
+  const config = sources.find(({ name }) => name === 'src/config.ts')?.text ?? '';
+  const unlisted = [
+    // Set by a parent for its workers, by sudo, by the network of the machine, or for the runtime.
+    'TOLLGATE_WORKER',
+    'SUDO_USER',
+    'HTTP_PROXY',
+    'HTTPS_PROXY',
+    'BUN_CONFIG_MAX_HTTP_REQUESTS',
+    // For tests.
+    'STRIPE_API_URL',
+  ];
+  const read = [...config.matchAll(/(?:\benvironment\.|')([A-Z][A-Z_]{3,}?)(?:_FILE)?\b/g)].map(
+    ([, name = '']) => name,
+  );
+  const missing = [...new Set(read)].filter((name) => !new RegExp(`^(?:# )?${name}=`, 'm').test(example));
+  expect(read.length).toBeGreaterThan(40);
+  expect(missing.toSorted()).toEqual(unlisted.toSorted());
+});
+
 test('no floating point touches money', () => {
   const careful = sources.filter(({ name }) =>
     /^src\/(pricing|ledger|audit|reconciliation)\/|^src\/lib\/money\.ts$/.test(name),

@@ -11,7 +11,7 @@ import {
   maxGrantDays,
   voidCodesAs,
 } from '../payments/codes.ts';
-import { readCount, readDollars, readFutureTime, readLine, readOneOf, UsageError } from './arguments.ts';
+import { readCount, readDollars, readEnd, readLine, readOneOf, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
 import { shellActor } from './shell-user.ts';
 
@@ -21,7 +21,7 @@ const create: DatabaseCommand = {
   options: [
     { name: 'amount', value: 'USD', required: true },
     { name: 'count', value: 'N (1)' },
-    { name: 'expires', value: 'ISO' },
+    { name: 'expires', value: 'ISO|DAYSd' },
     { name: 'category', value: 'CATEGORY (paid)' },
     { name: 'grant-days', value: 'N' },
     { name: 'note', value: 'TEXT' },
@@ -33,7 +33,7 @@ const create: DatabaseCommand = {
       amount: readWorth(words.text('amount') ?? ''),
       count: readCount(words.text('count') ?? '1', '--count', maxCodes),
       category: readOneOf(words.text('category') ?? 'paid', '--category', codeCategories),
-      expiresAt: expires === null ? null : readFutureTime(expires, '--expires'),
+      expiresAt: expires === null ? null : readEnd(expires, '--expires'),
       grantDays: grantDays === null ? null : readCount(grantDays, '--grant-days', maxGrantDays),
       note: note === null ? null : readLine(note, '--note', 200),
     };
@@ -66,7 +66,7 @@ const list: DatabaseCommand = {
   },
 };
 
-const revoke: DatabaseCommand = {
+const voidBatch: DatabaseCommand = {
   name: 'code void',
   summary: 'Void the codes of a batch that were not redeemed.',
   positionals: ['BATCH'],
@@ -104,4 +104,4 @@ function formatBatches(batches: readonly CodeBatch[]): string {
   );
 }
 
-export const codeCommands = [create, list, revoke];
+export const codeCommands = [create, list, voidBatch];

@@ -38,7 +38,7 @@ export async function examinePayments(
     ? good('payments', 'Stripe accepts the key')
     : warning(
         'payments',
-        'Stripe accepts the key, which is for tests: nothing that is paid is real.',
+        'Stripe accepts the key, which is for tests: no real money moves, but what is paid is credit that can be spent.',
         'Set STRIPE_SECRET_KEY and STRIPE_WEBHOOK_SECRET to those of the live mode before customers pay.',
       );
 }

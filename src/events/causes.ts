@@ -14,7 +14,7 @@ const causesLock = 7_012_018_021;
 /** Nodes look at different moments; what one has looked at needs no other for this long. */
 const restMs = 8_000;
 
-export type CauseTimings = Readonly<{ leaseSeconds: number; everyMs?: number }>;
+type CauseTimings = Readonly<{ leaseSeconds: number; everyMs?: number }>;
 
 /** On every node. Whichever comes first looks. */
 export function keepCausesTold(sql: SQL, log: Log, timings: CauseTimings): () => Promise<void> {

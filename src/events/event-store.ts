@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import type { StoredEvent } from './event.ts';
 
-export type EventFilter = Readonly<{ accountId: string | null; type: string | null }>;
+type EventFilter = Readonly<{ accountId: string | null; type: string | null }>;
 
 export type PlacedEvent = StoredEvent & Readonly<{ position: bigint }>;
 

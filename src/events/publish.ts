@@ -7,7 +7,7 @@ const everyMs = 1_000;
 const forgetEveryMs = 10 * 60 * 1000;
 const maxAtOnce = 500;
 const maxForgottenAtOnce = 5_000;
-export const eventDays = 30;
+const eventDays = 30;
 
 /** On every node. Whichever comes first publishes. */
 export function keepEventsPublished(sql: SQL, log: Log): () => Promise<void> {

@@ -30,7 +30,7 @@ export type Allowance = AllowanceDraft &
 
 type AllowanceRow = Omit<Allowance, 'amount'> & Readonly<{ amount: string }>;
 
-/** The first one is given at once, in full. Null when the account does not exist or has as many as it can. */
+/** The first one is given at once, in full. A word instead when the account does not exist or has as many as it can. */
 export async function createAllowanceAs(
   transaction: TransactionSQL,
   actor: Actor,

@@ -13,7 +13,7 @@ export type CodeCategory = (typeof codeCategories)[number];
 export const maxCodes = 10_000;
 export const maxGrantDays = 3650;
 
-export type CodeDraft = Readonly<{
+type CodeDraft = Readonly<{
   amount: Money;
   count: number;
   category: CodeCategory;

@@ -32,6 +32,8 @@ export const listedTypes = [
   'charge.dispute.funds_reinstated',
   'invoice.paid',
   'radar.early_fraud_warning.created',
+  'customer.updated',
+  'payment_method.detached',
 ];
 
 const followed =
@@ -46,13 +48,16 @@ export function pointersOf(event: unknown): Pointers | null {
   const own = textOf(object.id);
   const orders = [recordOf(object.metadata).order, object.client_reference_id].map(textOf).filter(isUuid);
   const objects = [own, idOf(object.payment_intent), idOf(object.invoice)].filter((id) => objectId.test(id));
+  const customer = /^cus_\w{1,250}$/.test(own) ? own : null;
+  const paymentMethod = /^pm_\w{1,250}$/.test(own) ? own : null;
+  const namesNothing = orders.length + objects.length === 0 && customer === null && paymentMethod === null;
   return {
     isLive: livemode === true,
     orders,
     objects,
-    isVague: orders.length + objects.length === 0 && listedTypes.includes(type.replace(/^v1\./, '')),
-    customer: /^cus_\w{1,250}$/.test(own) ? own : null,
-    paymentMethod: /^pm_\w{1,250}$/.test(own) ? own : null,
+    isVague: namesNothing && listedTypes.includes(type.replace(/^v1\./, '')),
+    customer,
+    paymentMethod,
   };
 }
 

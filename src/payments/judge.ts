@@ -3,7 +3,7 @@ import type { Money } from '../lib/money.ts';
 import type { Facts, Reversal } from './facts.ts';
 import { centsOf, type Order, type OrderState } from './order.ts';
 
-export type JudgedReversal = Reversal & Readonly<{ due: Money; takesMoney: boolean }>;
+type JudgedReversal = Reversal & Readonly<{ due: Money; takesMoney: boolean }>;
 
 export type Verdict = Readonly<{
   state: OrderState;

@@ -22,7 +22,7 @@ import {
 import { pace } from './pace.ts';
 import { codeOfStripe, describeFailure, type Stripe } from './stripe-client.ts';
 
-export type LookServices = Readonly<{
+type LookServices = Readonly<{
   sql: SQL;
   stripe: Stripe;
   hasTax: boolean;
@@ -126,7 +126,7 @@ function logLook(log: Log, order: Order, verdict: Verdict, applied: Applied): vo
 }
 
 /** The older an order, the less often: an event tells of most changes at once. Null when there is nothing to wait for. */
-export function lookAgainAfter({ createdAt }: Pick<Order, 'createdAt'>, state: OrderState): number | null {
+function lookAgainAfter({ createdAt }: Pick<Order, 'createdAt'>, state: OrderState): number | null {
   if (state !== 'new' && state !== 'open' && state !== 'processing') return null;
   const ageSeconds = (Date.now() - createdAt.getTime()) / 1000;
   return Math.min(Math.max(ageSeconds / 2, minute), state === 'open' ? 60 * minute : day / 4);

@@ -1,9 +1,10 @@
 /** Stripe's own list of events, for those that were not delivered, or do not say what they are about. */
 import type { SQL } from 'bun';
-import { listedTypes, pointersOf } from './event.ts';
+import { listedTypes, type Pointers, pointersOf } from './event.ts';
 import { askForLook } from './order-store.ts';
 import { pace } from './pace.ts';
-import type { Stripe, StripeSettings } from './stripe-client.ts';
+import { checkCard } from './saved-card.ts';
+import { isForbiddenByStripe, isRefusedByStripe, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 type PollServices = Readonly<{ sql: SQL; stripe: Stripe; settings: Pick<StripeSettings, 'isLive'> }>;
 
@@ -25,11 +26,22 @@ export async function readMissedEvents({ sql, stripe, settings: { isLive } }: Po
     created: { gte: Math.floor(claimed.since.getTime() / 1000) },
     limit: 100,
   });
+  const cards = new Map<string, Pointers>();
   for await (const event of events) {
     const pointers = pointersOf(event);
-    if (pointers !== null && pointers.isLive === isLive) await askForLook(sql, pointers);
+    if (pointers === null || pointers.isLive !== isLive) continue;
+    await askForLook(sql, pointers);
+    const changed = pointers.paymentMethod ?? pointers.customer;
+    if (changed !== null) cards.set(changed, pointers);
   }
+  // Once each, and after the orders, which must not wait for them.
+  for (const pointers of cards.values()) await checkCard({ sql, stripe }, pointers).catch(unlessRefused);
   await sql`update payment_polls set polled_until = ${claimed.until} where is_live = ${isLive}`;
+}
+
+/** What Stripe refuses would keep the list from ever being read to its end. */
+function unlessRefused(error: unknown): void {
+  if (!isRefusedByStripe(error) && !isForbiddenByStripe(error)) throw error;
 }
 
 /** Has the list read with the next sweep. */

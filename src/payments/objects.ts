@@ -1,4 +1,4 @@
-/** Asks Stripe about an order, and translates its objects. The only place that knows their fields. */
+/** Asks Stripe about an order, and translates its objects. The only place that knows the fields of those. */
 import type { Card, Facts, Reversal, Warning } from './facts.ts';
 import type { Order } from './order.ts';
 import { isForbiddenByStripe, type Stripe } from './stripe-client.ts';

@@ -9,7 +9,7 @@ import { askForLook } from './order-store.ts';
 import { isOtherRequest, type Stripe } from './stripe-client.ts';
 import type { Payments } from './sweep.ts';
 
-export type RefundWish = Readonly<{
+type RefundWish = Readonly<{
   orderId: string;
   /** With tax; null for all that is left. */
   cents: number | null;
@@ -17,7 +17,7 @@ export type RefundWish = Readonly<{
   reference: string;
 }>;
 
-export type MadeRefund = Readonly<{ id: string; cents: bigint; status: string }>;
+type MadeRefund = Readonly<{ id: string; cents: bigint; status: string }>;
 
 export const refundAmountWords = 'USD in whole cents, more than 0, or null for all that is left';
 

@@ -1,6 +1,7 @@
 /** What every node does about payments by itself, so that an event that never came loses nothing. */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import { repeatedly } from '../lib/repeatedly.ts';
 import { beginTopUps } from './automatic.ts';
 import { finishDueSetups } from './card-setup.ts';
 import { type LookOutcome, lookAt, notCollected } from './looks.ts';
@@ -36,23 +37,23 @@ export function openPayments(services: SweepServices): Payments & Readonly<{ clo
   const soon = openSoon(look, (error) =>
     log.warn('a payment could not be looked at yet', describeFailure(error)),
   );
-  const onError = (what: string) => (error: unknown) => log.warn(what, describeFailure(error));
+  const keepDoing = (step: () => Promise<void>, problem: string) =>
+    repeatedly(everyMs, step, ({ error, ...fields }) =>
+      log.warn(problem, { ...fields, ...describeFailure(error) }),
+    );
   /** Each by itself: one that fails or takes long must not keep the others from being done. */
-  const loops = [
+  const stops = [
     keepDoing(
       async () => soon.add(await beginTopUps(sql, isLive, batch)),
-      onError('automatic top-ups were not begun'),
+      'automatic top-ups were not begun',
     ),
     keepDoing(
       async () => soon.add(await findDueOrders(sql, isLive, batch)),
-      onError('payments that are due were not found'),
+      'payments that are due were not found',
     ),
-    keepDoing(
-      () => collectDebts(sql, batch, notCollected(log)),
-      onError('what accounts owe was not collected'),
-    ),
-    keepDoing(() => finishDueSetups(services, batch), onError('pages that save cards were not looked at')),
-    keepDoing(() => readMissedEvents(services), onError('the list of Stripe’s events was not read')),
+    keepDoing(() => collectDebts(sql, batch, notCollected(log)), 'what accounts owe was not collected'),
+    keepDoing(() => finishDueSetups(services, batch), 'pages that save cards were not looked at'),
+    keepDoing(() => readMissedEvents(services), 'the list of Stripe’s events was not read'),
   ];
   return {
     stripe,
@@ -60,27 +61,7 @@ export function openPayments(services: SweepServices): Payments & Readonly<{ clo
     look,
     lookSoon: soon.add,
     close: async () => {
-      await Promise.all([...loops.map(({ stop }) => stop()), soon.close()]);
-    },
-  };
-}
-
-/** Now and regularly, never twice at once. */
-function keepDoing(step: () => Promise<void>, onError: (error: unknown) => void) {
-  let inProgress: Promise<void> | null = null;
-  const run = () => {
-    inProgress ??= step()
-      .catch(onError)
-      .finally(() => {
-        inProgress = null;
-      });
-  };
-  const timer = setInterval(run, everyMs);
-  run();
-  return {
-    stop: async () => {
-      clearInterval(timer);
-      await inProgress;
+      await Promise.all([...stops.map((stop) => stop()), soon.close()]);
     },
   };
 }

@@ -115,7 +115,7 @@ async function give(
 async function book(transaction: TransactionSQL, userId: string, accountId: string): Promise<void> {
   await transaction`
     select book_own_movement('credit', account_id, amount, 'Welcome credit', user_id, null,
-      jsonb_build_object('category', 'promotional', 'expires_at', expires_at, 'priority', 50))
+      jsonb_build_object('category', 'promotional', 'expires_at', expires_at))
     from welcome_grants where user_id = ${userId} and account_id = ${accountId}`;
 }
 

@@ -2,8 +2,7 @@
  * Sends events to endpoints, on every node. An endpoint is claimed by one node at a time, so what is sent to it at once is
  * bounded, and a node that dies leaves its endpoints to the others when the claim ends. Endpoints that answered quickly, those
  * that did not, those that fail, and the operator's have slots of their own, so however many there are, they only wait for one
- * another, and take turns. What a host gets of customers' endpoints
- * is bounded too; the operator knows where the own ones are.
+ * another, and take turns. What a host gets of customers' endpoints is bounded too; the operator knows where the own ones are.
  */
 import type { SQL } from 'bun';
 import { eventIdFromUuid, presentEvent } from '../events/event.ts';

@@ -55,7 +55,7 @@ export type ClaimedEndpoint = Readonly<{
 }>;
 
 /** Those that answered quickly, those of which that is not known or not so, and those that fail. */
-export type Standing = 'prompt' | 'unproven' | 'failing';
+type Standing = 'prompt' | 'unproven' | 'failing';
 /** Endpoints that wait for one another only: of the operator or of customers, and of one standing. */
 export type EndpointGroup = Readonly<{ isOperators: boolean; standing: Standing }>;
 

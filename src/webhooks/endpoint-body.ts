@@ -4,6 +4,7 @@ import { ApiError } from '../errors.ts';
 import { accountEventTypes, operatorEventTypes } from '../events/event.ts';
 import { bodyOf, converted, uuid } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
+import { parseTime } from '../lib/calendar.ts';
 import type { EndpointChange, EndpointDraft, EndpointOwner } from './endpoint-store.ts';
 import { parseEndpointUrl, urlWords } from './endpoint-url.ts';
 import type { Replay } from './replay.ts';
@@ -30,12 +31,7 @@ export const endpointChangeSchema = bodyOf({
   is_enabled: z.boolean('true or false').optional(),
 });
 
-const timeWords = 'a time such as 2026-11-05T00:00:00Z';
-const time = converted(timeWords, (text) => {
-  const isTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d)$/.test(text);
-  const at = new Date(text);
-  return isTime && !Number.isNaN(at.getTime()) ? at : null;
-});
+const time = converted('a time such as "2026-11-05T00:00:00Z"', parseTime);
 export const replaySchema = bodyOf({
   delivery_id: uuid('the ID of a delivery').optional(),
   from: time.optional(),

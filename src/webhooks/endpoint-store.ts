@@ -38,7 +38,7 @@ export type EndpointChange = Readonly<{
 }>;
 
 /** The secret is shown once; then only the gateway can read it. */
-export type CreatedEndpoint = Readonly<{ id: string; secret: string }>;
+type CreatedEndpoint = Readonly<{ id: string; secret: string }>;
 
 export const maxEndpointsOfAccount = 10;
 const maxEndpointsOfOperator = 50;

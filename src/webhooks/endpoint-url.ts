@@ -4,7 +4,7 @@ const maxLength = 2_000;
 /** Below it are the ports of other services, which a customer could make the gateway talk to. */
 const firstFreePort = 1_024;
 
-export type UrlRules = 'customer' | 'operator';
+type UrlRules = 'customer' | 'operator';
 
 /** Null for one that is not allowed. */
 export function parseEndpointUrl(text: string, rules: UrlRules): string | null {

@@ -167,11 +167,12 @@ test('a webhook is changed, disabled, tested, replayed and removed', async () =>
   for (const one of [secret, rotated.secret]) verify(one, server.received[1] ?? sent);
   const unknown = { delivery_id: crypto.randomUUID() };
   expect((await refusalOf(program.send('POST', `${path}/replay`, unknown)))[1]).toBe('delivery_not_found');
-  expect(await refusalOf(program.send('POST', `${path}/replay`, {}))).toEqual([
-    400,
-    'invalid_parameter',
-    'from',
-  ]);
+  for (const range of [{}, { from: '2026-02-30T00:00:00Z', to: '2026-03-30T00:00:00Z' }])
+    expect(await refusalOf(program.send('POST', `${path}/replay`, range))).toEqual([
+      400,
+      'invalid_parameter',
+      'from',
+    ]);
   const disabled = await bodyOf<Webhooks>(program.send('PATCH', path, { is_enabled: false }, any));
   expect(disabled).toMatchObject({ is_enabled: false, disabled_because: 'owner' });
   expect((await refusalOf(program.send('POST', `${path}/test`))).slice(0, 2)).toEqual([

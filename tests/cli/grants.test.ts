@@ -126,6 +126,7 @@ test.each([
   [['allowance', 'create', '--account', 'ID', '--amount', '0', '--every', 'day'], 'more than zero'],
   [['allowance', 'create', '--account', 'ID', '--amount', '1', '--every', 'year'], 'one of day, week, month'],
   [['code', 'create', '--amount', '1', '--grant-days', '0'], 'from 1 to 3650'],
+  [['code', 'create', '--amount', '1', '--expires', '0d'], 'in the future'],
 ])('%j is refused', async (words, expected) => {
   const account = newId();
   expect(await failureOf(...words.map((word) => (word === 'ID' ? account : word)))).toContain(expected);

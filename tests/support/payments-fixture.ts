@@ -7,6 +7,7 @@ import { runCommand } from './commands.ts';
 import { eventually } from './eventually.ts';
 import { type FakeStripe, startFakeStripe } from './fake-stripe.ts';
 import { type Gateway, startGateway, temporaryFolder } from './gateway.ts';
+import { freePorts } from './workers.ts';
 
 /** What the tests read of answers. */
 export type SentBody = Readonly<{
@@ -57,7 +58,8 @@ const password = 'correct horse battery';
 
 export async function openPaymentsFixture(more: Record<string, string> = {}): Promise<PaymentsFixture> {
   const stripe = startFakeStripe();
-  const port = freePort();
+  // The address of this gateway has to be known before it starts.
+  const port = freePorts(1);
   const publicUrl = `http://127.0.0.1:${port}`;
   const database = await createDatabase();
   const environment = {
@@ -101,13 +103,6 @@ export async function openPaymentsFixture(more: Record<string, string> = {}): Pr
         if (logs.includes(secret)) throw new Error('A secret was logged.');
     },
   };
-}
-
-/** For the gateway whose address has to be known before it starts. */
-function freePort(): number {
-  const server = Bun.listen({ hostname: '127.0.0.1', port: 0, socket: { data: () => undefined } });
-  server.stop(true);
-  return server.port;
 }
 
 async function enter(origin: string, email: string): Promise<Readonly<{ cookie: string; send: Sender }>> {
