@@ -25,12 +25,10 @@ export function termsOf({ category, priority: given, expires_at: expiresAt }: Wi
   return { category: category ?? 'paid', priority: given ?? defaultPriority, expiresAt };
 }
 
-export function requireFuture(terms: GrantTerms | null, now: Date): void {
+/** `param` is where the client has sent it. */
+export function requireFuture(terms: GrantTerms | null, now: Date, param = 'expires_at'): void {
   if (!terms?.expiresAt || terms.expiresAt > now) return;
-  throw new ApiError('invalid_parameter', {
-    param: 'expires_at',
-    message: 'expires_at must be in the future.',
-  });
+  throw new ApiError('invalid_parameter', { param, message: 'expires_at must be in the future.' });
 }
 
 export const voidSchema = bodyOf({ reason: line(500) });

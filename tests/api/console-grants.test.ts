@@ -13,6 +13,7 @@ import type {
 import { moneyFromDatabase } from '../../src/lib/money.ts';
 import { chatCatalog, type ErrorBody } from '../support/chat-fixture.ts';
 import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { type HeldProvider, heldModel, startHeldProvider } from '../support/held-provider.ts';
 
 let fixture: ConsoleFixture;
@@ -155,6 +156,24 @@ describe('a grant', () => {
     expect(first.data.map(({ number }) => number)).toEqual([4, 3, 2]);
     const { body: rest } = await ask<Grants>('GET', `${path}?limit=3&cursor=${first.next_cursor}`);
     expect([rest.data.map(({ number }) => number), rest.next_cursor]).toEqual([[0], null]);
+  });
+
+  test('that has expired can be sent again, but not given anew', async () => {
+    const { account } = await fixture.customer('1');
+    const soon = new Date(Date.now() + 1500).toISOString();
+    const given = {
+      reference: crypto.randomUUID(),
+      grant: { category: 'paid', priority: 50, expires_at: soon },
+    };
+    expect((await credit(account, given)).status).toBe(200);
+    await eventually(
+      'the end of the grant',
+      async () => (await grantsOf(account)).data[0]?.state === 'expired',
+    );
+    expect((await credit(account, given)).status).toBe(200);
+    const late = await credit(account, { ...given, reference: crypto.randomUUID() });
+    expect([late.status, late.body.error.param]).toEqual([400, 'grant.expires_at']);
+    expect((await grantsOf(account)).data).toHaveLength(2);
   });
 
   test.each<[Record<string, unknown>, string, string]>([
