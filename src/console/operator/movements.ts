@@ -2,19 +2,10 @@
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
-import { requireFuture } from '../../grants/grant-body.ts';
+import { requireFuture, termsSchema } from '../../grants/grant-body.ts';
 import { amountFrom, bodyOf, converted, line, readBody, signedAmount, uuid } from '../../json/fields.ts';
-import {
-  type Booked,
-  book,
-  grantCategories,
-  isBooked,
-  type Movement,
-  preview,
-  type Refused,
-} from '../../ledger/movements.ts';
+import { type Booked, book, isBooked, type Movement, preview, type Refused } from '../../ledger/movements.ts';
 import { refusalOf } from '../../ledger/refusals.ts';
-import { parseTime } from '../../lib/calendar.ts';
 import { uuidFromRequestId } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { shortTransaction } from '../../lib/short-transaction.ts';
@@ -22,26 +13,14 @@ import { accountIn } from '../access.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { BookedMovement } from '../operator-contract.ts';
 import { findAccount } from './accounts.ts';
-import { priority, words } from './grants.ts';
 
 const maxWords = 500;
 
-const grantTerms = z
-  .strictObject(
-    {
-      category: z.enum(grantCategories, grantCategories.map((category) => `"${category}"`).join(', ')),
-      priority,
-      expires_at: converted('a time such as "2027-01-31T12:00:00Z", or null', parseTime).nullable(),
-    },
-    'an object with category, priority and expires_at, or null',
-  )
-  .transform(({ expires_at: expiresAt, ...terms }) => ({ ...terms, expiresAt }));
-
 const creditBody = bodyOf({
   amount: amountFrom(1n),
-  memo: words.nullable(),
+  memo: line(maxWords).nullable(),
   reference: uuid('a UUID that is new for each credit'),
-  grant: grantTerms.nullable().optional(),
+  grant: termsSchema.nullable().optional(),
 });
 
 const byHand = {
