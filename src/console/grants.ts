@@ -1,7 +1,7 @@
 /** What an account has of each category, its grants and its allowances. */
 import type { SQL } from 'bun';
 import { type Allowance, findAllowances } from '../grants/allowances.ts';
-import { type CategoryExpiry, findNextExpiries, isToldApart } from '../grants/categories.ts';
+import { type Expiry, findNextExpiries, isToldApart } from '../grants/categories.ts';
 import { type Balances, findBalances, findGrants, type Grant } from '../grants/grant-store.ts';
 import { presentAllowance, presentExpiry, presentGrant } from '../grants/present.ts';
 import { lookUp } from '../http/lookup.ts';
@@ -32,7 +32,7 @@ type GrantPage = Readonly<{ before: bigint; count: number }>;
 type Found = Readonly<{
   isToldApart: boolean;
   balances: Balances;
-  expiries: ReadonlyMap<GrantCategory, CategoryExpiry>;
+  expiries: ReadonlyMap<GrantCategory, Expiry>;
   grants: readonly Grant[];
   allowances: readonly Allowance[];
 }>;
