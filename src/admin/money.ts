@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { findEntries, presentEntry } from '../console/billing.ts';
 import { findDays, presentDay } from '../console/operator/reconciliation.ts';
 import { ApiError } from '../errors.ts';
-import { type Draw, findDraws } from '../grants/grant-store.ts';
+import { type Draws, findDraws } from '../grants/grant-store.ts';
 import { presentDraws } from '../grants/present.ts';
 import { invalidQuery } from '../http/query.ts';
 import { isUuid, requestIdFromUuid } from '../lib/ids.ts';
@@ -23,7 +23,7 @@ export function moneyEndpoints({ sql, deriveKey }: AdminServices): Endpoints {
           const reader = await readerOf(sql, call);
           const page = readPage(call.query, ['ledger entries', reader.accountId], cursorKey);
           const { entries } = await findEntries(sql, reader, numberAtPosition(page.before), page.limit + 1);
-          const draws = await drawsOf(sql, reader.accountId, entries);
+          const draws = await findDraws(sql, reader.accountId, entries);
           const present = (entry: EntryRow) => presentOwnEntry(entry, reader.accountId, draws);
           return { body: pageOf(entries, page, present, ({ number }) => positionOfNumber(number)) };
         },
@@ -39,7 +39,7 @@ export function moneyEndpoints({ sql, deriveKey }: AdminServices): Endpoints {
           const { entries } = await findEntries(sql, reader, BigInt(number) + 1n, 1);
           const [entry] = entries;
           if (entry === undefined || `${entry.number}` !== number) throw new ApiError('entry_not_found');
-          const draws = await drawsOf(sql, reader.accountId, [entry]);
+          const draws = await findDraws(sql, reader.accountId, [entry]);
           return { body: presentOwnEntry(entry, reader.accountId, draws) };
         },
       }),
@@ -72,21 +72,12 @@ export function moneyEndpoints({ sql, deriveKey }: AdminServices): Endpoints {
 
 type EntryRow = Awaited<ReturnType<typeof findEntries>>['entries'][number];
 
-type Draws = ReadonlyMap<bigint, readonly Draw[]>;
-
-/** `entries` are the newest first. */
-async function drawsOf(sql: SQL, accountId: string, entries: readonly EntryRow[]): Promise<Draws> {
-  const [first, last] = [entries.at(-1), entries[0]];
-  if (first === undefined || last === undefined) return new Map();
-  return await findDraws(sql, accountId, { first: BigInt(first.number), last: BigInt(last.number) });
-}
-
 function presentOwnEntry(entry: EntryRow, accountId: string, draws: Draws) {
   return {
     object: 'ledger_entry',
     account_id: accountId,
     ...presentEntry(entry),
-    drawn_from: presentDraws(draws.get(BigInt(entry.number))),
+    drawn_from: presentDraws(draws.get(entry.number)),
   };
 }
 

@@ -2,13 +2,13 @@
 
 import { idIn } from '../console/access.ts';
 import { findOperatorPayments, type OperatorPaymentRow } from '../console/operator/payments.ts';
-import { presentPayment } from '../console/payments.ts';
 import { ApiError } from '../errors.ts';
 import { bodyOf, converted, line } from '../json/fields.ts';
 import { parseBody } from '../json/problem.ts';
 import { referenceOf } from '../ledger/reference.ts';
 import { formatMoney } from '../lib/money.ts';
 import { moneyOfCents } from '../payments/order.ts';
+import { presentPayment } from '../payments/present.ts';
 import { refundAmountWords, refundCents, refundPayment } from '../payments/refunds.ts';
 import { accountOf } from './account.ts';
 import { acting, type Endpoints, reading } from './endpoint.ts';
@@ -55,7 +55,7 @@ export function paymentEndpoints({ sql, payments, deriveKey }: AdminServices): E
           const orderId = idIn(params, 'payment', 'payment_not_found');
           const { id: reference } = referenceOf(body.reference);
           const wish = { orderId, cents: body.amount, reference };
-          const { id, cents, status } = await refundPayment({ sql, payments }, actor, wish, transact);
+          const { id, cents, status } = await refundPayment(payments, actor, wish, transact);
           const refund = { id, payment_id: orderId, amount: formatMoney(moneyOfCents(cents)), status };
           return {
             status: 201,

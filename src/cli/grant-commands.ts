@@ -9,7 +9,13 @@ import {
   findAllowances,
   maxAllowances,
 } from '../grants/allowances.ts';
-import { findAccountOfGrant, findGrants, type Grant, voidGrant } from '../grants/grant-store.ts';
+import {
+  findAccountOfGrant,
+  findActiveGrants,
+  findGrants,
+  type Grant,
+  voidGrant,
+} from '../grants/grant-store.ts';
 import { presentAllowance, presentGrant } from '../grants/present.ts';
 import { refusalOfVoid } from '../grants/refusals.ts';
 import { defaultPriority } from '../ledger/movements.ts';
@@ -38,12 +44,13 @@ const maxGrants = 1_000;
 const listGrants: DatabaseCommand = {
   name: 'grant list',
   summary:
-    'List what is left of the grants of an account, in the order of spending, or with --all the newest 1,000 of all grants.',
+    'List the grants of an account that can still be spent, in the order of spending, or with --all the newest 1,000 of all grants.',
   options: [account, { name: 'all', value: null }],
   run: async (sql, words) => {
     const accountId = readAccountId(words.text('account') ?? '', '--account');
     if (!(await accountExists(sql, accountId))) throw noSuchAccount(accountId);
-    const grants = await findGrants(sql, accountId, { isLeft: !words.flag('all'), count: maxGrants });
+    const find = words.flag('all') ? findGrants : findActiveGrants;
+    const grants = await find(sql, accountId, { count: maxGrants });
     return { json: grants.map(presentGrant), text: formatGrants(grants) };
   },
 };

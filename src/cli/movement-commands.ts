@@ -173,10 +173,7 @@ const entries: DatabaseCommand = {
     const limit = readCount(words.text('limit') ?? `${defaultEntries}`, '--limit', maxEntries);
     if (!(await accountExists(sql, id))) throw noSuchAccount(id);
     const found = await findEntries(sql, id, newestEntry, limit);
-    const draws = await findDraws(sql, id, {
-      first: found.at(-1)?.number ?? 0n,
-      last: found[0]?.number ?? 0n,
-    });
+    const draws = await findDraws(sql, id, found);
     return {
       json: found.map((entry) => presentEntry(entry, draws.get(entry.number))),
       text: formatList(

@@ -1,6 +1,7 @@
 /** Every movement of an account's balance, the newest first. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
+import { findDraws } from '../grants/grant-store.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
@@ -8,7 +9,7 @@ import { newestEntry } from '../ledger/entries.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import { type AccountReader, readableAccount } from './access.ts';
 import type { LedgerEntry, Statement, Unsent } from './contract.ts';
-import { findDrawsOf } from './draws.ts';
+import { presentDrawsOf } from './draws.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 const defaultLimit = 50;
@@ -25,10 +26,11 @@ export function billingPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHand
           findEntries(sql, caller, before, limit + 1),
         );
         // Whoever may see the entries may see this.
-        const drawsOf = await lookUp('balance_lookup_failed', () =>
-          findDrawsOf(sql, caller.accountId, entries),
-        );
-        const present = (entry: EntryRow) => ({ ...presentEntry(entry), draws: drawsOf(entry.number) });
+        const draws = await lookUp('balance_lookup_failed', () => findDraws(sql, caller.accountId, entries));
+        const present = (entry: EntryRow) => ({
+          ...presentEntry(entry),
+          draws: presentDrawsOf(draws, entry),
+        });
         const page = presentPage(entries, limit, present, ({ number }) => `${number}`);
         return Response.json({ ...account, ...page } satisfies Unsent<Statement>);
       },

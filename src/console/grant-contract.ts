@@ -16,16 +16,16 @@ export type CategoryBalance = {
 };
 export type Grant = {
   id: string;
-  /** The number of the entry that it came with. 0 for the balance from before the first grant. */
-  number: number;
+  /** Of the entry that it came with. Null for the balance from before the first grant. */
+  entry_number: number | null;
   category: GrantCategory;
   amount: string;
   remaining: string;
   /** From 0 to 100. The lower number is spent first. */
   priority: number;
   expires_at: string | null;
-  /** The memo of its entry. */
-  note: string | null;
+  /** Of its entry. */
+  memo: string | null;
   /** What it was given for; null for what does not repeat. */
   allowance_id: string | null;
   voided_at: string | null;
@@ -36,11 +36,13 @@ export type Grant = {
 /** A grant that is given anew each day, week or month, in UTC. Each lasts until the next. */
 export type Allowance = {
   id: string;
+  account_id: string;
   amount: string;
   every: 'day' | 'week' | 'month';
   priority: number;
   note: string | null;
-  next_at: string;
+  /** Null for one that has ended. */
+  next_at: string | null;
   created_at: string;
   ended_at: string | null;
 };

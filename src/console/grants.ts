@@ -1,8 +1,9 @@
 /** What an account has of each category, its grants and its allowances. */
 import type { SQL } from 'bun';
-import { findAllowances, type Allowance as StoredAllowance } from '../grants/allowances.ts';
-import { type CategoryExpiry, findNextExpiries, isToldApart } from '../grants/categories.ts';
-import { type Balances, findBalances, findGrants, type Grant as StoredGrant } from '../grants/grant-store.ts';
+import { type Allowance, findAllowances } from '../grants/allowances.ts';
+import { type Expiry, findNextExpiries, isToldApart } from '../grants/categories.ts';
+import { type Balances, findBalances, findGrants, type Grant } from '../grants/grant-store.ts';
+import { presentAllowance, presentExpiry, presentGrant } from '../grants/present.ts';
 import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
@@ -10,8 +11,7 @@ import { type GrantCategory, grantCategories } from '../ledger/movements.ts';
 import { formatMoney } from '../lib/money.ts';
 import { requireMembership } from './access.ts';
 import { parseEntryCursor } from './billing.ts';
-import type { Unsent } from './contract.ts';
-import type { Allowance, CategoryBalance, Grant, Grants } from './grant-contract.ts';
+import type { CategoryBalance, Grants } from './grant-contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 export function grantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandler> {
@@ -32,9 +32,9 @@ type GrantPage = Readonly<{ before: bigint; count: number }>;
 type Found = Readonly<{
   isToldApart: boolean;
   balances: Balances;
-  expiries: ReadonlyMap<GrantCategory, CategoryExpiry>;
-  grants: readonly StoredGrant[];
-  allowances: readonly StoredAllowance[];
+  expiries: ReadonlyMap<GrantCategory, Expiry>;
+  grants: readonly Grant[];
+  allowances: readonly Allowance[];
 }>;
 
 /** `find` checks who asks. */
@@ -49,9 +49,9 @@ export async function listGrants(
   const page = presentPage(found.grants, limit, presentGrant, ({ number }) => `${number}`);
   return Response.json({
     ...page,
-    balances: found.isToldApart ? presentBalances(found) : null,
+    balances: found.isToldApart ? presentCategories(found) : null,
     allowances: found.allowances.map(presentAllowance),
-  } satisfies Unsent<Grants>);
+  } satisfies Grants);
 }
 
 /** For whoever may see the account. Not in one transaction: what is due is settled, and requests would wait for its end. */
@@ -66,47 +66,13 @@ export async function findAll(sql: SQL, accountId: string, page: GrantPage): Pro
   };
 }
 
-function presentBalances({
-  balances,
-  expiries,
-}: Pick<Found, 'balances' | 'expiries'>): Unsent<CategoryBalance>[] {
+function presentCategories({ balances, expiries }: Pick<Found, 'balances' | 'expiries'>): CategoryBalance[] {
   return grantCategories.map((category) => {
     const next = expiries.get(category);
     return {
       category,
       amount: formatMoney(balances[category]),
-      next_expiry: next === undefined ? null : { amount: formatMoney(next.amount), at: next.at },
+      next_expiry: next === undefined ? null : presentExpiry(next),
     };
   });
-}
-
-function presentGrant(grant: StoredGrant): Unsent<Grant> {
-  return {
-    id: grant.id,
-    number: Number(grant.number),
-    category: grant.category,
-    amount: formatMoney(grant.amount),
-    remaining: formatMoney(grant.remaining),
-    priority: grant.priority,
-    expires_at: grant.expiresAt,
-    note: grant.memo,
-    allowance_id: grant.allowanceId,
-    voided_at: grant.voidedAt,
-    void_reason: grant.voidReason,
-    created_at: grant.createdAt,
-    state: grant.state,
-  };
-}
-
-export function presentAllowance(allowance: StoredAllowance): Unsent<Allowance> {
-  return {
-    id: allowance.id,
-    amount: formatMoney(allowance.amount),
-    every: allowance.every,
-    priority: allowance.priority,
-    note: allowance.note,
-    next_at: allowance.nextAt,
-    created_at: allowance.createdAt,
-    ended_at: allowance.endedAt,
-  };
 }

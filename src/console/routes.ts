@@ -16,6 +16,7 @@ import type { WelcomeGrants } from '../people/welcome-grant.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
 import { accountAuditLogPage } from './audit-log.ts';
 import { billingPage } from './billing.ts';
+import { codesPage } from './codes.ts';
 import { accountExports, operatorExports } from './exports.ts';
 import { generationsPage } from './generations.ts';
 import { generationsDownload } from './generations-csv.ts';
@@ -47,6 +48,7 @@ import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
+import { topUpsPage } from './top-ups.ts';
 import { usageDownload, usagePage } from './usage.ts';
 import { accountWebhooksPage, operatorWebhooksPage } from './webhooks.ts';
 
@@ -107,6 +109,8 @@ export function consoleRoutes(
       ...billingPage(services),
       ...grantsPage(services),
       ...paymentsPage(services),
+      ...topUpsPage(services),
+      ...codesPage(services),
       ...accountAuditLogPage(services),
       ...accountWebhooksPage(services),
     }),

@@ -9,14 +9,13 @@ export async function isToldApart(sql: SQL, accountId: string): Promise<boolean>
   return row !== undefined;
 }
 
-export type CategoryExpiry = Readonly<{ amount: Money; at: Date }>;
+export type Expiry = Readonly<{ amount: Money; at: Date }>;
 
-/** What expires next of each category that has something to expire. */
+/** What leaves next of each category that has something to leave, unless it is spent before. As of when the balances were found. */
 export async function findNextExpiries(
   sql: SQL,
   accountId: string,
-): Promise<ReadonlyMap<GrantCategory, CategoryExpiry>> {
-  await sql`select refresh_grants(${accountId}::uuid)`;
+): Promise<ReadonlyMap<GrantCategory, Expiry>> {
   const rows = await sql<{ category: GrantCategory; amount: string; at: Date }[]>`
     select distinct on (category) category, sum(remaining)::numeric(38,12) as amount, expires_at as at from grants
     where account_id = ${accountId} and remaining > 0 and ended_at is null and expires_at is not null
@@ -25,4 +24,14 @@ export async function findNextExpiries(
   return new Map(
     rows.map(({ category, amount, at }) => [category, { amount: moneyFromDatabase(amount), at }]),
   );
+}
+
+/** The same of all categories together. */
+export async function findNextExpiry(sql: SQL, accountId: string): Promise<Expiry | null> {
+  let next: Expiry | null = null;
+  for (const { amount, at } of (await findNextExpiries(sql, accountId)).values()) {
+    if (next === null || at < next.at) next = { amount, at };
+    else if (at.getTime() === next.at.getTime()) next = { amount: next.amount + amount, at };
+  }
+  return next;
 }

@@ -20,17 +20,6 @@ export async function findBalances(sql: SQL, accountId: string): Promise<Balance
   return { paid: left('paid'), promotional: left('promotional'), allowance: left('allowance') };
 }
 
-export type Expiry = Readonly<{ amount: Money; at: Date }>;
-
-/** What leaves next, unless it is spent before. As of when the balances were found. */
-export async function findNextExpiry(sql: SQL, accountId: string): Promise<Expiry | null> {
-  const [row] = await sql<{ amount: string; at: Date }[]>`
-    select sum(remaining)::numeric(38,12) as amount, expires_at as at from grants
-    where account_id = ${accountId} and remaining > 0 and ended_at is null and expires_at is not null
-    group by expires_at order by expires_at limit 1`;
-  return row === undefined ? null : { ...row, amount: moneyFromDatabase(row.amount) };
-}
-
 export type GrantState = 'active' | 'used' | 'expired' | 'voided';
 export const grantStates = ['active', 'used', 'expired', 'voided'] as const satisfies readonly GrantState[];
 
@@ -55,24 +44,17 @@ export type Grant = Readonly<{
 type GrantRow = Omit<Grant, 'number' | 'amount' | 'remaining' | 'state'> &
   Readonly<{ number: string; amount: string; remaining: string; isOver: boolean }>;
 
-/** Which of an account's grants; without a filter, all. */
-export type GrantFilter = Readonly<{
-  /** Those of which something is left, in the order of spending. Otherwise the newest come first. */
-  isLeft?: boolean;
-  before?: bigint | null;
-  count?: number | null;
-}>;
-
-export async function findGrants(sql: SQL, accountId: string, filter: GrantFilter = {}): Promise<Grant[]> {
-  const { isLeft = false, before = null, count = null } = filter;
+/** The newest first. */
+export async function findGrants(
+  sql: SQL,
+  accountId: string,
+  { before = null, count = null }: Readonly<{ before?: bigint | null; count?: number | null }> = {},
+): Promise<Grant[]> {
   await sql`select refresh_grants(${accountId}::uuid)`;
   const rows = await sql<GrantRow[]>`
-    select ${grantColumns(sql)}
-    from grants left join grants_in_order as one on one.account_id = grants.account_id and one.number = grants.number
-    where grants.account_id = ${accountId} and (not ${isLeft} or grants.remaining > 0)
-      and (${before}::bigint is null or grants.number < ${before}::bigint)
-    order by case when ${isLeft} then one.place end, grants.number desc
-    limit ${count}::bigint`;
+    select ${grantColumns(sql)} from grants
+    where account_id = ${accountId} and (${before}::bigint is null or number < ${before}::bigint)
+    order by number desc limit ${count}::bigint`;
   return rows.map(grantFrom);
 }
 
@@ -80,7 +62,7 @@ export async function findGrants(sql: SQL, accountId: string, filter: GrantFilte
 export async function findActiveGrants(
   sql: SQL,
   accountId: string,
-  { after, count }: Readonly<{ after: bigint | null; count: number }>,
+  { after = null, count }: Readonly<{ after?: bigint | null; count: number }>,
 ): Promise<Grant[]> {
   await sql`select refresh_grants(${accountId}::uuid)`;
   // The terms of a grant never change, so it has its place in the order of grants_in_order also when nothing is left of it.
@@ -163,17 +145,21 @@ async function refresh(sql: SQL, accountId: string): Promise<void> {
 /** A negative amount was given back. */
 export type Draw = Readonly<{ grantId: string; number: bigint; category: GrantCategory; amount: Money }>;
 
-/** What the entries between two numbers took from which grants, by their numbers. */
+export type Draws = ReadonlyMap<bigint, readonly Draw[]>;
+
+/** What the entries of a page, the newest first, took from which grants, by the numbers of the entries. */
 export async function findDraws(
   sql: SQL,
   accountId: string,
-  { first, last }: Readonly<{ first: bigint; last: bigint }>,
-): Promise<ReadonlyMap<bigint, readonly Draw[]>> {
+  entries: readonly Readonly<{ number: bigint }>[],
+): Promise<Draws> {
+  const [last, first] = [entries.at(0), entries.at(-1)];
+  if (last === undefined || first === undefined) return new Map();
   await refresh(sql, accountId);
   const rows = await sql<DrawRow[]>`
     select entry_number::text as entry, grants.id as "grantId", grants.number::text as number, category, draws.amount
     from grant_draws as draws join grants on grants.account_id = draws.account_id and grants.number = grant_number
-    where draws.account_id = ${accountId} and entry_number between ${first} and ${last}
+    where draws.account_id = ${accountId} and entry_number between ${first.number} and ${last.number}
     order by entry_number, grant_number`;
   const draws = new Map<bigint, Draw[]>();
   for (const { entry, ...row } of rows) {

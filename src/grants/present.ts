@@ -1,7 +1,8 @@
 /** Grants and allowances as clients see them. */
 import { formatMoney } from '../lib/money.ts';
 import type { Allowance } from './allowances.ts';
-import type { Balances, Draw, Expiry, Grant } from './grant-store.ts';
+import type { Expiry } from './categories.ts';
+import type { Balances, Draw, Grant } from './grant-store.ts';
 
 export function presentBalances({ paid, promotional, allowance }: Balances) {
   return {

@@ -13,7 +13,7 @@ const firstId = '00000000-0000-0000-0000-000000000000';
 /** On every node. What another one is doing is left to it. */
 export function keepGrantsSettled(sql: SQL, log: Log): () => Promise<void> {
   const state = { isStopped: false };
-  const report = (fields: LogFields) => log.warn('grants not settled yet', fields);
+  const report = (fields: LogFields) => log.warn('grants were not settled in time', fields);
   const stopSettling = repeatedly(everyMs, () => settleDue(sql, state), report);
   const stopDrawing = repeatedly(drawEveryMs, () => drawRest(sql, state), report);
   return async () => {

@@ -1,7 +1,8 @@
 /** GET /v1/key: what an API key may do and has left, as of now. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
-import { findBalances, findNextExpiry } from '../grants/grant-store.ts';
+import { findNextExpiry } from '../grants/categories.ts';
+import { findBalances } from '../grants/grant-store.ts';
 import { presentBalances, presentExpiry } from '../grants/present.ts';
 import type { Handler } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';

@@ -5,8 +5,7 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import { asApiError, type Payer } from './checkout.ts';
-import { customerOf, replaceCustomer, saveCard } from './customers.ts';
+import { type Payer, saveCard, withCustomer } from './customers.ts';
 import { cardOf, idOf } from './objects.ts';
 import { isMissing, type Stripe, type StripeSettings } from './stripe-client.ts';
 
@@ -23,11 +22,10 @@ type SetupServices = Readonly<{
 /** Returns the address of the page. */
 export async function openCardSetup(services: SetupServices, payer: Payer): Promise<string> {
   const { sql, stripe, settings } = services;
-  const { accountId, accountName: name, userId, email } = payer;
+  const { accountId, userId } = payer;
   const { isLive, hasTax, origin } = settings;
   const back = `${origin}/billing?account=${accountId}`;
-  const person = { accountId, userId, name, email };
-  const open = async (customer: string) => {
+  return await withCustomer(services, payer, async (customer) => {
     const session = await stripe.checkout.sessions.create({
       mode: 'setup',
       customer,
@@ -43,16 +41,7 @@ export async function openCardSetup(services: SetupServices, payer: Payer): Prom
       values (${session.id}, ${accountId}, ${customer}, ${isLive}, ${userId})`;
     if (!session.url) throw new ApiError('payment_provider_error');
     return session.url;
-  };
-  try {
-    const customer = await customerOf(sql, stripe, isLive, person);
-    return await open(customer).catch(async (error: unknown) => {
-      if (!isMissing(error, 'customer')) throw error;
-      return await open(await replaceCustomer(sql, stripe, person, customer));
-    });
-  } catch (cause) {
-    throw asApiError(cause);
-  }
+  });
 }
 
 type Setup = Readonly<{ session: string; account_id: string; customer: string }>;

@@ -3,26 +3,13 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { newId } from '../lib/ids.ts';
 import type { Money } from '../lib/money.ts';
-import { customerOf, replaceCustomer } from './customers.ts';
+import { type Payer, withCustomer } from './customers.ts';
 import { centsOf } from './order.ts';
 import { closeUnopened, insertCheckoutOrder, storeSession } from './order-store.ts';
-import {
-  codeOfStripe,
-  isMissing,
-  isRefusedByStripe,
-  type Stripe,
-  type StripeSettings,
-} from './stripe-client.ts';
+import { codeOfStripe, isRefusedByStripe, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 /** Stripe allows 30 minutes to 24 hours. */
 const openSeconds = 60 * 60;
-
-export type Payer = Readonly<{
-  accountId: string;
-  accountName: string;
-  userId: string;
-  email: string;
-}>;
 
 type CheckoutServices = Readonly<{
   sql: SQL;
@@ -32,24 +19,15 @@ type CheckoutServices = Readonly<{
 
 /** Returns the address of the page. */
 export async function openCheckout(
-  { sql, stripe, settings }: CheckoutServices,
+  services: CheckoutServices,
   payer: Payer,
   amount: Money,
   savesCard: boolean,
-): Promise<Readonly<{ orderId: string; url: string }>> {
-  const { accountId, accountName: name, email, userId } = payer;
-  const person = { accountId, userId, name, email };
-  const open = (customer: string) =>
-    openPage({ sql, stripe, settings }, { accountId, userId, customer, amount, savesCard });
-  try {
-    const customer = await customerOf(sql, stripe, settings.isLive, person);
-    return await open(customer).catch(async (error: unknown) => {
-      if (!isMissing(error, 'customer')) throw error;
-      return await open(await replaceCustomer(sql, stripe, person, customer));
-    });
-  } catch (cause) {
-    throw asApiError(cause);
-  }
+): Promise<string> {
+  const { accountId, userId } = payer;
+  return await withCustomer(services, payer, (customer) =>
+    openPage(services, { accountId, userId, customer, amount, savesCard }),
+  );
 }
 
 type Purchase = Readonly<{ customer: string; amount: Money; savesCard: boolean; accountId: string }>;
@@ -57,7 +35,7 @@ type Purchase = Readonly<{ customer: string; amount: Money; savesCard: boolean; 
 async function openPage(
   { sql, stripe, settings }: CheckoutServices,
   purchase: Purchase & Readonly<{ userId: string }>,
-): Promise<Readonly<{ orderId: string; url: string }>> {
+): Promise<string> {
   const id = newId();
   await insertCheckoutOrder(sql, { id, isLive: settings.isLive, ...purchase });
   try {
@@ -66,17 +44,11 @@ async function openPage(
     });
     await storeSession(sql, id, session.id);
     if (!session.url) throw new ApiError('payment_provider_error');
-    return { orderId: id, url: session.url };
+    return session.url;
   } catch (cause) {
     if (isRefusedByStripe(cause)) await closeUnopened(sql, id, codeOfStripe(cause));
     throw cause;
   }
-}
-
-/** What Stripe has refused is the operator's to repair. Its sentence goes to the log, not to the customer. */
-export function asApiError(cause: unknown): unknown {
-  if (cause instanceof ApiError || codeOfStripe(cause) === 'unknown') return cause;
-  return new ApiError('payment_provider_error', { cause });
 }
 
 function sessionParameters(

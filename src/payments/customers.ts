@@ -1,16 +1,35 @@
 /** Accounts as Stripe knows them, and the card that each has saved there. */
 import type { SQL } from 'bun';
 import type { Card } from './facts.ts';
-import type { Stripe } from './stripe-client.ts';
+import { asApiError, isMissing, type Stripe, type StripeSettings } from './stripe-client.ts';
 
-type NewCustomer = Readonly<{ accountId: string; userId: string; name: string; email: string }>;
+export type Payer = Readonly<{ accountId: string; accountName: string; userId: string; email: string }>;
+
+type CustomerServices = Readonly<{ sql: SQL; stripe: Stripe; settings: Pick<StripeSettings, 'isLive'> }>;
+
+/** Opens a page of Stripe's for the account's customer, or for another one if that was deleted at Stripe. */
+export async function withCustomer<Opened>(
+  { sql, stripe, settings }: CustomerServices,
+  payer: Payer,
+  open: (customer: string) => Promise<Opened>,
+): Promise<Opened> {
+  try {
+    const customer = await customerOf(sql, stripe, settings.isLive, payer);
+    return await open(customer).catch(async (error: unknown) => {
+      if (!isMissing(error, 'customer')) throw error;
+      return await open(await replaceCustomer(sql, stripe, payer, customer));
+    });
+  } catch (cause) {
+    throw asApiError(cause);
+  }
+}
 
 /** One for each account, whoever asks first. */
-export async function customerOf(
+async function customerOf(
   sql: SQL,
   stripe: Stripe,
   isLive: boolean,
-  { accountId, userId, name, email }: NewCustomer,
+  { accountId, accountName: name, userId, email }: Payer,
 ): Promise<string> {
   const [known] = await sql<{ customer: string }[]>`
     select customer from payment_customers where account_id = ${accountId} and is_live = ${isLive}`;
@@ -33,10 +52,10 @@ export async function customerOf(
 }
 
 /** The customer was deleted at Stripe, and its card with it. Returns another one. */
-export async function replaceCustomer(
+async function replaceCustomer(
   sql: SQL,
   stripe: Stripe,
-  { accountId, userId, name, email }: NewCustomer,
+  { accountId, accountName: name, userId, email }: Payer,
   deleted: string,
 ): Promise<string> {
   const created = await stripe.customers.create(
@@ -53,7 +72,7 @@ export async function replaceCustomer(
   return known.customer;
 }
 
-/** A card that was saved with a payment replaces the one before. */
+/** A card that was saved, with a payment or without one, replaces the one before. */
 export async function saveCard(sql: SQL, accountId: string, customer: string, card: Card): Promise<void> {
   await sql`
     update payment_customers
@@ -63,16 +82,16 @@ export async function saveCard(sql: SQL, accountId: string, customer: string, ca
 }
 
 export async function forgetCard(sql: SQL, paymentMethod: string): Promise<void> {
-  await sql`
-    update payment_customers
-    set payment_method = null, card_brand = null, card_last4 = null, card_expires = null, updated_at = now()
-    where payment_method = ${paymentMethod}`;
+  await sql`${withoutCard(sql)} where payment_method = ${paymentMethod}`;
 }
 
 /** Of a customer that was deleted at Stripe. */
 export async function forgetCardOf(sql: SQL, customer: string): Promise<void> {
-  await sql`
+  await sql`${withoutCard(sql)} where customer = ${customer}`;
+}
+
+function withoutCard(sql: SQL) {
+  return sql`
     update payment_customers
-    set payment_method = null, card_brand = null, card_last4 = null, card_expires = null, updated_at = now()
-    where customer = ${customer}`;
+    set payment_method = null, card_brand = null, card_last4 = null, card_expires = null, updated_at = now()`;
 }

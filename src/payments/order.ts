@@ -1,6 +1,6 @@
 import type { Money } from '../lib/money.ts';
 
-type OrderKind = 'checkout' | 'automatic';
+export type OrderKind = 'checkout' | 'automatic';
 
 /** What Stripe's objects say about an order. Nothing was credited for one that is contradicted. */
 export type OrderState = 'new' | 'open' | 'processing' | 'paid' | 'failed' | 'expired' | 'contradicted';

@@ -1,12 +1,10 @@
 /** Gives money back through Stripe, for whichever door. What that takes of the credit follows from a look, as for refunds made there. */
-import type { SQL, TransactionSQL } from 'bun';
+import type { TransactionSQL } from 'bun';
 import { type Actor, recordChange } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
 import { formatMoney, parseMoney } from '../lib/money.ts';
-import { asApiError } from './checkout.ts';
 import { centsOf, moneyOfCents } from './order.ts';
-import { askForLook } from './order-store.ts';
-import { isOtherRequest, type Stripe } from './stripe-client.ts';
+import { asApiError, isOtherRequest, type Stripe } from './stripe-client.ts';
 import type { Payments } from './sweep.ts';
 
 type RefundWish = Readonly<{
@@ -30,7 +28,7 @@ export function refundCents(text: string): number | null {
 
 /** `transact` runs what it is given in a transaction in which whoever asks for the refund may do so. */
 export async function refundPayment(
-  { sql, payments }: Readonly<{ sql: SQL; payments: Payments | null }>,
+  payments: Payments | null,
   actor: Actor,
   wish: RefundWish,
   transact: <Result>(run: (transaction: TransactionSQL) => Promise<Result>) => Promise<Result>,
@@ -39,8 +37,7 @@ export async function refundPayment(
   const { service, intent } = await transact((transaction) => recordWish(transaction, payments, actor, wish));
   const refund =
     (await findRefund(service.stripe, intent, wish)) ?? (await createRefund(service.stripe, intent, wish));
-  await askForLook(sql, { ...service.settings, orders: [wish.orderId], objects: [] });
-  await service.look(wish.orderId);
+  await service.lookNow(wish.orderId);
   return { id: refund.id, cents: BigInt(refund.amount), status: refund.status ?? 'unknown' };
 }
 

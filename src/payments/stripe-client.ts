@@ -1,4 +1,5 @@
 import Stripe from 'stripe';
+import { ApiError } from '../errors.ts';
 
 export type StripeSettings = Readonly<{
   secretKey: string;
@@ -36,6 +37,12 @@ export function openStripe({ secretKey, apiUrl }: Pick<StripeSettings, 'secretKe
 export function codeOfStripe(error: unknown): string {
   if (!(error instanceof Stripe.errors.StripeError)) return 'unknown';
   return error.decline_code ?? error.code ?? error.type;
+}
+
+/** What Stripe has refused is the operator's to repair. Its sentence goes to the log, not to the customer. */
+export function asApiError(cause: unknown): unknown {
+  if (cause instanceof ApiError || codeOfStripe(cause) === 'unknown') return cause;
+  return new ApiError('payment_provider_error', { cause });
 }
 
 /** For the log: nothing of Stripe's sentences. */

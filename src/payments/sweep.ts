@@ -6,7 +6,7 @@ import { beginTopUps } from './automatic.ts';
 import { finishDueSetups } from './card-setup.ts';
 import { type LookOutcome, lookAt, notCollected } from './looks.ts';
 import { readMissedEvents } from './missed-events.ts';
-import { collectDebts, findDueOrders } from './order-store.ts';
+import { askForLook, collectDebts, findDueOrders } from './order-store.ts';
 import { describeFailure, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 type SweepServices = Readonly<{
@@ -25,8 +25,8 @@ export type Payments = Readonly<{
   settings: StripeSettings;
   /** Looks at orders soon, without anyone waiting for it. */
   lookSoon: (orders: readonly string[]) => void;
-  /** Looks at an order now. */
-  look: (order: string) => Promise<LookOutcome>;
+  /** Looks at an order now, or has it looked at again by whoever does so already. */
+  lookNow: (order: string) => Promise<LookOutcome>;
 }>;
 
 export function openPayments(services: SweepServices): Payments & Readonly<{ close: () => Promise<void> }> {
@@ -58,7 +58,10 @@ export function openPayments(services: SweepServices): Payments & Readonly<{ clo
   return {
     stripe,
     settings,
-    look,
+    lookNow: async (order) => {
+      await askForLook(sql, { isLive, orders: [order], objects: [] });
+      return await look(order);
+    },
     lookSoon: soon.add,
     close: async () => {
       await Promise.all([...stops.map((stop) => stop()), soon.close()]);

@@ -13,6 +13,7 @@ import type {
 import { moneyFromDatabase } from '../../src/lib/money.ts';
 import { chatCatalog, type ErrorBody } from '../support/chat-fixture.ts';
 import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+import { eventually } from '../support/eventually.ts';
 import { type HeldProvider, heldModel, startHeldProvider } from '../support/held-provider.ts';
 
 let fixture: ConsoleFixture;
@@ -98,17 +99,17 @@ describe('a grant', () => {
     ]);
     expect(body.data).toMatchObject([
       {
-        number: 2,
+        entry_number: 2,
         category: 'promotional',
         amount: '0.001000000000',
         remaining: '0.000000000000',
         priority: 10,
         expires_at: expiresAt,
-        note: 'Welcome',
+        memo: 'Welcome',
         allowance_id: null,
         state: 'used',
       },
-      { number: 0, category: 'paid', amount: '100.000000000000', expires_at: null, state: 'active' },
+      { entry_number: null, category: 'paid', amount: '100.000000000000', expires_at: null, state: 'active' },
     ]);
     const draws = [
       { number: 0, category: 'paid', amount: '0.000200000000' },
@@ -152,9 +153,27 @@ describe('a grant', () => {
       amount: '11.000000000000',
       next_expiry: { amount: '5.000000000000', at: soon },
     });
-    expect(first.data.map(({ number }) => number)).toEqual([4, 3, 2]);
+    expect(first.data.map((grant) => grant.entry_number)).toEqual([4, 3, 2]);
     const { body: rest } = await ask<Grants>('GET', `${path}?limit=3&cursor=${first.next_cursor}`);
-    expect([rest.data.map(({ number }) => number), rest.next_cursor]).toEqual([[0], null]);
+    expect([rest.data.map((grant) => grant.entry_number), rest.next_cursor]).toEqual([[null], null]);
+  });
+
+  test('that has expired can be sent again, but not given anew', async () => {
+    const { account } = await fixture.customer('1');
+    const soon = new Date(Date.now() + 1500).toISOString();
+    const given = {
+      reference: crypto.randomUUID(),
+      grant: { category: 'paid', priority: 50, expires_at: soon },
+    };
+    expect((await credit(account, given)).status).toBe(200);
+    await eventually(
+      'the end of the grant',
+      async () => (await grantsOf(account)).data[0]?.state === 'expired',
+    );
+    expect((await credit(account, given)).status).toBe(200);
+    const late = await credit(account, { ...given, reference: crypto.randomUUID() });
+    expect([late.status, late.body.error.param]).toEqual([400, 'grant.expires_at']);
+    expect((await grantsOf(account)).data).toHaveLength(2);
   });
 
   test.each<[Record<string, unknown>, string, string]>([
@@ -249,12 +268,12 @@ describe('an allowance', () => {
     expect(data[0]).toMatchObject({
       category: 'allowance',
       allowance_id: body.id,
-      note: 'Team plan',
+      memo: 'Team plan',
       expires_at: body.next_at,
     });
     expect(balances?.[2]).toMatchObject({ amount: '10.000000000000', next_expiry: { at: body.next_at } });
     const ended = await ask<Allowance>('POST', `${path}/${body.id}/end`, {});
-    expect(ended.body).toMatchObject({ id: body.id, ended_at: expect.any(String) });
+    expect(ended.body).toMatchObject({ id: body.id, next_at: null, ended_at: expect.any(String) });
     const elsewhere = `/operator/accounts/${fixture.account}/allowances/${body.id}/end`;
     const refused = await ask<ErrorBody>('POST', elsewhere, {});
     expect([refused.status, refused.body.error.code]).toEqual([404, 'allowance_not_found']);

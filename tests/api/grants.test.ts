@@ -1,7 +1,7 @@
 /** Grants as clients meet them, on two gateways. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Actor } from '../../src/audit-log/audit-log.ts';
-import { findGrants } from '../../src/grants/grant-store.ts';
+import { findActiveGrants } from '../../src/grants/grant-store.ts';
 import { type Entry, findEntries, newestEntry } from '../../src/ledger/entries.ts';
 import { book } from '../../src/ledger/movements.ts';
 import { newId } from '../../src/lib/ids.ts';
@@ -58,7 +58,7 @@ test('a grant is spent first, and what is left of it goes by itself', async () =
   const { account, key } = await fixture.customer('0.000001');
   await grant(account, '1', new Date(Date.now() + 3_600_000));
   for (const gateway of [fixture.gateway, second]) expect((await chat(gateway, key)).status).toBe(200);
-  const [given] = await findGrants(fixture.database.sql, account, { isLeft: true });
+  const [given] = await findActiveGrants(fixture.database.sql, account, { count: 1 });
   expect(given).toMatchObject({ category: 'promotional', state: 'active', memo: 'Welcome' });
   await expireNow(account);
   const expiry = await eventually('the expiry', async () => {

@@ -147,8 +147,8 @@ test('what leaves with a grant is told with its entry, and as no correction', as
   const { accountId } = await fixture.customer(10n * usd);
   await grant(accountId, 5n * usd, inHours(500));
   await grant(accountId, 6n * usd, inHours(600));
-  const grants = await findGrants(sql, accountId, { isLeft: true });
-  const [first, second_] = grants.filter(({ category }) => category === 'promotional');
+  const grants = await findGrants(sql, accountId);
+  const [second_, first] = grants.filter(({ category }) => category === 'promotional');
   await sql`update grants set expires_at = now() where id = ${first?.id ?? ''}`;
   await sql`select settle_grants(${accountId}::uuid)`;
   await voidGrant(sql, actor, { accountId, id: second_?.id ?? '', reason: 'By mistake' });

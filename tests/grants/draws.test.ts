@@ -4,7 +4,13 @@ import { SQL } from 'bun';
 import fc from 'fast-check';
 import type { Actor } from '../../src/audit-log/audit-log.ts';
 import { createAllowanceAs, endAllowanceAs, findAllowances } from '../../src/grants/allowances.ts';
-import { findBalances, findDraws, findGrants, voidGrant } from '../../src/grants/grant-store.ts';
+import {
+  findActiveGrants,
+  findBalances,
+  findDraws,
+  findGrants,
+  voidGrant,
+} from '../../src/grants/grant-store.ts';
 import { type Entry, findEntries, newestEntry } from '../../src/ledger/entries.ts';
 import { book, type Credit, type GrantCategory, preview } from '../../src/ledger/movements.ts';
 import type { Hold } from '../../src/ledger/operations.ts';
@@ -79,7 +85,7 @@ async function entriesOf({ accountId }: Customer): Promise<Entry[]> {
 }
 
 async function drawsOf({ accountId }: Customer): Promise<Record<string, [bigint, bigint][]>> {
-  const draws = await findDraws(sql, accountId, { first: 0n, last: newestEntry });
+  const draws = await findDraws(sql, accountId, [{ number: newestEntry }, { number: 0n }]);
   return Object.fromEntries(
     Array.from(draws, ([entry, drawn]) => [
       String(entry),
@@ -134,7 +140,7 @@ describe('spending', () => {
     const first = await grant(owner, 10n, { category: 'paid', priority: 0 });
     const last = await grant(owner, 10n, { priority: 51, expires: 10 });
     const order = [first, soon, allowance, late, older, newer, 0n, last];
-    expect((await findGrants(sql, owner.accountId, { isLeft: true })).map(({ number }) => number)).toEqual(
+    expect((await findActiveGrants(sql, owner.accountId, { count: 10 })).map(({ number }) => number)).toEqual(
       order,
     );
     for (let spent = 0; spent < 8; spent += 1) await charge(owner, 10n);
@@ -497,7 +503,10 @@ class Account {
   /** Reads the new entries: those that an action has made, while `openBefore` were open, and those of this look. */
   async follow(openBefore: readonly OpenHold[]): Promise<void> {
     const made = (await entriesOf(this.owner)).at(-1)?.number ?? 0n;
-    const draws = await findDraws(sql, this.owner.accountId, { first: this.#seen + 1n, last: newestEntry });
+    const draws = await findDraws(sql, this.owner.accountId, [
+      { number: newestEntry },
+      { number: this.#seen + 1n },
+    ]);
     const entries = (await entriesOf(this.owner)).filter(({ number }) => number > this.#seen);
     for (const entry of entries) {
       const expected = this.#expect(entry, entry.number > made ? this.open : openBefore);

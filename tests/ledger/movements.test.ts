@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
 import type { Actor } from '../../src/audit-log/audit-log.ts';
-import { findGrants, voidGrant } from '../../src/grants/grant-store.ts';
+import { findActiveGrants, voidGrant } from '../../src/grants/grant-store.ts';
 import { findEntries, newestEntry } from '../../src/ledger/entries.ts';
 import { book, type Correction, type Movement, preview, type Refund } from '../../src/ledger/movements.ts';
 import type { Hold } from '../../src/ledger/operations.ts';
@@ -457,7 +457,7 @@ function movementOf(one: Action, owner: Customer, held: Hold | undefined): Movem
 }
 
 async function voidOne(client: SQL, { accountId }: Customer, pick: number): Promise<void> {
-  const grants = await findGrants(client, accountId, { isLeft: true });
+  const grants = await findActiveGrants(client, accountId, { count: 100 });
   const picked = grants[pick % Math.max(1, grants.length)];
   if (picked !== undefined) await voidGrant(client, shell, { accountId, id: picked.id, reason: 'Because' });
 }

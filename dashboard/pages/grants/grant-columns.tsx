@@ -39,11 +39,11 @@ export const grantColumns: readonly Column<Grant>[] = [
 ];
 
 function GrantName({ grant }: Readonly<{ grant: Grant }>) {
-  const { number, created_at: createdAt } = grant;
+  const { entry_number: number, created_at: createdAt } = grant;
   return (
     <span className="block">
       <span className="block font-medium">{nameOfGrant(grant)}</span>
-      {number > 0 && (
+      {number !== null && (
         <span className="block text-xs text-ink-faint">
           Entry {formatCount(number)}, <Time at={createdAt} style="date" />
         </span>

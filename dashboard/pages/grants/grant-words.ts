@@ -17,9 +17,9 @@ export const categories: Readonly<
 
 const earlierBalance = 'Balance before the first grant';
 
-export function nameOfGrant({ number, note, category }: Pick<Grant, 'number' | 'note' | 'category'>): string {
-  if (number === 0) return earlierBalance;
-  return note ?? (category === 'allowance' ? 'Allowance' : `${categories[category].label} credit`);
+export function nameOfGrant({ entry_number: number, memo, category }: Grant): string {
+  if (number === null) return earlierBalance;
+  return memo ?? (category === 'allowance' ? 'Allowance' : `${categories[category].label} credit`);
 }
 
 /** Such as `promotional credit (entry 3)`. */

@@ -76,8 +76,7 @@ export const allowanceColumns: readonly Column<Allowance>[] = [
   {
     key: 'next',
     header: 'Next on',
-    cell: ({ next_at: nextAt, ended_at: endedAt }) =>
-      endedAt === null ? <Time at={nextAt} style="date" /> : <Dash />,
+    cell: ({ next_at: at }) => (at === null ? <Dash /> : <Time at={at} style="date" />),
   },
   { key: 'priority', header: 'Priority', cell: ({ priority }) => priority },
   {

@@ -2,43 +2,25 @@
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { ApiError } from '../../errors.ts';
+import { requireFuture, termsSchema } from '../../grants/grant-body.ts';
 import { amountFrom, bodyOf, converted, line, readBody, signedAmount, uuid } from '../../json/fields.ts';
-import {
-  type Booked,
-  book,
-  grantCategories,
-  isBooked,
-  type Movement,
-  preview,
-} from '../../ledger/movements.ts';
+import { type Booked, book, isBooked, type Movement, preview, type Refused } from '../../ledger/movements.ts';
 import { refusalOf } from '../../ledger/refusals.ts';
-import { parseTime } from '../../lib/calendar.ts';
 import { uuidFromRequestId } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
+import { shortTransaction } from '../../lib/short-transaction.ts';
 import { accountIn } from '../access.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { BookedMovement } from '../operator-contract.ts';
 import { findAccount } from './accounts.ts';
-import { priority, words } from './grants.ts';
 
 const maxWords = 500;
 
-const grantTerms = z
-  .strictObject(
-    {
-      category: z.enum(grantCategories, grantCategories.map((category) => `"${category}"`).join(', ')),
-      priority,
-      expires_at: converted('a time such as "2027-01-31T12:00:00Z", or null', parseTime).nullable(),
-    },
-    'an object with category, priority and expires_at, or null',
-  )
-  .transform(({ expires_at: expiresAt, ...terms }) => ({ ...terms, expiresAt }));
-
 const creditBody = bodyOf({
   amount: amountFrom(1n),
-  memo: words.nullable(),
+  memo: line(maxWords).nullable(),
   reference: uuid('a UUID that is new for each credit'),
-  grant: grantTerms.nullable().optional(),
+  grant: termsSchema.nullable().optional(),
 });
 
 const byHand = {
@@ -60,20 +42,20 @@ const correctionBody = bodyOf({
 const refundBody = bodyOf({ amount: amountFrom(1n, ', or null for all that is left').nullable(), ...byHand });
 
 export function movementsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHandler> {
-  async function move(context: ConsoleContext, movement: Movement, isPreview = false): Promise<Booked> {
-    const result = await (isPreview ? preview : book)(sql, context.actor, movement);
-    if (isBooked(result)) return result;
-    const { code, ...details } = refusalOf(result);
-    throw new ApiError(code, details);
-  }
+  const move = async ({ actor }: ConsoleContext, movement: Movement, isPreview = false) =>
+    requireBooked(await (isPreview ? preview : book)(sql, actor, movement));
 
   return {
     '/accounts/:account/credit': {
       POST: async (request, context) => {
         const accountId = accountIn(context.params);
         const credit = await readBody(request, creditBody);
-        requireFutureExpiry(credit.grant?.expiresAt ?? null);
-        await move(context, { kind: 'credit', accountId, ...credit });
+        await shortTransaction(sql, async (transaction) => {
+          const result = await book(transaction, context.actor, { kind: 'credit', accountId, ...credit });
+          // Afterwards, because a retry has to pass whenever it comes. Nothing is committed yet.
+          if (requireBooked(result).outcome === 'booked')
+            requireFuture(credit.grant ?? null, new Date(), 'grant.expires_at');
+        });
         const account = await findAccount(sql, context.signedIn, accountId);
         if (account === null) throw new ApiError('account_not_found');
         return Response.json(account);
@@ -105,12 +87,10 @@ export function movementsPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
   };
 }
 
-function requireFutureExpiry(expiresAt: Date | null): void {
-  if (expiresAt !== null && expiresAt <= new Date())
-    throw new ApiError('invalid_parameter', {
-      param: 'grant.expires_at',
-      message: 'A grant can only expire in the future.',
-    });
+function requireBooked(result: Booked | Refused): Booked {
+  if (isBooked(result)) return result;
+  const { code, ...details } = refusalOf(result);
+  throw new ApiError(code, details);
 }
 
 type CorrectionFields = Pick<z.infer<typeof correctionBody>, 'amount' | 'entry_number' | 'request_id'>;

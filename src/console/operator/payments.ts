@@ -4,7 +4,7 @@ import { ApiError } from '../../errors.ts';
 import { presentPage } from '../../http/present-page.ts';
 import { readQuery } from '../../http/query.ts';
 import { bodyOf, converted, nothing, readBody, uuid } from '../../json/fields.ts';
-import { askForLook } from '../../payments/order-store.ts';
+import { type PaymentRow, paymentColumns, presentPayment } from '../../payments/present.ts';
 import { refundAmountWords, refundCents, refundPayment } from '../../payments/refunds.ts';
 import type { Payments } from '../../payments/sweep.ts';
 import {
@@ -18,7 +18,6 @@ import {
 import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorPayment, StuckPayments } from '../operator-contract.ts';
-import { type PaymentRow, paymentColumns, presentPayment } from '../payments.ts';
 import { type ListQuery, readListQuery } from './list.ts';
 
 const refundBody = bodyOf({
@@ -36,9 +35,9 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
   }
 
   async function lookAndShow(context: ConsoleContext, order: OperatorPaymentRow): Promise<Response> {
-    const problem = await lookAgain(sql, payments, order);
+    const problem = await lookAgain(payments, order);
     const row = await find(context, order.id);
-    return Response.json(present({ ...row, look_problem: row.look_problem ?? problem }));
+    return Response.json(presentPayment({ ...row, look_problem: row.look_problem ?? problem }));
   }
 
   return {
@@ -46,14 +45,14 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
       GET: async (request, { signedIn }) => {
         const query = readListQuery(request.url);
         const rows = await findOperatorPayments(sql, signedIn, query, query.limit + 1);
-        return Response.json(presentPage(rows, query.limit, present, ({ id }) => id));
+        return Response.json(presentPage(rows, query.limit, presentPayment, ({ id }) => id));
       },
     },
     '/payments/stuck': {
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
         const rows = await findStuckPayments(sql, signedIn);
-        return Response.json({ data: rows.map(present) } satisfies Unsent<StuckPayments>);
+        return Response.json({ data: rows.map(presentPayment) } satisfies Unsent<StuckPayments>);
       },
     },
     '/payments/:order/check': {
@@ -67,10 +66,10 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
       POST: async (request, context) => {
         const { amount: cents, reference } = await readBody(request, refundBody);
         const orderId = idIn(context.params, 'order', 'payment_not_found');
-        await refundPayment({ sql, payments }, context.actor, { orderId, cents, reference }, (run) =>
+        await refundPayment(payments, context.actor, { orderId, cents, reference }, (run) =>
           asOperator(sql, context, run),
         );
-        return Response.json(present(await find(context, orderId)));
+        return Response.json(presentPayment(await find(context, orderId)));
       },
     },
   };
@@ -78,24 +77,18 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
 
 /** Why nobody has looked, unless the look has failed, which is stored. Null when someone has. */
 async function lookAgain(
-  sql: SQL,
   payments: Payments | null,
   { id, is_live: isLive }: OperatorPaymentRow,
 ): Promise<string | null> {
   if (payments === null) throw new ApiError('payments_not_configured');
   if (isLive !== payments.settings.isLive) return 'other_key';
-  await askForLook(sql, { isLive, orders: [id], objects: [] });
-  return (await payments.look(id)) === 'busy' ? 'in_progress' : null;
+  return (await payments.lookNow(id)) === 'busy' ? 'in_progress' : null;
 }
 
 export type OperatorPaymentRow = PaymentRow &
   Readonly<
     Pick<OperatorPayment, 'account' | 'problem' | 'payment_intent' | 'is_live' | 'look_problem' | 'warnings'>
   >;
-
-function present(row: OperatorPaymentRow) {
-  return presentPayment(row);
-}
 
 function operatorColumns(sql: SQL) {
   return sql`${paymentColumns(sql)}, problem, payment_intent, is_live, look_problem, (

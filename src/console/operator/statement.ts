@@ -1,6 +1,7 @@
 /** Every entry of an account, the newest first, with who made it: what operators start from to put something right. */
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
+import { findDraws } from '../../grants/grant-store.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { presentPage } from '../../http/present-page.ts';
 import { parseLimit, readQuery } from '../../http/query.ts';
@@ -11,7 +12,7 @@ import { shortSnapshot } from '../../lib/short-transaction.ts';
 import { accountIn, requireOperator } from '../access.ts';
 import { parseEntryCursor } from '../billing.ts';
 import type { Unsent } from '../contract.ts';
-import { findDrawsOf } from '../draws.ts';
+import { presentDrawsOf } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorAccount, OperatorEntry, OperatorStatement } from '../operator-contract.ts';
 import { findAccount } from './accounts.ts';
@@ -30,10 +31,11 @@ export function statementPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
           findStatement(sql, signedIn.userId, accountId, before, limit + 1),
         );
         // Whoever may see the entries may see this.
-        const drawsOf = await lookUp('balance_lookup_failed', () =>
-          findDrawsOf(sql, accountId, found.entries),
-        );
-        const present = (entry: Entry) => ({ ...presentEntry(entry, found), draws: drawsOf(entry.number) });
+        const draws = await lookUp('balance_lookup_failed', () => findDraws(sql, accountId, found.entries));
+        const present = (entry: Entry) => ({
+          ...presentEntry(entry, found),
+          draws: presentDrawsOf(draws, entry),
+        });
         const page = presentPage(found.entries, limit, present, ({ number }) => `${number}`);
         return Response.json({ account: found.account, ...page } satisfies Unsent<OperatorStatement>);
       },

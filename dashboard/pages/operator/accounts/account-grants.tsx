@@ -60,7 +60,7 @@ export function AccountGrants({ accountId }: Readonly<{ accountId: string }>) {
 /** The balance from before the first grant is not one itself. */
 function voidColumn(onVoid: (grant: Grant) => void): Column<Grant> {
   return actionsColumn((grant) =>
-    grant.number > 0 && grant.state === 'active' ? (
+    grant.entry_number !== null && grant.state === 'active' ? (
       <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${nameOfGrant(grant)}`} />}>
         <MenuItem icon={CircleSlash} isDangerous onSelect={() => onVoid(grant)}>
           Void
