@@ -1,6 +1,5 @@
 /** Automatic top-ups: a saved card is charged through an invoice when the balance is low, one at a time on two gateways. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { PaymentOptions } from '../../src/console/contract.ts';
 import { eventually } from '../support/eventually.ts';
 import { type MailServer, startMailServer, textOf } from '../support/mail-server.ts';
 import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
@@ -24,8 +23,6 @@ const subjectsOf = (text: string) =>
     .filter((one) => textOf(one).includes(text))
     .map(({ data }) => /^Subject: (.*)$/m.exec(data)?.[1]);
 
-const settings = { is_on: true, threshold: '5', amount: '20', target: null, monthly_cap: '100' };
-
 /** Has paid 10 USD and saved the card. */
 async function withCard(): Promise<Customer> {
   const { stripe } = fixture;
@@ -38,40 +35,22 @@ async function withCard(): Promise<Customer> {
   return payer;
 }
 
-const optionsOf = async (payer: Customer) =>
-  (await payer.send('GET', payer.path('payments'))).body as unknown as PaymentOptions;
-
-const choose = (payer: Customer, changes = {}) =>
-  payer.send('PATCH', payer.path('payments/automatic'), { ...settings, ...changes });
-
-/** Leaves this much of the 10 USD. */
-async function spend(payer: Customer, amount: string): Promise<void> {
-  await fixture.operator('POST', `/api/console/operator/accounts/${payer.account}/corrections`, {
-    amount: `-${amount}`,
-    reason: 'Spent',
-    reference: crypto.randomUUID(),
-    entry_number: null,
-    request_id: null,
-  });
-}
-
-const paused = async (payer: Customer) => (await optionsOf(payer)).automatic?.paused_reason ?? null;
 const chargeCount = () => fixture.stripe.requests.filter((request) => request.endsWith('/pay')).length;
 
 describe('a saved card', () => {
   test('is charged once when less than the threshold is left, and the rest is told', async () => {
     const { stripe, database } = fixture;
     const payer = await withCard();
-    expect((await optionsOf(payer)).card).toEqual({ brand: 'visa', last4: '4242', expires: '2031-07' });
+    expect((await payer.options()).card).toEqual({ brand: 'visa', last4: '4242', expires: '2031-07' });
     stripe.setTax(19);
-    expect((await choose(payer)).status).toBe(200);
+    expect((await payer.choose()).status).toBe(200);
     const before = chargeCount();
-    await spend(payer, '6');
+    await payer.spend('6');
     await payer.hasBalance('24');
     stripe.setTax(0);
     expect(chargeCount()).toBe(before + 1);
     // A month is in UTC, and may end between the two.
-    expect((await optionsOf(payer)).automatic).toMatchObject({ is_on: true, paused_reason: null });
+    expect((await payer.options()).automatic).toMatchObject({ is_on: true, paused_reason: null });
     const [payment] = await payer.payments();
     expect(payment).toMatchObject({ kind: 'automatic', state: 'paid', paid: '23.800000000000' });
     const receipt = payment?.receipt_url ?? '';
@@ -85,14 +64,14 @@ describe('a saved card', () => {
 
   test('fills up to a target, within what is left of the month', async () => {
     const payer = await withCard();
-    await choose(payer, { amount: null, target: '50', monthly_cap: '60' });
-    await spend(payer, '6.5');
+    await payer.choose({ amount: null, target: '50', monthly_cap: '60' });
+    await payer.spend('6.5');
     await payer.hasBalance('50');
-    await spend(payer, '48');
+    await payer.spend('48');
     // 46.50 of 60 USD are used.
     await payer.hasBalance('15.5');
-    await spend(payer, '15');
-    await choose(payer, { amount: null, target: '50', monthly_cap: '60' });
+    await payer.spend('15');
+    await payer.choose({ amount: null, target: '50', monthly_cap: '60' });
     expect(await payer.entries()).toEqual([
       'credit 10',
       'correction -6.5',
@@ -107,15 +86,15 @@ describe('a saved card', () => {
     const { stripe } = fixture;
     const payer = await withCard();
     stripe.setCard('declined');
-    await choose(payer);
+    await payer.choose();
     const before = chargeCount();
-    await spend(payer, '6');
-    await eventually('a pause', () => paused(payer));
+    await payer.spend('6');
+    await eventually('a pause', () => payer.pausedReason());
     await eventually('a failure', async () => (await payer.payments())[0]?.state === 'failed');
-    expect([await paused(payer), chargeCount()]).toEqual(['insufficient_funds', before + 1]);
+    expect([await payer.pausedReason(), chargeCount()]).toEqual(['insufficient_funds', before + 1]);
     await eventually('a mail', () => subjectsOf(payer.account).length > 0);
     stripe.setCard('ok');
-    await choose(payer);
+    await payer.choose();
     await payer.hasBalance('24');
     expect(subjectsOf(payer.account)).toEqual(['An automatic top-up has failed']);
     expect(mail.mails.map(textOf).some((text) => text.includes(': insufficient funds.'))).toBe(true);
@@ -124,14 +103,14 @@ describe('a saved card', () => {
   test('is charged once, although Stripe does not confirm it', async () => {
     const { stripe } = fixture;
     const payer = await withCard();
-    await choose(payer);
+    await payer.choose();
     stripe.fail(
       ...['/v1/invoices', '/v1/invoiceitems', '/finalize', '/pay', '/pay'].map((path) => ({
         path,
         when: 'after' as const,
       })),
     );
-    await spend(payer, '6');
+    await payer.spend('6');
     await payer.hasBalance('24');
     expect(await payer.entries()).toEqual(['credit 10', 'correction -6', 'credit 20']);
     const invoices = [...stripe.objects.values()].filter(
@@ -152,10 +131,10 @@ describe('a saved card', () => {
     const check = () => payer.send('POST', payer.path('payments/card/check'), {});
     const [first, second, foreign] = [await openPage(), await openPage(), await openPage()];
     await check();
-    expect((await optionsOf(payer)).card).toBeNull();
+    expect((await payer.options()).card).toBeNull();
     stripe.saveCard(first);
     await check();
-    expect((await optionsOf(payer)).card).toEqual({ brand: 'visa', last4: '4242', expires: '2031-07' });
+    expect((await payer.options()).card).toEqual({ brand: 'visa', last4: '4242', expires: '2031-07' });
     const storedCard = async () => {
       const [row] = await database.sql`
         select payment_method, customer from payment_customers where account_id = ${payer.account}`;
@@ -180,7 +159,7 @@ describe('a saved card', () => {
     const saved = await database.sql`
       select session from card_setups where account_id = ${payer.account} and saved_at is not null order by session`;
     expect(saved.map(({ session }: { session: string }) => session)).toEqual([first, second].toSorted());
-    expect((await choose(payer)).status).toBe(200);
+    expect((await payer.choose()).status).toBe(200);
     await payer.hasBalance('20');
   });
 
@@ -216,12 +195,12 @@ describe('a saved card', () => {
   test('can be removed, which ends automatic top-ups', async () => {
     const { stripe } = fixture;
     const payer = await withCard();
-    await choose(payer);
+    await payer.choose();
     expect((await payer.send('DELETE', payer.path('payments/card'))).status).toBe(204);
     expect(stripe.events.at(-1)?.type).toBe('payment_method.detached');
-    const options = await optionsOf(payer);
+    const options = await payer.options();
     expect([options.card, options.automatic?.is_on]).toEqual([null, false]);
-    const { status, body } = await choose(payer);
+    const { status, body } = await payer.choose();
     expect([status, body.error.code]).toEqual([409, 'no_saved_card']);
   });
 
@@ -241,7 +220,7 @@ describe('a saved card', () => {
     await change('1111', false);
     await change('5555', true);
     const cardHas = (last4: string) =>
-      eventually(last4, async () => (await optionsOf(payer)).card?.last4 === last4);
+      eventually(last4, async () => (await payer.options()).card?.last4 === last4);
     await cardHas('5555');
     // One that is saved with a later payment stays, whatever else changes about the customer.
     const { session, order } = await payer.checkout('10', true);
@@ -253,7 +232,7 @@ describe('a saved card', () => {
     await eventually('a check', () =>
       stripe.requests.slice(before).some((one) => one.includes('payment_methods')),
     );
-    expect((await optionsOf(payer)).card?.last4).toBe('4242');
+    expect((await payer.options()).card?.last4).toBe('4242');
   });
 
   test('that was removed at Stripe is forgotten', async () => {
@@ -263,7 +242,7 @@ describe('a saved card', () => {
     Object.assign(card ?? {}, { customer: null });
     const event = { id: 'evt_1', type: 'payment_method.detached', livemode: false, data: { object: card } };
     await stripe.deliver(gateways[1]?.origin ?? '', event);
-    await eventually('no card', async () => (await optionsOf(payer)).card === null);
+    await eventually('no card', async () => (await payer.options()).card === null);
   });
 });
 
@@ -274,6 +253,6 @@ test.each([
   ['a month that allows no payment', { monthly_cap: '19' }, 'monthly_cap'],
 ])('%s is refused', async (_, changes, param) => {
   const payer = await fixture.customer();
-  const { status, body } = await choose(payer, changes);
+  const { status, body } = await payer.choose(changes);
   expect([status, body.error.param]).toEqual([400, param]);
 });

@@ -27,9 +27,6 @@ const stuck = async () =>
   (await fixture.operator('GET', `${payments}/stuck`)).body.data as unknown as OperatorPayment[];
 const isStuck = async (order: string) => (await stuck()).some(({ id }) => id === order);
 
-/** Twice for each look, because the client repeats a call. */
-const failAt = (path: string) => fixture.stripe.fail(...Array(2).fill({ path, when: 'before' as const }));
-
 /** Has paid 25 USD at Stripe, which the gateway does not know yet. */
 async function payer(): Promise<Customer & Readonly<{ order: string; session: string }>> {
   const customer = await fixture.customer();
@@ -40,7 +37,7 @@ async function payer(): Promise<Customer & Readonly<{ order: string; session: st
 
 test('a look that fails is not reported as one that worked', async () => {
   const { order, session, hasBalance } = await payer();
-  failAt(`/sessions/${session}`);
+  fixture.failAt(`/sessions/${session}`);
   expect(await check(order)).toMatchObject({ state: 'open', look_problem: 'StripeAPIError' });
   expect(await isStuck(order)).toBe(true);
   const line = await eventually('a line of the log', () =>
@@ -66,7 +63,7 @@ test('a look that is not possible, or that another gateway does, is not reported
 test('a refund that is not read back yet says so', async () => {
   const { order, balance, hasBalance } = await payer();
   await check(order);
-  failAt('/v1/disputes');
+  fixture.failAt('/v1/disputes');
   expect(await refund(order)).toMatchObject({ look_problem: 'StripeAPIError', reversals: [] });
   expect(await balance()).toBe('25');
   expect(await check(order)).toMatchObject({ look_problem: null, reversals: [{ status: 'succeeded' }] });
@@ -105,13 +102,6 @@ async function debtor(): Promise<Awaited<ReturnType<typeof payer>> & Readonly<{ 
   return { ...one, refund: made };
 }
 
-const giveCredit = ({ account }: Customer) =>
-  fixture.operator('POST', `/api/console/operator/accounts/${account}/credit`, {
-    amount: '50',
-    memo: null,
-    reference: crypto.randomUUID(),
-  });
-
 test('a debt that cannot be collected is told, and does not keep others from being collected', async () => {
   const { sql } = fixture.database;
   // Whether the oldest or the newest comes first, it is one that is blocked.
@@ -120,7 +110,7 @@ test('a debt that cannot be collected is told, and does not keep others from bei
     await sql`
       insert into credit_references (account_id, reference, amount, number)
       values (${account}, reference_id(${`${made}/1`}), 1, 99)`;
-  for (const one of [blocked, alsoBlocked, other]) await giveCredit(one);
+  for (const one of [blocked, alsoBlocked, other]) await one.giveCredit();
   await other.hasBalance('25');
   await eventually('a line of the log', () =>
     fixture.gateways.some((gateway) =>

@@ -1,6 +1,5 @@
 /** What must not have a saved card charged again: a payment that was refused, does not fit, or was given back. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { PaymentOptions } from '../../src/console/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { eventually } from '../support/eventually.ts';
 import type { FakeEvent, Json } from '../support/fake-stripe.ts';
@@ -14,11 +13,6 @@ beforeAll(async () => {
 
 afterAll(() => fixture.close());
 
-const settings = { is_on: true, threshold: '5', amount: '20', target: null, monthly_cap: '100' };
-
-const choose = (payer: Customer, changes = {}) =>
-  payer.send('PATCH', payer.path('payments/automatic'), { ...settings, ...changes });
-
 type CardHolder = Customer & Readonly<{ session: string; customer: string }>;
 
 /** Has paid 10 USD, saved the card, and wants it to be charged. */
@@ -29,24 +23,11 @@ async function cardHolder(): Promise<CardHolder> {
   stripe.pay(session);
   await payer.send('POST', payer.path(`payments/orders/${order}/check`), {});
   await payer.hasBalance('10');
-  expect((await choose(payer)).status).toBe(200);
+  expect((await payer.choose()).status).toBe(200);
   return { ...payer, session, customer: String(stripe.objects.get(session)?.customer) };
 }
 
-async function spend(payer: Customer, amount: string): Promise<void> {
-  await fixture.operator('POST', `/api/console/operator/accounts/${payer.account}/corrections`, {
-    amount: `-${amount}`,
-    reason: 'Spent',
-    reference: crypto.randomUUID(),
-    entry_number: null,
-    request_id: null,
-  });
-}
-
-const optionsOf = async (payer: Customer) =>
-  (await payer.send('GET', payer.path('payments'))).body as unknown as PaymentOptions;
-const pausedReason = async (payer: Customer) => (await optionsOf(payer)).automatic?.paused_reason ?? null;
-const isPaused = (payer: Customer) => eventually('a pause', () => pausedReason(payer));
+const isPaused = (payer: Customer) => eventually('a pause', () => payer.pausedReason());
 const newest = () => fixture.stripe.events.at(-1) as FakeEvent;
 const deliverNewest = () => fixture.stripe.deliver(fixture.gateways[0]?.origin ?? '', newest());
 
@@ -72,9 +53,6 @@ const invoiceOf = (payer: CardHolder) =>
     ),
   );
 
-/** The next look fails at this step: twice, because the client repeats a call. */
-const failAt = (path: string) => fixture.stripe.fail(...Array(2).fill({ path, when: 'before' as const }));
-
 const hasFailedToLook = (payer: Customer) =>
   eventually('a failed look', async () => {
     const rows = await fixture.database.sql`
@@ -93,7 +71,7 @@ test('accounts that may have no more this month do not keep others from being to
       values (${account}, false, ${`cus_${account}`}, ${`pm_${account}`}, true, 5, 20, 0.5)`;
   }
   const payer = await cardHolder();
-  await spend(payer, '6');
+  await payer.spend('6');
   await payer.hasBalance('24');
 });
 
@@ -102,12 +80,12 @@ describe('a payment that does not fit', () => {
     const { stripe } = fixture;
     const payer = await cardHolder();
     const { reached, release } = stripe.hold('/pay');
-    await spend(payer, '6');
+    await payer.spend('6');
     await reached;
     Object.assign(await invoiceOf(payer), { currency: 'eur' });
     release();
     await endsAs(payer, 'contradicted');
-    expect(await pausedReason(payer)).toBe('contradicted');
+    expect(await payer.pausedReason()).toBe('contradicted');
     expect(await payer.balance()).toBe('4');
     const told = await fixture.database.sql`
       select data ->> 'reason' as reason, data ->> 'paid' as paid from events
@@ -118,20 +96,20 @@ describe('a payment that does not fit', () => {
   test('does not arise from a discount of the customer', async () => {
     const payer = await cardHolder();
     fixture.stripe.setDiscount(payer.customer, 50);
-    await spend(payer, '6');
+    await payer.spend('6');
     await payer.hasBalance('24');
   });
 
   test('pauses if someone has made its invoice void', async () => {
     const payer = await cardHolder();
-    failAt('/pay');
-    await spend(payer, '6');
+    fixture.failAt('/pay');
+    await payer.spend('6');
     const invoice = await invoiceOf(payer);
     await hasFailedToLook(payer);
     invoice.status = 'void';
     await lookAgain(payer);
     await endsAs(payer, 'failed');
-    expect(await pausedReason(payer)).toBe('void');
+    expect(await payer.pausedReason()).toBe('void');
   });
 });
 
@@ -143,7 +121,7 @@ describe('a refusal of Stripe', () => {
     const { stripe } = fixture;
     const payer = await cardHolder();
     stripe.refuse(request, code);
-    await spend(payer, '6');
+    await payer.spend('6');
     expect(await isPaused(payer)).toBe(code);
     stripe.refuse(request, null);
     await endsAs(payer, 'failed');
@@ -152,20 +130,20 @@ describe('a refusal of Stripe', () => {
     );
     expect(left).toEqual([]);
     // An owner has acted, and the address is known.
-    await choose(payer);
+    await payer.choose();
     await payer.hasBalance('24');
   });
 
   test('because the draft was deleted ends the payment', async () => {
     const payer = await cardHolder();
-    failAt('/finalize');
-    await spend(payer, '6');
+    fixture.failAt('/finalize');
+    await payer.spend('6');
     const invoice: Json = await invoiceOf(payer);
     await hasFailedToLook(payer);
     fixture.stripe.objects.delete(String(invoice.id));
     await lookAgain(payer);
     await endsAs(payer, 'failed');
-    expect(await pausedReason(payer)).toBe('resource_missing');
+    expect(await payer.pausedReason()).toBe('resource_missing');
   });
 });
 
@@ -173,13 +151,13 @@ describe('what was given back is not charged again', () => {
   test('after a refund, nor while the account owes', async () => {
     const { stripe, database } = fixture;
     const payer = await cardHolder();
-    await spend(payer, '4');
+    await payer.spend('4');
     stripe.refund(stripe.intentOf(payer.session));
     await deliverNewest();
     await payer.hasBalance('0');
-    expect(await pausedReason(payer)).toBe('refunded');
-    await choose(payer);
-    expect(await pausedReason(payer)).toBeNull();
+    expect(await payer.pausedReason()).toBe('refunded');
+    await payer.choose();
+    expect(await payer.pausedReason()).toBeNull();
     const wanted = await database.sql`
       select 1 from wanted_top_ups(false, 1) where account_id = ${payer.account}`;
     expect(wanted).toHaveLength(0);
@@ -193,36 +171,29 @@ describe('what was given back is not charged again', () => {
     await deliverNewest();
     await payer.hasBalance('0');
     await operator('POST', `/api/console/operator/accounts/${payer.account}/resume`, {});
-    expect(await pausedReason(payer)).toBe('disputed');
+    expect(await payer.pausedReason()).toBe('disputed');
   });
 });
 
 describe('a card is not charged after its owner has said no', () => {
   test.each([
-    ['by turning it off', (payer: Customer) => choose(payer, { is_on: false })],
+    ['by turning it off', (payer: Customer) => payer.choose({ is_on: false })],
     ['by removing it', (payer: Customer) => payer.send('DELETE', payer.path('payments/card'))],
-    ['by paying meanwhile', (payer: Customer) => giveCredit(payer)],
+    ['by paying meanwhile', (payer: Customer) => payer.giveCredit()],
   ])('%s while Stripe could not be reached', async (_, act) => {
     const { stripe } = fixture;
     const payer = await cardHolder();
-    failAt('/finalize');
-    await spend(payer, '6');
+    fixture.failAt('/finalize');
+    await payer.spend('6');
     const invoice = await invoiceOf(payer);
     await hasFailedToLook(payer);
     expect((await act(payer)).status).toBeLessThan(300);
     await lookAgain(payer);
     await endsAs(payer, 'expired');
     expect(stripe.requests).not.toContain(`POST /v1/invoices/${String(invoice.id)}/pay`);
-    expect([invoice.status, await pausedReason(payer)]).toEqual(['void', null]);
+    expect([invoice.status, await payer.pausedReason()]).toEqual(['void', null]);
   });
 });
-
-const giveCredit = (payer: Customer) =>
-  fixture.operator('POST', `/api/console/operator/accounts/${payer.account}/credit`, {
-    amount: '50',
-    memo: null,
-    reference: crypto.randomUUID(),
-  });
 
 /** An automatic top-up as it was left by another day, or another key. */
 async function addOrder(payer: Customer, { isLive = false, state = 'failed', amount = 100 }): Promise<void> {
@@ -234,19 +205,19 @@ async function addOrder(payer: Customer, { isLive = false, state = 'failed', amo
 test('after three failures in a day there is no other, however often the settings are saved', async () => {
   const payer = await cardHolder();
   for (let count = 0; count < 3; count++) await addOrder(payer, {});
-  await spend(payer, '6');
+  await payer.spend('6');
   const answers = [];
-  for (let count = 0; count < 5; count++) answers.push((await choose(payer)).status);
+  for (let count = 0; count < 5; count++) answers.push((await payer.choose()).status);
   expect(answers).toEqual([200, 200, 200, 200, 429]);
-  expect(await pausedReason(payer)).toBe('too_many_failures');
+  expect(await payer.pausedReason()).toBe('too_many_failures');
   expect(await automaticOf(payer)).toHaveLength(3);
-  expect((await choose(payer, { is_on: false })).status).toBe(200);
+  expect((await payer.choose({ is_on: false })).status).toBe(200);
 });
 
 test('what was left by another key neither blocks a top-up nor counts', async () => {
   const payer = await cardHolder();
   await addOrder(payer, { isLive: true, state: 'open' });
-  expect((await optionsOf(payer)).automatic?.month_added).toBe('0.000000000000');
-  await spend(payer, '6');
+  expect((await payer.options()).automatic?.month_added).toBe('0.000000000000');
+  await payer.spend('6');
   await payer.hasBalance('24');
 });

@@ -1,5 +1,5 @@
 /** Two gateways that take payments, a Stripe of our own, and people: the owner of an account, and an operator. */
-import type { Payment } from '../../src/console/contract.ts';
+import type { Payment, PaymentOptions } from '../../src/console/contract.ts';
 import type { OrderState } from '../../src/payments/order.ts';
 import { addCheapUser } from './cheap-user.ts';
 import { createDatabase, type TestDatabase } from './cluster.ts';
@@ -35,6 +35,8 @@ export type PaymentsFixture = Readonly<{
   cookies: Readonly<Record<'owner' | 'operator', string>>;
   /** A new account without credit, and its owner, who has all of them. */
   customer: () => Promise<Customer>;
+  /** Has the next look fail there. */
+  failAt: (path: string) => void;
   close: () => Promise<void>;
 }>;
 
@@ -52,9 +54,18 @@ export type Customer = Readonly<{
   /** All but charges, the oldest first. */
   entries: () => Promise<string[]>;
   payments: () => Promise<Payment[]>;
+  options: () => Promise<PaymentOptions>;
+  /** Why the card is not charged by itself. */
+  pausedReason: () => Promise<string | null>;
+  /** Has the card charged by itself: 20 USD when less than 5 are left. */
+  choose: (changes?: Readonly<Record<string, unknown>>) => ReturnType<Sender>;
+  spend: (amount: string) => Promise<void>;
+  /** 50 USD. */
+  giveCredit: () => ReturnType<Sender>;
 }>;
 
 const password = 'correct horse battery';
+const topUp = { is_on: true, threshold: '5', amount: '20', target: null, monthly_cap: '100' };
 
 export async function openPaymentsFixture(more: Record<string, string> = {}): Promise<PaymentsFixture> {
   const stripe = startFakeStripe();
@@ -91,7 +102,9 @@ export async function openPaymentsFixture(more: Record<string, string> = {}): Pr
     environment,
     operator: operator.send,
     cookies: { owner: owner.cookie, operator: operator.cookie },
-    customer: () => newCustomer(database, owner, environment, stripe),
+    customer: () => newCustomer({ database, stripe, environment, operator: operator.send }, owner),
+    // Twice for each look, because the client repeats a call.
+    failAt: (path) => stripe.fail(...Array(2).fill({ path, when: 'before' as const })),
     close: async () => {
       const audit = await runCommand<{ holds: boolean }>(['ledger', 'audit', '--full'], environment);
       await Promise.all(gateways.map((gateway) => gateway.stop()));
@@ -133,10 +146,13 @@ async function enter(origin: string, email: string): Promise<Readonly<{ cookie: 
 }
 
 async function newCustomer(
-  { sql }: TestDatabase,
+  {
+    database: { sql },
+    stripe,
+    environment,
+    operator,
+  }: Pick<PaymentsFixture, 'database' | 'stripe' | 'environment' | 'operator'>,
   owner: Readonly<{ id: string; send: Sender }>,
-  environment: Readonly<Record<string, string>>,
-  stripe: FakeStripe,
 ): Promise<Customer> {
   const words = ['account', 'create', '--name', 'Payer', '--credit', '0'];
   const { id: account } = await runCommand<{ id: string }>(words, environment);
@@ -147,6 +163,12 @@ async function newCustomer(
     const [row] = await sql`select balance::float8::text as balance from accounts where id = ${account}`;
     return row.balance as string;
   };
+  const options = async () => (await send('GET', path('payments'))).body as unknown as PaymentOptions;
+  const operate = (what: string, body: object) =>
+    operator('POST', `/api/console/operator/accounts/${account}/${what}`, {
+      reference: crypto.randomUUID(),
+      ...body,
+    });
   return {
     account,
     send,
@@ -178,5 +200,13 @@ async function newCustomer(
       const { body } = await send('GET', path('payments/orders'));
       return body.data as unknown as Payment[];
     },
+    options,
+    pausedReason: async () => (await options()).automatic?.paused_reason ?? null,
+    choose: (changes = {}) => send('PATCH', path('payments/automatic'), { ...topUp, ...changes }),
+    spend: async (amount) => {
+      const correction = { amount: `-${amount}`, reason: 'Spent', entry_number: null, request_id: null };
+      await operate('corrections', correction);
+    },
+    giveCredit: () => operate('credit', { amount: '50', memo: null }),
   };
 }
