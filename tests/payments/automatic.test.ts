@@ -186,10 +186,10 @@ describe('a saved card', () => {
     await eventually('the end of all', async () => (await stateOf()).every(({ is_open: isOpen }) => !isOpen));
     stripe.refuse(/never/, null);
     expect((await stateOf()).map(({ is_saved: isSaved }) => isSaved)).toEqual([false, false, true]);
-    expect((await optionsOf(payer)).card).not.toBeNull();
+    expect((await payer.options()).card).not.toBeNull();
     // Whoever is not an owner does not see it.
     await database.sql`update memberships set role = 'member' where account_id = ${payer.account}`;
-    expect((await optionsOf(payer)).card).toBeNull();
+    expect((await payer.options()).card).toBeNull();
   });
 
   test('can be removed, which ends automatic top-ups', async () => {
