@@ -12,8 +12,9 @@ import {
   waitUntilLoaded,
 } from '../support/browser.ts';
 import { type Gateway, startGateway, temporaryFolder, writeCatalog } from '../support/gateway.ts';
-import { type MailServer, startMailServer, textOf } from '../support/mail-server.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
+import { createKey, newPassword, signUp, smallAndGrand, verificationLink } from '../support/sign-up-page.ts';
 
 let fixture: PaymentsFixture;
 let browser: Browser;
@@ -22,24 +23,13 @@ let sandbox: Sandbox;
 /** Neither sends mail nor takes payments, and gives nothing. */
 let plain: Gateway;
 
-const password = 'correct horse battery';
-
-const catalogOf = (url: string) => `
-price_version: "1"
-providers:
-  sandbox: { name: Sandbox, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
-models:
-  grand: { workload: chat, pricing: { billing_type: token, input: "10", output: "20" }, providers: [sandbox] }
-  small: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [sandbox] }
-`;
-
 beforeAll(async () => {
   mail = startMailServer();
   sandbox = startSandbox({ keepEntries: 100 });
   const settings = {
     SIGN_UP: 'open',
     MAIN_KEY: 'provider-key-canary',
-    TOLLGATE_CATALOG: writeCatalog(catalogOf(sandbox.url)),
+    TOLLGATE_CATALOG: writeCatalog(smallAndGrand(sandbox.url)),
     OPERATOR_CONTACT: 'mailto:billing@example.com',
   };
   [fixture, browser] = await Promise.all([
@@ -68,43 +58,20 @@ afterAll(async () => {
   mail.stop();
 });
 
-async function signUp(email: string, origin = fixture.gateways[0]?.origin ?? ''): Promise<Watched> {
+async function signUpAs(email: string, origin = fixture.gateways[0]?.origin ?? ''): Promise<Watched> {
   const watched = await openPage(browser, origin);
-  const { page } = watched;
-  await page.goto('/sign-up');
-  await page.getByLabel('Name').fill('Ann Example');
-  await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password', { exact: true }).fill(password);
-  await page.getByRole('button', { name: 'Create account' }).click();
-  await page.getByRole('heading', { name: 'Get started' }).waitFor();
+  await signUp(watched.page, email);
   return watched;
-}
-
-/** The path of the link in the next mail to this address. */
-async function linkTo(email: string): Promise<string> {
-  const [, path = ''] = /(\/verify-email#token=[\w-]{43})\b/.exec(textOf(await mail.next(email))) ?? [];
-  expect(path).not.toBe('');
-  return path;
 }
 
 const step = (page: Page, title: string) =>
   page.getByRole('listitem').filter({ has: page.getByRole('heading', { name: title }) });
 const done = (page: Page, title: string) => page.getByRole('heading', { name: `${title} (done)` }).waitFor();
 
-async function createKey(page: Page): Promise<string> {
-  await page.getByRole('button', { name: 'Create a key' }).click();
-  await page.getByLabel('Name', { exact: true }).fill('First');
-  await page.getByRole('button', { name: 'Create key' }).click();
-  const secret = await page.getByTestId('secret').innerText();
-  await page.getByRole('button', { name: 'Copy key' }).click();
-  await page.getByRole('button', { name: 'I have saved it' }).click();
-  return secret;
-}
-
 test('a new customer verifies the address, gets credit and a key, and runs what the page shows', async () => {
-  const watched = await signUp('ann@example.com');
+  const watched = await signUpAs('ann@example.com');
   const { page } = watched;
-  const first = await linkTo('ann@example.com');
+  const first = await verificationLink(mail, 'ann@example.com');
   await page.getByText('Five steps to your first request.').waitFor();
   await step(page, 'Get credit').getByText('if some is left by then').waitFor();
   expect(await page.getByRole('button', { name: 'Create a key' }).count()).toBe(0);
@@ -121,7 +88,7 @@ test('a new customer verifies the address, gets credit and a key, and runs what 
   await visit(page, '/');
   await page.getByRole('button', { name: 'Send the mail again' }).click();
   await page.getByText('A new link is on its way to ann@example.com.').waitFor();
-  const second = await linkTo('ann@example.com');
+  const second = await verificationLink(mail, 'ann@example.com');
   expect(second).not.toBe(first);
 
   const tab = await page.context().newPage();
@@ -165,9 +132,9 @@ async function waitUntilLoadedApartFromWaiting(page: Page): Promise<void> {
 }
 
 test('who comes when enough was given is told so, signs in to verify, and pays', async () => {
-  const watched = await signUp('bob@example.com');
+  const watched = await signUpAs('bob@example.com');
   const { page } = watched;
-  const link = await linkTo('bob@example.com');
+  const link = await verificationLink(mail, 'bob@example.com');
   await page.goto('/verify-email#token=not-a-token');
   await page.getByRole('heading', { name: 'This link does not work' }).waitFor();
   await checkLooks(page, 'verify-email-unusable');
@@ -178,7 +145,7 @@ test('who comes when enough was given is told so, signs in to verify, and pays',
   await checkLooks(page, 'verify-email-signed-out');
   await page.getByRole('link', { name: 'Sign in' }).click();
   await page.getByLabel('E-mail').fill('bob@example.com');
-  await page.getByLabel('Password', { exact: true }).fill(password);
+  await page.getByLabel('Password', { exact: true }).fill(newPassword);
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('Your e-mail address is verified.').waitFor();
   await step(page, 'Get credit').getByText('There is no welcome credit for this account').waitFor();
@@ -206,7 +173,7 @@ test('who comes when enough was given is told so, signs in to verify, and pays',
 }, 60_000);
 
 test('without mail, Stripe and welcome credit, the page says whom to ask', async () => {
-  const watched = await signUp('carl@example.com', plain.origin);
+  const watched = await signUpAs('carl@example.com', plain.origin);
   const { page } = watched;
   await page.getByText('Four steps to your first request.').waitFor();
   const credit = step(page, 'Get credit');

@@ -18,8 +18,9 @@ import {
 } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { writeCatalog } from '../support/gateway.ts';
-import { type MailServer, startMailServer, textOf } from '../support/mail-server.ts';
+import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
+import { createKey, signUp, smallAndGrand, verificationLink } from '../support/sign-up-page.ts';
 import { type Received, type Receiver, startReceiver } from '../support/webhook-receiver.ts';
 
 let fixture: PaymentsFixture;
@@ -29,13 +30,6 @@ let sandbox: Sandbox;
 let receiver: Receiver;
 
 const email = 'ann@example.com';
-const catalogOf = (url: string) => `
-price_version: "1"
-providers:
-  sandbox: { name: Sandbox, adapter: openai, base_url: ${url}/v1, api_key_env: MAIN_KEY }
-models:
-  small: { workload: chat, pricing: { billing_type: token, input: "1", output: "2" }, providers: [sandbox] }
-`;
 
 beforeAll(async () => {
   mail = startMailServer();
@@ -48,7 +42,7 @@ beforeAll(async () => {
       SMTP_URL: mail.url,
       MAIL_FROM: 'Tollgate <noreply@example.com>',
       MAIN_KEY: 'provider-key-canary',
-      TOLLGATE_CATALOG: writeCatalog(catalogOf(sandbox.url)),
+      TOLLGATE_CATALOG: writeCatalog(smallAndGrand(sandbox.url)),
     }),
     openBrowser(),
   ]);
@@ -61,28 +55,6 @@ afterAll(async () => {
   await sandbox.stop();
   mail.stop();
 });
-
-async function signUp(page: Page): Promise<void> {
-  await page.goto('/sign-up');
-  await page.getByLabel('Name').fill('Ann Example');
-  await page.getByLabel('E-mail').fill(email);
-  await page.getByLabel('Password', { exact: true }).fill('correct horse battery');
-  await page.getByRole('button', { name: 'Create account' }).click();
-  await page.getByRole('heading', { name: 'Get started' }).waitFor();
-  const [, link = ''] = /(\/verify-email#token=[\w-]{43})\b/.exec(textOf(await mail.next(email))) ?? [];
-  await page.goto(link);
-  await page.getByText('Your e-mail address is verified.').waitFor();
-}
-
-async function createKey(page: Page): Promise<string> {
-  await page.getByRole('button', { name: 'Create a key' }).click();
-  await page.getByLabel('Name', { exact: true }).fill('First');
-  await page.getByRole('button', { name: 'Create key' }).click();
-  const secret = await page.getByTestId('secret').innerText();
-  await page.getByRole('button', { name: 'Copy key' }).click();
-  await page.getByRole('button', { name: 'I have saved it' }).click();
-  return secret;
-}
 
 /** Pays on Stripe's page as soon as it is opened, and comes back. */
 async function payWithCard(page: Page, amount: string): Promise<void> {
@@ -121,7 +93,9 @@ test('a person signs up, pays, calls, is warned, topped up and refunded, and a p
   const watched = await openPage(browser, fixture.gateways[0]?.origin ?? '', phone);
   const { page } = watched;
 
-  await signUp(page);
+  await signUp(page, email);
+  await page.goto(await verificationLink(mail, email));
+  await page.getByText('Your e-mail address is verified.').waitFor();
   const key = await createKey(page);
   await visit(page, '/billing');
   await payWithCard(page, '20');
