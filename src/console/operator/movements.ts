@@ -15,10 +15,16 @@ import type { BookedMovement } from '../operator-contract.ts';
 import { findAccount } from './accounts.ts';
 
 const maxWords = 500;
+const memoWords = `a line of at most ${maxWords} characters, or null`;
 
 const creditBody = bodyOf({
   amount: amountFrom(1n),
-  memo: line(maxWords).nullable(),
+  memo: z
+    .string(memoWords)
+    .transform((text) => text.trim())
+    .refine((text) => text.length <= maxWords && !/\p{Cc}/u.test(text), memoWords)
+    .transform((text) => (text === '' ? null : text))
+    .nullable(),
   reference: uuid('a UUID that is new for each credit'),
   grant: termsSchema.nullable().optional(),
 });
