@@ -28,63 +28,6 @@ from memberships where memberships.user_id = mail_choices.user_id and membership
 alter table event_mails add column to_operator boolean not null default false;
 comment on column event_mails.to_operator is 'Whether the user gets it as an operator, whatever they have chosen as a member.';
 
-create or replace function publish_events(max_count integer) returns integer language plpgsql as $$
-declare
-  ids uuid[];
-  accounts_told uuid[];
-begin
-  if not exists (select 1 from events where position is null) then return 0; end if;
-  -- One node at a time, until its commit: positions become visible in their order.
-  if not pg_try_advisory_xact_lock(7012018020) then return 0; end if;
-  insert into event_progress default values on conflict do nothing;
-  ids := array(select id from events where position is null order by written limit max_count);
-  update events
-  set position = progress.position + placed.place, sequence = coalesce(last, 0) + placed.place_of_owner
-  from event_progress as progress, (
-    select id, row_number() over (order by written) as place,
-           row_number() over (partition by account_id order by written) as place_of_owner,
-           coalesce(account_id, '00000000-0000-0000-0000-000000000000') as owner_id
-    from events where id = any (ids)
-  ) as placed left join event_sequences on event_sequences.owner_id = placed.owner_id
-  where events.id = placed.id;
-  insert into event_sequences as known (owner_id, last)
-  select coalesce(account_id, '00000000-0000-0000-0000-000000000000'), count(*) from events where id = any (ids) group by 1
-  on conflict (owner_id) do update set last = known.last + excluded.last;
-  update event_progress set position = position + cardinality(ids);
-
-  accounts_told := array(select distinct account_id from events where id = any (ids) and account_id is not null);
-  -- Whoever finishes with an endpoint looks for what is due while its row is locked, so nothing is overlooked.
-  perform 1 from webhook_endpoints
-  where disabled_at is null and (account_id is null or account_id = any (accounts_told)) order by id for no key update;
-  with sent as (
-    insert into webhook_deliveries (endpoint_id, event_id)
-    select endpoint.id, event.id
-    from events as event join webhook_endpoints as endpoint
-      on endpoint.account_id is null or endpoint.account_id = event.account_id
-    where event.id = any (ids) and disabled_at is null
-      and case when event.type = 'webhook.test' then event.data ->> 'endpoint_id' = endpoint.id::text
-               else types is null or event.type = any (types) end
-    returning endpoint_id
-  )
-  update webhook_endpoints set due_at = least(coalesce(due_at, 'infinity'), now()) where id in (select endpoint_id from sent);
-
-  if exists (select 1 from events where id = any (ids) and is_mailed_to_operators(type)) then
-    insert into event_mails (event_id, user_id, to_operator)
-    select event.id, users.id, true from events as event cross join users
-    where event.id = any (ids) and is_mailed_to_operators(event.type) and is_operator;
-  end if;
-  insert into event_mails (event_id, user_id)
-  select event.id, memberships.user_id
-  from events as event
-  join memberships on memberships.account_id = event.account_id
-  left join mail_choices as choice on choice.user_id = memberships.user_id and choice.account_id = event.account_id
-  where event.id = any (ids) and mail_kind_of(event.type) is not null
-    and (mail_kind_of(event.type) = any (choice.kinds) or (choice.kinds is null and role = 'owner'))
-  -- One mail for each person.
-  on conflict do nothing;
-  return cardinality(ids);
-end $$;
-
 create index webhook_endpoints_failing on webhook_endpoints (account_id)
   where failing_since is not null and disabled_at is null;
 
