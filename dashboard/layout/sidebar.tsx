@@ -1,6 +1,7 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import {
   BookMarked,
+  BookOpen,
   Boxes,
   Building2,
   ChartColumn,
@@ -43,11 +44,12 @@ export function Sidebar() {
   return (
     <div className="flex min-h-0 flex-1 flex-col">
       <AccountSwitcher />
-      <nav aria-label="Pages" className="min-h-0 flex-1 overflow-y-auto px-3 pb-4">
-        {account !== null && <Destinations list={destinationsFor(account)} />}
+      <nav aria-label="Pages" className="min-h-0 flex-1 space-y-3 overflow-y-auto px-2 pt-1 pb-4">
+        {account !== null &&
+          groupsFor(account).map((list) => <Destinations key={list[0]?.label} list={list} />)}
         {user.is_operator && <OperatorDestinations />}
       </nav>
-      <div className="space-y-2 border-t border-line p-3">
+      <div className="space-y-1.5 border-t border-line p-2">
         <ThemeSwitch />
         <PersonMenu />
       </div>
@@ -59,32 +61,42 @@ function OperatorDestinations() {
   const count = useDeadLetters().data?.total ?? 0;
   return (
     <>
-      <p className="px-2.5 pt-5 pb-1.5 text-2xs font-medium tracking-wide text-ink-faint uppercase">
-        Operator
-      </p>
-      <Destinations list={operatorDestinations} failedSettlements={count} />
+      <p className="mb-1 border-t border-line px-2 pt-3 text-2xs text-ink-faint">Operator</p>
+      {operatorGroups.map((list) => (
+        <Destinations key={list[0]?.label} list={list} failedSettlements={count} />
+      ))}
     </>
   );
 }
 
 type DestinationsProps = Readonly<{ list: readonly Destination[]; failedSettlements?: number }>;
 
+const destinationClass =
+  'flex h-7 items-center gap-2 rounded-md px-2 text-ink-soft transition-colors duration-100 hover:bg-hover hover:text-ink max-lg:h-9 aria-[current=page]:bg-hover aria-[current=page]:font-medium aria-[current=page]:text-ink [&>svg]:aria-[current=page]:text-ink-soft';
+
 function Destinations({ list, failedSettlements = 0 }: DestinationsProps) {
   return (
     <ul className="space-y-px">
       {list.map(({ to, label, icon: Icon }) => (
         <li key={to}>
-          <Link
-            to={to}
-            activeOptions={{ exact: to === '/', includeSearch: false }}
-            className="flex h-8 items-center gap-2.5 rounded-md px-2.5 text-ink-soft transition-colors duration-100 hover:bg-hover hover:text-ink aria-[current=page]:bg-hover aria-[current=page]:font-medium aria-[current=page]:text-ink [&>svg]:aria-[current=page]:text-accent-text"
-          >
-            <Icon aria-hidden className="size-4 text-ink-faint" />
-            {label}
-            {to === '/operator/ledger' && failedSettlements > 0 && (
-              <FailedSettlements count={failedSettlements} />
-            )}
-          </Link>
+          {to === docsPath ? (
+            <a href={docsPath} className={destinationClass}>
+              <Icon aria-hidden className="size-3.5 text-ink-faint" />
+              {label}
+            </a>
+          ) : (
+            <Link
+              to={to}
+              activeOptions={{ exact: to === '/', includeSearch: false }}
+              className={destinationClass}
+            >
+              <Icon aria-hidden className="size-3.5 text-ink-faint" />
+              {label}
+              {to === '/operator/ledger' && failedSettlements > 0 && (
+                <FailedSettlements count={failedSettlements} />
+              )}
+            </Link>
+          )}
         </li>
       ))}
     </ul>
@@ -104,50 +116,72 @@ function FailedSettlements({ count }: Readonly<{ count: number }>) {
   );
 }
 
-type Destination = Readonly<{ to: NonNullable<LinkProps['to']>; label: string; icon: LucideIcon }>;
+/** The reference is a page of the gateway, and not of the app. */
+const docsPath = '/docs';
 
-const accountDestinations: readonly Destination[] = [
-  { to: '/', label: 'Overview', icon: LayoutDashboard },
-  { to: '/keys', label: 'Keys', icon: KeyRound },
-  { to: '/limits', label: 'Limits', icon: Gauge },
-  { to: '/models', label: 'Models', icon: Boxes },
-  { to: '/generations', label: 'Generations', icon: ListTree },
-  { to: '/usage', label: 'Usage', icon: ChartColumn },
-  { to: '/billing', label: 'Billing', icon: CreditCard },
-  { to: '/team', label: 'Team', icon: UsersRound },
-  { to: '/webhooks', label: 'Webhooks', icon: Webhook },
-  { to: '/audit-log', label: 'Audit log', icon: ClipboardList },
-  { to: '/playground', label: 'Playground', icon: MessageSquareText },
-  { to: '/decisions', label: 'Decisions', icon: Split },
+type Destination = Readonly<{
+  to: NonNullable<LinkProps['to']> | typeof docsPath;
+  label: string;
+  icon: LucideIcon;
+}>;
+
+/** What happens and what it costs; then how the account is set up; then what to try and read. */
+const accountGroups: readonly (readonly Destination[])[] = [
+  [
+    { to: '/', label: 'Overview', icon: LayoutDashboard },
+    { to: '/generations', label: 'Generations', icon: ListTree },
+    { to: '/keys', label: 'Keys', icon: KeyRound },
+    { to: '/models', label: 'Models', icon: Boxes },
+    { to: '/usage', label: 'Usage', icon: ChartColumn },
+    { to: '/billing', label: 'Billing', icon: CreditCard },
+  ],
+  [
+    { to: '/limits', label: 'Limits', icon: Gauge },
+    { to: '/team', label: 'Team', icon: UsersRound },
+    { to: '/webhooks', label: 'Webhooks', icon: Webhook },
+    { to: '/audit-log', label: 'Audit log', icon: ClipboardList },
+  ],
+  [
+    { to: '/playground', label: 'Playground', icon: MessageSquareText },
+    { to: '/decisions', label: 'Decisions', icon: Split },
+    { to: docsPath, label: 'Docs', icon: BookOpen },
+  ],
 ];
 
 /** Only owners see who changed what, and where events are sent. */
-const ownersOnly = new Set<LinkProps['to']>(['/audit-log', '/webhooks']);
+const ownersOnly = new Set<Destination['to']>(['/audit-log', '/webhooks']);
 
-function destinationsFor({ role }: Pick<Me['accounts'][number], 'role'>): readonly Destination[] {
-  return accountDestinations.filter(({ to }) => role === 'owner' || !ownersOnly.has(to));
+function groupsFor({ role }: Pick<Me['accounts'][number], 'role'>): readonly (readonly Destination[])[] {
+  return accountGroups.map((list) => list.filter(({ to }) => role === 'owner' || !ownersOnly.has(to)));
 }
 
-const operatorDestinations: readonly Destination[] = [
-  { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
-  { to: '/operator/users', label: 'Users', icon: Users },
-  { to: '/operator/providers', label: 'Providers', icon: Plug },
-  { to: '/operator/generations', label: 'End users', icon: UserSearch },
-  { to: '/operator/catalog', label: 'Catalogue', icon: BookMarked },
-  { to: '/operator/nodes', label: 'Nodes', icon: Server },
-  { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },
-  { to: '/operator/ledger', label: 'Ledger', icon: Scale },
-  { to: '/operator/payments', label: 'Payments', icon: CreditCard },
-  { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
-  { to: '/operator/tokens', label: 'Admin tokens', icon: KeySquare },
-  { to: '/operator/webhooks', label: 'Webhooks', icon: Webhook },
-  { to: '/operator/audit-log', label: 'Audit log', icon: ClipboardList },
+/** Customers and traffic; then money; then what the gateway runs on. */
+const operatorGroups: readonly (readonly Destination[])[] = [
+  [
+    { to: '/operator/generations', label: 'End users', icon: UserSearch },
+    { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
+    { to: '/operator/users', label: 'Users', icon: Users },
+    { to: '/operator/providers', label: 'Providers', icon: Plug },
+  ],
+  [
+    { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },
+    { to: '/operator/payments', label: 'Payments', icon: CreditCard },
+    { to: '/operator/ledger', label: 'Ledger', icon: Scale },
+    { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
+  ],
+  [
+    { to: '/operator/catalog', label: 'Catalogue', icon: BookMarked },
+    { to: '/operator/nodes', label: 'Nodes', icon: Server },
+    { to: '/operator/tokens', label: 'Admin tokens', icon: KeySquare },
+    { to: '/operator/webhooks', label: 'Webhooks', icon: Webhook },
+    { to: '/operator/audit-log', label: 'Audit log', icon: ClipboardList },
+  ],
 ];
 
 const options = [
-  { value: 'system', name: 'System', label: <Monitor aria-hidden className="size-4" /> },
-  { value: 'light', name: 'Light', label: <Sun aria-hidden className="size-4" /> },
-  { value: 'dark', name: 'Dark', label: <Moon aria-hidden className="size-4" /> },
+  { value: 'system', name: 'System', label: <Monitor aria-hidden className="size-3.5" /> },
+  { value: 'light', name: 'Light', label: <Sun aria-hidden className="size-3.5" /> },
+  { value: 'dark', name: 'Dark', label: <Moon aria-hidden className="size-3.5" /> },
 ] as const;
 
 function ThemeSwitch() {

@@ -19,7 +19,7 @@ export function Filters({ filter, rows = [] }: FiltersProps) {
   const isKnownKey = filter.key === null || keys?.some(({ id }) => id === filter.key);
   const change = (changed: Partial<GenerationFilter>) => replace(() => searchOf({ ...filter, ...changed }));
   return (
-    <div className="flex flex-wrap items-start gap-3 border-b border-line px-4 py-3 sm:px-5">
+    <div className="flex flex-wrap items-start gap-3 border-b border-line py-3">
       <Field label="Status" className="w-full sm:w-40">
         <Select
           value={filter.status ?? ''}

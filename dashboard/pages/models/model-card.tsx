@@ -13,7 +13,7 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
   const { id, name, maker, workload, endpoint, context_window: context, max_output_tokens: output } = model;
   const shown = capabilities.filter((capability) => model.capabilities[capability]);
   return (
-    <article className="flex min-w-0 flex-col gap-3 rounded-lg border border-line bg-surface p-4 shadow-card sm:p-5">
+    <article className="flex min-w-0 flex-col gap-3 rounded-md border border-line p-4">
       <header className="flex items-start justify-between gap-3">
         <div className="min-w-0">
           <h2 className="font-semibold wrap-anywhere">{name}</h2>

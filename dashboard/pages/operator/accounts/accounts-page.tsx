@@ -60,7 +60,7 @@ function AccountList({ onCreate, onAction }: AccountListProps) {
   const accounts = useAccounts(search, cursors.cursor);
   return (
     <Card isFlush>
-      <div className="border-b border-line p-3 sm:px-5">
+      <div className="border-b border-line pb-3">
         <SearchInput
           label="Search accounts"
           placeholder="Name or ID"

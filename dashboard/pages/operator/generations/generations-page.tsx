@@ -40,7 +40,7 @@ export function OperatorGenerationsPage() {
       }
     >
       <Card isFlush>
-        <div className="flex flex-wrap items-start gap-3 border-b border-line px-4 py-3 sm:px-5">
+        <div className="flex flex-wrap items-start gap-3 border-b border-line py-3">
           <AttributionFields
             filter={filter}
             onChange={change}

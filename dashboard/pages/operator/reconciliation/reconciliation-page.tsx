@@ -95,7 +95,7 @@ function ProviderCard({ provider, days }: ProviderCardProps) {
           footer={totalsOf(days)}
         />
       ) : (
-        <p className="p-4 text-ink-soft sm:px-5">No day has been compared yet.</p>
+        <p className="py-4 text-ink-soft">No day has been compared yet.</p>
       )}
       {shown !== null && <DayDialog provider={provider} day={shown} onClose={() => show(null)} />}
     </Card>
@@ -129,7 +129,7 @@ function Problems({ provider }: Readonly<{ provider: ReconciledProvider }>) {
   const isKeyMissing = variable !== null && !isKeySet;
   if (error === null && notes.length === 0 && !isKeyMissing) return null;
   return (
-    <div className="space-y-3 border-b border-line p-4 sm:px-5">
+    <div className="space-y-3 border-b border-line py-4">
       {error !== null && (
         <Callout tone="bad" title="The bill could not be read">
           {error.message} This was <Time at={error.at} style="distance" />.

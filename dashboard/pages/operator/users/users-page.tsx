@@ -53,7 +53,7 @@ export function OperatorUsersPage() {
       }
     >
       <Card isFlush>
-        <div className="border-b border-line p-3 sm:px-5">
+        <div className="border-b border-line pb-3">
           <SearchInput
             label="Search users"
             placeholder="E-mail, name or ID"
