@@ -33,21 +33,25 @@ export type Column<Row> = Readonly<{
   isWrapping?: boolean;
   /** Hidden if there is not enough room. */
   isOptional?: boolean;
-  /** For a column of money: the amounts that need the same number of decimals. */
+  /** For a column of money: exact amounts get the same number of decimals. */
   amounts?: Readonly<{ of: (row: Row) => string | null; style: AmountStyle }>;
 }>;
 
 type MoneyColumn<Row> = Pick<Column<Row>, 'key' | 'header' | 'width'> &
   Readonly<{ amountOf: (row: Row) => string | null; style?: AmountStyle; className?: string }>;
 
-/** Amounts with the same number of decimals in every row. */
 export function moneyColumn<Row>({
   amountOf,
   style = 'short',
   className,
   ...column
 }: MoneyColumn<Row>): Column<Row> {
-  const looks = { isExact: style === 'exact', isBalance: style === 'balance', className };
+  const looks = {
+    isExact: style === 'exact',
+    isTotal: style === 'total',
+    isBalance: style === 'balance',
+    className,
+  };
   return {
     ...column,
     align: 'right',
@@ -57,7 +61,7 @@ export function moneyColumn<Row>({
 }
 
 function columnDecimals<Row>({ amounts }: Column<Row>, rows: readonly Row[]): number | undefined {
-  if (amounts === undefined) return undefined;
+  if (amounts?.style !== 'exact') return undefined;
   const known = rows.map(amounts.of).filter((amount) => amount !== null);
   return decimalsOf(known, amounts.style);
 }

@@ -12,10 +12,10 @@ export const grantColumns: readonly Column<Grant>[] = [
     key: 'category',
     header: 'Category',
     cell: ({ category, priority }) => (
-      <span className="block">
+      <span className="inline-flex items-baseline gap-1.5">
         <Badge tone={categories[category].tone}>{categories[category].label}</Badge>
         {priority !== defaultPriority && (
-          <span className="block text-xs whitespace-nowrap text-ink-faint">Priority {priority}</span>
+          <span className="whitespace-nowrap text-ink-faint">Priority {priority}</span>
         )}
       </span>
     ),
@@ -56,8 +56,8 @@ function Left({ grant }: Readonly<{ grant: Grant }>) {
   const { amount, remaining, state } = grant;
   const isKept = state !== 'active' && signOfMoney(remaining) > 0;
   return (
-    <span className="inline-block w-44 max-w-full">
-      <span className="block md:whitespace-nowrap">
+    <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
+      <span className="md:whitespace-nowrap">
         <span className="figures">{formatMoneyExactly(remaining)}</span>{' '}
         <span className="figures text-ink-faint">of {formatMoneyExactly(amount)}</span>
       </span>
@@ -65,10 +65,10 @@ function Left({ grant }: Readonly<{ grant: Grant }>) {
         <Meter
           label={`Left of ${nameOfGrant(grant)}`}
           share={shareOfLimit(remaining, amount)}
-          className="mt-1"
+          className="w-14 shrink-0"
         />
       )}
-      {isKept && <span className="block text-xs text-ink-faint">Held by requests in progress</span>}
+      {isKept && <span className="text-ink-faint">Held by requests in progress</span>}
     </span>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Attention, GenerationRow, Overview } from '../../../src/console/contract.ts';
 import { useAccount } from '../../api/session.ts';
-import { formatMoney } from '../../kit/amounts.ts';
+import { formatTotal } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
@@ -129,7 +129,7 @@ function SpendChart({ days }: Readonly<{ days: Overview['days'] }>) {
 
 function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 'spend' | 'requests' }>) {
   const isSpend = measure === 'spend';
-  const texts = days.map(({ cost, requests }) => (isSpend ? formatMoney(cost) : formatCount(requests)));
+  const texts = days.map(({ cost, requests }) => (isSpend ? formatTotal(cost) : formatCount(requests)));
   return (
     <DayChart
       label={isSpend ? 'Spend by day' : 'Requests by day'}

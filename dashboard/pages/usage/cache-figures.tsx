@@ -45,7 +45,7 @@ function CacheStats({ totals }: Readonly<{ totals: UsageFigures | undefined }>) 
       />
       <Stat
         label={saved?.label ?? 'Saved by caches'}
-        value={saved && <Money amount={saved.amount} />}
+        value={saved && <Money amount={saved.amount} isTotal />}
         hint={saved?.hint ?? ' '}
       />
     </StatGroup>

@@ -1,6 +1,6 @@
 /** Usage rows, grouped and summed for the table and the chart. */
 import type { Usage, UsageFigures } from '../../../src/console/contract.ts';
-import { compareMoneyDown, formatMoney, sumMoney } from '../../kit/amounts.ts';
+import { compareMoneyDown, formatTotal, sumMoney } from '../../kit/amounts.ts';
 import type { ChartSeries } from '../../kit/day-chart.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 
@@ -103,5 +103,5 @@ function figureOf(figures: UsageFigures, measure: Measure): number {
 }
 
 function textOf(figures: UsageFigures, measure: Measure): string {
-  return measure === 'cost' ? formatMoney(figures.cost) : formatCount(figureOf(figures, measure));
+  return measure === 'cost' ? formatTotal(figures.cost) : formatCount(figureOf(figures, measure));
 }

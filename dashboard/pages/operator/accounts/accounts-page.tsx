@@ -175,8 +175,13 @@ function accountColumns(
       style: 'balance',
       className: 'font-medium',
     }),
-    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held }),
-    moneyColumn({ key: 'spent', header: 'Spent this month', amountOf: ({ month_spent: spent }) => spent }),
+    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held, style: 'total' }),
+    moneyColumn({
+      key: 'spent',
+      header: 'Spent this month',
+      amountOf: ({ month_spent: spent }) => spent,
+      style: 'total',
+    }),
     {
       key: 'keys',
       header: 'Keys',

@@ -93,7 +93,7 @@ function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
       align: 'right',
       cell: ({ open_generations: count }) => formatCount(count),
     },
-    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held }),
+    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held, style: 'total' }),
     {
       key: 'prices',
       header: 'Prices',

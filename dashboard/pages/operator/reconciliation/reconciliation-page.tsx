@@ -185,16 +185,26 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
           <span className="font-medium whitespace-nowrap">{formatDay(day, true)}</span>
           {changed !== null && (
             <span className="block text-xs text-ink-faint">
-              Changed <Time at={changed.at} style="distance" />, was <Money amount={changed.before} />
+              Changed <Time at={changed.at} style="distance" />, was <Money amount={changed.before} isTotal />
             </span>
           )}
         </span>
       ),
     },
-    moneyColumn({ key: 'charged', header: 'Charged', amountOf: ({ charged }) => charged }),
-    moneyColumn({ key: 'metered', header: 'Metered cost', amountOf: ({ metered }) => metered }),
-    moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed }),
-    moneyColumn({ key: 'difference', header: 'Difference', amountOf: ({ difference }) => difference }),
+    moneyColumn({ key: 'charged', header: 'Charged', amountOf: ({ charged }) => charged, style: 'total' }),
+    moneyColumn({
+      key: 'metered',
+      header: 'Metered cost',
+      amountOf: ({ metered }) => metered,
+      style: 'total',
+    }),
+    moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed, style: 'total' }),
+    moneyColumn({
+      key: 'difference',
+      header: 'Difference',
+      amountOf: ({ difference }) => difference,
+      style: 'total',
+    }),
     {
       key: 'result',
       header: 'Result',
@@ -225,7 +235,7 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
 function totalsOf(days: readonly ReconciledDay[]) {
   const billed = days.filter((day) => day.billed !== null);
   const total = (of: (day: ReconciledDay) => string | null) => (
-    <Money amount={sumMoney(billed.map((day) => of(day) ?? '0'))} />
+    <Money amount={sumMoney(billed.map((day) => of(day) ?? '0'))} isTotal />
   );
   return [
     billed.length === days.length ? 'Total' : 'Total of days with a bill',
