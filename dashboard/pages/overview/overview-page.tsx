@@ -11,6 +11,7 @@ import { Segmented } from '../../kit/choice.tsx';
 import { DayChart } from '../../kit/day-chart.tsx';
 import { Duration, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { ModelMark } from '../../kit/model-mark.tsx';
 import { Page } from '../../kit/page.tsx';
 import { ErrorState, SkeletonLines } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
@@ -151,7 +152,17 @@ function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 's
 }
 
 const columns: readonly Column<GenerationRow>[] = [
-  { key: 'model', header: 'Model', isBare: true, cell: ({ model }) => model },
+  {
+    key: 'model',
+    header: 'Model',
+    isBare: true,
+    cell: ({ model }) => (
+      <>
+        <ModelMark model={model} />
+        {model}
+      </>
+    ),
+  },
   { key: 'status', header: 'Status', width: 'w-32', cell: ({ status }) => <StatusBadge status={status} /> },
   moneyColumn({ key: 'cost', header: 'Cost', width: 'w-36', amountOf: ({ cost }) => cost?.total ?? null }),
   {

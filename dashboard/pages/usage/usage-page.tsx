@@ -10,6 +10,7 @@ import { Card } from '../../kit/card.tsx';
 import { Segmented } from '../../kit/choice.tsx';
 import { Dash, Money } from '../../kit/figures.tsx';
 import { formatCount, formatDay, formatShare } from '../../kit/format-figures.ts';
+import { ModelMark } from '../../kit/model-mark.tsx';
 import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
@@ -129,8 +130,11 @@ function columnsOf(header: string, by: Dimension, isCached: boolean): Column<Usa
       header,
       isBare: true,
       width: 'min-w-40',
-      cell: ({ label }) => (
-        <span className="font-medium">{by === 'day' ? formatDay(label, true) : label}</span>
+      cell: ({ id, label }) => (
+        <span className="font-medium">
+          {by === 'model' && <ModelMark model={id} />}
+          {by === 'day' ? formatDay(label, true) : label}
+        </span>
       ),
     },
     { key: 'requests', header: 'Requests', align: 'right', cell: (row) => <Count of={row.requests} /> },
