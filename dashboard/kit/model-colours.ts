@@ -57,5 +57,5 @@ function placeOf(name: string): number {
     hash ^= name.charCodeAt(at);
     hash = Math.imul(hash, 0x01000193) >>> 0;
   }
-  return ((hash ^ (hash >>> 15)) % colourCount) >>> 0;
+  return ((hash ^ (hash >>> 15)) >>> 0) % colourCount;
 }
