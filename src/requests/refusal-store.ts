@@ -18,6 +18,36 @@ export type StoredRefusal = Readonly<{
   retry_after_seconds: number | null;
 }>;
 
+/** Labels are kinds and what a customer calls it, as in generation_attributions. */
+export type NewRefusal = Omit<StoredRefusal, 'fitting_max_tokens'> &
+  Readonly<{
+    fitting_max_tokens: number | null;
+    labels: readonly (readonly [kind: string, label: string])[];
+  }>;
+
+/** How many requests were refused in a minute. The model is empty if there is none of that name. */
+export type RefusalCount = {
+  readonly minute: string;
+  readonly account_id: string;
+  readonly key_id: string;
+  readonly model: string;
+  readonly code: string;
+  count: number;
+};
+
+/** Once for each number of a node, however often it is called. */
+export async function storeRefusals(
+  sql: SQL,
+  nodeId: string,
+  number: number,
+  rows: readonly NewRefusal[],
+  counts: readonly RefusalCount[],
+): Promise<void> {
+  await sql`
+    select store_refusals(${nodeId}::uuid, ${number}::bigint, ${JSON.stringify(rows)}::text::jsonb,
+      ${JSON.stringify(counts)}::text::jsonb)`;
+}
+
 /** Removes some of those that are older. Returns how many. */
 export async function removeOldRefusals(sql: SQL, retentionDays: number): Promise<number> {
   const [row] = await sql<{ count: number }[]>`
