@@ -53,8 +53,14 @@ function Contents({ scope, view, extras }: ExplorerProps & Readonly<{ view: View
         <WrongAddress problem={problem} view={view} />
       ) : (
         <>
-          <Histogram view={view} series={series.data} />
-          <Totals series={series.data} />
+          <Histogram
+            view={view}
+            series={series.data}
+            replacement={
+              series.isError ? <ErrorState error={series.error} onRetry={series.refetch} /> : undefined
+            }
+          />
+          {!series.isError && <Totals series={series.data} />}
           {list.data === undefined && list.isError ? (
             <ListProblem error={list.error} onRetry={list.refetch} />
           ) : (

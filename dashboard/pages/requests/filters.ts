@@ -1,5 +1,5 @@
 /** The filters of the explorer: what they are called, and which values they take. */
-import { type RequestGrouping, requestApis, requestStatuses } from '../../../src/console/request-contract.ts';
+import type { RequestApi, RequestGrouping, RequestStatus } from '../../../src/console/request-contract.ts';
 
 type Option = Readonly<{ value: string; label: string }>;
 
@@ -20,38 +20,42 @@ const yesOrNo: readonly Option[] = [
   { value: 'no', label: 'No' },
 ];
 
-const statusLabels = new Map<string, string>([
-  ['in_progress', 'In progress'],
-  ['completed', 'Completed'],
-  ['failed', 'Failed'],
-  ['cancelled', 'Cancelled'],
-  ['refused', 'Refused'],
-]);
+const statusLabels: Readonly<Record<RequestStatus, string>> = {
+  in_progress: 'In progress',
+  completed: 'Completed',
+  failed: 'Failed',
+  cancelled: 'Cancelled',
+  refused: 'Refused',
+};
 
-const apiLabels = new Map<string, string>([
-  ['chat_completions', 'Chat completions'],
-  ['messages', 'Messages'],
-  ['responses', 'Responses'],
-  ['images', 'Images'],
-]);
+const apiLabels: Readonly<Record<RequestApi, string>> = {
+  chat_completions: 'Chat completions',
+  messages: 'Messages',
+  responses: 'Responses',
+  images: 'Images',
+};
 
-export function labelOfStatus(status: string): string {
-  return statusLabels.get(status) ?? status;
+export function labelOfStatus(status: RequestStatus): string {
+  return statusLabels[status];
 }
 
-export function labelOfApi(api: string): string {
-  return apiLabels.get(api) ?? api;
+export function labelOfApi(api: RequestApi): string {
+  return apiLabels[api];
+}
+
+function optionsOf(labels: Readonly<Record<string, string>>): Option[] {
+  return Object.entries(labels).map(([value, label]) => ({ value, label }));
 }
 
 // biome-ignore format: one line per filter makes this table readable.
 export const filterKinds: readonly FilterKind[] = [
-  { name: 'status', label: 'Status', options: requestStatuses.map((value) => ({ value, label: labelOfStatus(value) })) },
+  { name: 'status', label: 'Status', options: optionsOf(statusLabels) },
   { name: 'error_code', label: 'Error code', groupedBy: 'error_code', placeholder: 'insufficient_balance' },
   { name: 'model', label: 'Model', groupedBy: 'model', placeholder: 'The name of a model' },
   { name: 'key', label: 'Key', groupedBy: 'key', placeholder: 'The ID of a key' },
   { name: 'account', label: 'Account', groupedBy: 'account', placeholder: 'The ID of an account', isForOperators: true },
   { name: 'provider', label: 'Provider', groupedBy: 'provider', placeholder: 'The name of a provider' },
-  { name: 'api', label: 'API', options: requestApis.map((value) => ({ value, label: labelOfApi(value) })) },
+  { name: 'api', label: 'API', options: optionsOf(apiLabels) },
   { name: 'end_user', label: 'End user', placeholder: 'The exact name' },
   { name: 'tag', label: 'Tag', placeholder: 'name=value' },
   { name: 'session', label: 'Session', placeholder: 'Its exact name' },

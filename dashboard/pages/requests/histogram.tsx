@@ -1,4 +1,5 @@
 /** The requests of the range over time, and their totals next to those of the period before. */
+import type { ReactNode } from 'react';
 import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
 import { useReplaceSearch } from '../../address.ts';
 import { formatMoney, formatMoneyExactly } from '../../kit/amounts.ts';
@@ -18,9 +19,14 @@ import { drawSeries } from './measures.ts';
 import { useSeriesBefore } from './queries.ts';
 import { chartKinds, type View, withFilter, withTimes } from './view.ts';
 
-type HistogramProps = Readonly<{ view: View; series: RequestSeries | undefined }>;
+type HistogramProps = Readonly<{
+  view: View;
+  series: RequestSeries | undefined;
+  /** Instead of the chart, such as an error. */
+  replacement?: ReactNode;
+}>;
 
-export function Histogram({ view, series }: HistogramProps) {
+export function Histogram({ view, series, replacement }: HistogramProps) {
   const replace = useReplaceSearch();
   return (
     <section aria-label="Over time" className="border-y border-line py-3">
@@ -36,7 +42,11 @@ export function Histogram({ view, series }: HistogramProps) {
         />
         {series !== undefined && view.chart === 'volume' && <OutcomeLegend series={series} />}
       </div>
-      {series === undefined ? <Skeleton className="h-42 w-full" /> : <Drawn view={view} series={series} />}
+      {series === undefined ? (
+        (replacement ?? <Skeleton className="h-42 w-full" />)
+      ) : (
+        <Drawn view={view} series={series} />
+      )}
       {series !== undefined && <CountedFrom series={series} isUtc={view.isUtc} />}
     </section>
   );
