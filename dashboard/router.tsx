@@ -15,6 +15,7 @@ import { BrokenPage, NotFoundPage } from './layout/fallback-pages.tsx';
 import { MissingPage } from './layout/missing-page.tsx';
 import { SignedOutLayout } from './layout/signed-out.tsx';
 import { lazyPage as lazy } from './lazy-page.ts';
+import { searchOfOldList } from './old-addresses.ts';
 
 const root = createRootRoute({ component: Outlet, notFoundComponent: MissingPage });
 
@@ -88,8 +89,10 @@ const tree = root.addChildren([
       createRoute({ getParentRoute: () => ofAccount, path: 'keys', component: lazy(() => import('./pages/keys/keys-page.tsx'), 'KeysPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'limits', component: lazy(() => import('./pages/limits/limits-page.tsx'), 'LimitsPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'models', component: lazy(() => import('./pages/models/models-page.tsx'), 'ModelsPage') }),
-      createRoute({ getParentRoute: () => ofAccount, path: 'generations', component: lazy(() => import('./pages/generations/generations-page.tsx'), 'GenerationsPage') }),
-      createRoute({ getParentRoute: () => ofAccount, path: 'generations/$id', component: lazy(() => import('./pages/generations/generation-page.tsx'), 'GenerationPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'requests', component: lazy(() => import('./pages/requests/requests-page.tsx'), 'RequestsPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'requests/$id', component: lazy(() => import('./pages/requests/request-page.tsx'), 'RequestPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'generations', beforeLoad: ({ search }) => { throw redirect({ to: '/requests', search: searchOfOldList(search), replace: true }); } }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'generations/$id', beforeLoad: ({ params }) => { throw redirect({ to: '/requests/$id', params, replace: true }); } }),
       createRoute({ getParentRoute: () => ofAccount, path: 'usage', component: lazy(() => import('./pages/usage/usage-page.tsx'), 'UsagePage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'billing', component: lazy(() => import('./pages/billing/billing-page.tsx'), 'BillingPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'team', component: lazy(() => import('./pages/team/team-page.tsx'), 'TeamPage') }),
@@ -105,8 +108,10 @@ const tree = root.addChildren([
       createRoute({ getParentRoute: () => ofOperator, path: 'accounts/$id', component: lazy(() => import('./pages/operator/accounts/account-page.tsx'), 'OperatorAccountPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'users', component: lazy(() => import('./pages/operator/users/users-page.tsx'), 'OperatorUsersPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'providers', component: lazy(() => import('./pages/operator/providers/providers-page.tsx'), 'OperatorProvidersPage') }),
-      createRoute({ getParentRoute: () => ofOperator, path: 'generations', component: lazy(() => import('./pages/operator/generations/generations-page.tsx'), 'OperatorGenerationsPage') }),
-      createRoute({ getParentRoute: () => ofOperator, path: 'generations/$id', component: lazy(() => import('./pages/operator/generations/generation-page.tsx'), 'OperatorGenerationPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'requests', component: lazy(() => import('./pages/operator/requests/requests-page.tsx'), 'OperatorRequestsPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'requests/$id', component: lazy(() => import('./pages/operator/requests/request-page.tsx'), 'OperatorRequestPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'generations', beforeLoad: ({ search }) => { throw redirect({ to: '/operator/requests', search: searchOfOldList(search), replace: true }); } }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'generations/$id', beforeLoad: ({ params }) => { throw redirect({ to: '/operator/requests/$id', params, replace: true }); } }),
       createRoute({ getParentRoute: () => ofOperator, path: 'catalog', component: lazy(() => import('./pages/operator/catalog/catalog-page.tsx'), 'OperatorCatalogPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'nodes', component: lazy(() => import('./pages/operator/nodes/nodes-page.tsx'), 'OperatorNodesPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'margins', component: lazy(() => import('./pages/operator/margins/margins-page.tsx'), 'OperatorMarginsPage') }),

@@ -567,6 +567,7 @@ CREATE INDEX generations_by_account_and_status ON generations USING btree (accou
 CREATE INDEX generations_by_account_status_and_model ON generations USING btree (account_id, status, model, id);
 CREATE INDEX generations_by_key_and_status ON generations USING btree (key_id, status, id);
 CREATE INDEX generations_by_key_status_and_model ON generations USING btree (key_id, status, model, id);
+CREATE INDEX generations_unsuccessful ON generations USING btree (status, id) WHERE status <> 'completed'::text;
 
 -- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
 CREATE TABLE generations_default PARTITION OF generations DEFAULT;
@@ -1265,6 +1266,45 @@ CREATE TABLE reconciliation_schedule (
   claimed_until timestamp with time zone,
   CONSTRAINT reconciliation_schedule_pkey PRIMARY KEY (provider)
 );
+
+-- The last refusals that each node has stored: whoever sends the same again after a lost connection stores nothing
+-- twice.
+CREATE TABLE refusal_flushes (
+  node_id uuid NOT NULL,
+  number bigint NOT NULL,
+  stored_at timestamp with time zone NOT NULL DEFAULT now(),
+  CONSTRAINT refusal_flushes_pkey PRIMARY KEY (node_id)
+);
+
+-- Requests that were refused after their key was known, and why. Of a flood only some are stored; all are counted.
+-- Removed after REFUSAL_RETENTION_DAYS. Whom they were for is in generation_attributions.
+CREATE TABLE refusals (
+  -- That of the request. Its time is when the request arrived.
+  id uuid NOT NULL,
+  account_id uuid NOT NULL,
+  key_id uuid NOT NULL,
+  api text NOT NULL,
+  -- As it was asked for, cut off at 200 characters; null when the request did not get that far.
+  model text,
+  code text NOT NULL,
+  http_status smallint NOT NULL,
+  -- Which parameter was wrong, cut off at 200 characters.
+  param text,
+  -- What did not cover the request: the balance, the month of the key, or another limit.
+  short_of text,
+  -- In USD for money and limits of spend, otherwise requests or tokens; so is available.
+  needed text,
+  available text,
+  -- How many output tokens would have fitted; null when none, or where there are no tokens.
+  fitting_max_tokens bigint,
+  retry_after_seconds integer,
+  CONSTRAINT refusals_pkey PRIMARY KEY (id),
+  CONSTRAINT refusals_short_of_check CHECK (short_of = ANY (ARRAY['balance'::text, 'key_month'::text, 'limit'::text]))
+);
+CREATE INDEX refusals_by_account ON refusals USING btree (account_id, id);
+CREATE INDEX refusals_by_account_and_code ON refusals USING btree (account_id, code, id);
+CREATE INDEX refusals_by_code ON refusals USING btree (code, id);
+CREATE INDEX refusals_by_key ON refusals USING btree (key_id, id);
 
 -- The migrations that were applied. compatible_with is the newest migration of the oldest gateways that keep working.
 CREATE TABLE schema_migrations (
@@ -4110,6 +4150,33 @@ AS $$
     where accounts.id = of_account
   ) as spent
   where day >= since and (of_key is null or key_id = of_key)
+$$;
+
+-- Stores what a node has refused since its last flush. False if it was stored before.
+CREATE FUNCTION store_refusals(of_node uuid, flush_number bigint, refused jsonb, counts jsonb)
+ RETURNS boolean
+ LANGUAGE plpgsql
+AS $$
+begin
+  -- Waits for the same flush on a connection that was lost.
+  insert into refusal_flushes (node_id, number) values (of_node, flush_number)
+  on conflict (node_id) do update set number = excluded.number, stored_at = now()
+    where refusal_flushes.number < excluded.number;
+  if not found then
+    return false;
+  end if;
+  insert into refusals (id, account_id, key_id, api, model, code, http_status, param, short_of, needed, available,
+    fitting_max_tokens, retry_after_seconds)
+  select id, account_id, key_id, api, model, code, http_status, param, short_of, needed, available,
+         fitting_max_tokens, retry_after_seconds
+  from jsonb_populate_recordset(null::refusals, refused)
+  on conflict do nothing;
+  insert into generation_attributions (generation_id, account_id, kind, label)
+  select (row ->> 'id')::uuid, (row ->> 'account_id')::uuid, label ->> 0, label ->> 1
+  from jsonb_array_elements(refused) as row, jsonb_array_elements(row -> 'labels') as label
+  on conflict do nothing;
+  return true;
+end
 $$;
 
 -- Draws one entry, from the grant `first` as far as that goes. What has ended is left for the Generations that it is

@@ -94,6 +94,8 @@ export type Config = ProcessSettings &
     webhookNetworks: readonly IpNetwork[];
     /** How long Generations are kept; null means forever. */
     generationRetentionDays: number | null;
+    /** How long it is known why a request was refused. */
+    refusalRetentionDays: number;
     /** What chat completions take beyond the contract. */
     chatExtensions: ReadonlySet<ChatExtension>;
     /** Whether a provider may be called while the hold of its request is still being committed. */
@@ -174,6 +176,7 @@ export function readConfig(environment: Environment = process.env): Config {
     trustedProxies: readNetworks(environment, 'TRUSTED_PROXIES'),
     webhookNetworks: readNetworks(environment, 'WEBHOOK_NETWORKS'),
     generationRetentionDays: readRetention(environment),
+    refusalRetentionDays: readInteger(environment, 'REFUSAL_RETENTION_DAYS', 7, 1, 36_500),
     chatExtensions: new Set(readList(environment, 'CHAT_EXTENSIONS', chatExtensions)),
     callsEarly: readChoice(environment, 'EARLY_CALLS', 'on', ['on', 'off']) === 'on',
     bodyBudgetBytes: readInteger(environment, 'BODY_BUDGET_MB', 256, 80, 65_536) * 1024 * 1024,

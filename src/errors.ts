@@ -147,6 +147,18 @@ export const apiErrorCodes = (Object.keys(errorTable) as ErrorCode[]).filter(
   (code) => errorTable[code].surface === 'api',
 );
 
+/**
+ * What a request needed and how much of that there was, for whoever asks later. In USD for money and limits of spend, otherwise
+ * requests or tokens.
+ */
+export type RequestShortage = Readonly<{
+  of: 'balance' | 'key_month' | 'limit';
+  needed: string;
+  available: string;
+  /** The most output tokens that would have fitted; null when none would, or there are no tokens. */
+  fittingMaxTokens: number | null;
+}>;
+
 /** What the code that throws may add. `cause` is for the log and never leaves the process. */
 type ErrorDetails = Readonly<{
   param?: string;
@@ -154,6 +166,7 @@ type ErrorDetails = Readonly<{
   /** The page and section of the documentation that explains the error, such as `clients#max-tokens`. */
   docs?: string;
   retryAfterSeconds?: number;
+  shortage?: RequestShortage;
   /** Whether the connection cannot be reused, because the rest of the request was not read from it. */
   endsConnection?: boolean;
   cause?: unknown;
@@ -165,6 +178,7 @@ export class ApiError extends Error {
   readonly param: string | undefined;
   readonly docs: string | undefined;
   readonly retryAfterSeconds: number | undefined;
+  readonly shortage: RequestShortage | undefined;
   readonly endsConnection: boolean;
 
   constructor(code: ErrorCode, details: ErrorDetails = {}) {
@@ -174,12 +188,13 @@ export class ApiError extends Error {
     this.param = details.param;
     this.docs = details.docs;
     this.retryAfterSeconds = details.retryAfterSeconds;
+    this.shortage = details.shortage;
     this.endsConnection = details.endsConnection ?? false;
   }
 
   /** The same error with some other details. */
   with(changed: Pick<ErrorDetails, 'param' | 'docs' | 'message'>): ApiError {
-    const { code, param, message, docs, retryAfterSeconds, endsConnection, cause } = this;
+    const { code, param, message, docs, retryAfterSeconds, shortage, endsConnection, cause } = this;
     return new ApiError(code, {
       message,
       endsConnection,
@@ -187,6 +202,7 @@ export class ApiError extends Error {
       ...(param === undefined ? {} : { param }),
       ...(docs === undefined ? {} : { docs }),
       ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+      ...(shortage === undefined ? {} : { shortage }),
       ...changed,
     });
   }

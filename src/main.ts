@@ -58,6 +58,8 @@ import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
 import { keepBillsReconciled } from './reconciliation/daily.ts';
 import { readBillFigures } from './reconciliation/figures.ts';
+import { RefusalRecorder } from './requests/refusal-recorder.ts';
+import { keepRefusalsTidy } from './requests/upkeep.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { Conversations } from './routing/conversations.ts';
@@ -187,6 +189,9 @@ async function openAll(given: Start) {
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
   const readOn = new ReadOnStreams();
+  const isModel = (name: string) => catalog.current().catalog.models.has(name);
+  const refusals = new RefusalRecorder({ sql: database.sql, nodeId: node.id, isModel, log });
+  closers.add('refusals', () => refusals.close());
   const cancelledCalls = new CancelledCalls(database.sql, log);
   closers.add('cancelled calls', () => cancelledCalls.close());
   return {
@@ -206,6 +211,7 @@ async function openAll(given: Start) {
     payments,
     audits,
     readOn,
+    refusals,
     cancelledCalls,
   };
 }
@@ -226,6 +232,7 @@ function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, cl
   closers.add('usage', keepUsageAddedUp(sql, log));
   if (config.generationRetentionDays !== null)
     closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
+  closers.add('old refusals', keepRefusalsTidy(sql, config.refusalRetentionDays, log));
   closers.add('sign-in', keepSignInTidy(sql, log));
   closers.add('admin requests', keepAdminTidy(sql, log));
   closers.add('meters of limits', keepLimitsTidy(sql, log));
@@ -315,6 +322,7 @@ function servicesOf(config: Config, log: Log, opened: Opened, isDraining: () => 
     authenticate: authenticateWith(keys),
     rates,
     recorder: new RequestRecorder(log, metrics, traces),
+    refusals: opened.refusals,
     limits,
     admission: new Admission(ledger, node.id, rates, limits, lease.clock),
     earlyCalls: new EarlyCalls(config.callsEarly, {

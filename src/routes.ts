@@ -33,6 +33,7 @@ import { defaultIdleSeconds } from './operations/listen.ts';
 import { securityTxtPath, showSecurityTxt } from './operations/security-txt.ts';
 import { receiveEvents, stripeEventsPath } from './payments/events-handler.ts';
 import { signInRoutes } from './people/sign-in-handler.ts';
+import type { RefusalRecorder } from './requests/refusal-recorder.ts';
 import type { MetricsPage } from './telemetry/metrics-page.ts';
 import type { RequestRecorder } from './telemetry/request-recorder.ts';
 import { listUsage } from './usage/handler.ts';
@@ -52,6 +53,8 @@ export type Services = InferenceServices &
   Readonly<{
     rates: KnownRates;
     recorder: RequestRecorder;
+    /** Keeps what was refused, for whoever asks why. */
+    refusals: RefusalRecorder;
     metricsPage: MetricsPage | null;
     isDraining: () => boolean;
     /** The proxies whose X-Forwarded-For is trusted. */
@@ -217,6 +220,7 @@ function errorResponseTo(
   context.errorCode = error.code;
   const { status } = errorTable[error.code];
   if (isRefusal(error.code)) context.onRefusal?.(error.code);
+  services.refusals.record(context, error);
   if (status === null || status >= 500)
     services.log.error('request failed', {
       requestId: context.requestId,

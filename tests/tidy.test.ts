@@ -37,6 +37,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   usage: ['keys', 'json', 'http', 'lib', 'errors'],
   accounts: ['audit-log', 'ledger', 'lib', 'errors'],
   generations: ['ledger', 'keys', 'http', 'lib', 'errors'],
+  requests: ['generations', 'ledger', 'http', 'lib', 'errors'],
   exports: ['generations', 'audit-log', 'http', 'lib', 'errors'],
   models: ['providers', 'pricing', 'keys', 'http', 'lib', 'errors'],
   nodes: ['ledger', 'database', 'lib'],
@@ -124,6 +125,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'people',
     'nodes',
     'models',
+    'requests',
     'generations',
     'accounts',
     'usage',
@@ -176,6 +178,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'payments',
     'people',
     'models',
+    'requests',
     'generations',
     'usage',
     'keys',
@@ -204,6 +207,7 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
     'people',
     'idempotency',
     'nodes',
+    'requests',
     'usage',
     'providers',
     'ledger',
@@ -277,7 +281,7 @@ test('the sandbox stands alone, as a provider would', () => {
 
 test('the dashboard shares only the types of the contract with the server', () => {
   const contract =
-    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:event-|grant-|operator-)?|people\/sign-in-)contract\.ts';$/;
+    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:event-|grant-|operator-|request-)?|people\/sign-in-)contract\.ts';$/;
   const wrong = files
     .filter(({ name }) => name.startsWith('dashboard/'))
     .flatMap(({ name, text }) =>

@@ -55,6 +55,7 @@ const statuses = new Map<string, Readonly<{ tone: BadgeTone; label: string }>>([
   ['succeeded', { tone: 'good', label: 'Succeeded' }],
   ['failed', { tone: 'bad', label: 'Failed' }],
   ['cancelled', { tone: 'plain', label: 'Cancelled' }],
+  ['refused', { tone: 'warn', label: 'Refused' }],
   ['active', { tone: 'good', label: 'Active' }],
   ['at_limit', { tone: 'bad', label: 'At limit' }],
   ['replaced', { tone: 'warn', label: 'Replaced' }],

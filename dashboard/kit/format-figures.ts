@@ -35,7 +35,7 @@ export function formatUtc(instant: Date): string {
   return `${instant.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-export type TimeStyle = 'moment' | 'exact' | 'brief' | 'date';
+export type TimeStyle = 'moment' | 'exact' | 'brief' | 'date' | 'minute' | 'day' | 'clock';
 
 const styles: Readonly<Record<TimeStyle, Intl.DateTimeFormatOptions>> = {
   moment: { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
@@ -50,6 +50,10 @@ const styles: Readonly<Record<TimeStyle, Intl.DateTimeFormatOptions>> = {
   /** For long lists; the title has the year. */
   brief: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit', second: '2-digit' },
   date: { day: 'numeric', month: 'short', year: 'numeric' },
+  /** For charts. */
+  minute: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
+  day: { day: 'numeric', month: 'short' },
+  clock: { hour: '2-digit', minute: '2-digit' },
 };
 
 /** In the viewer's time zone by default. */

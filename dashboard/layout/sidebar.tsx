@@ -23,7 +23,6 @@ import {
   Server,
   Split,
   Sun,
-  UserSearch,
   Users,
   UsersRound,
   Webhook,
@@ -129,7 +128,7 @@ type Destination = Readonly<{
 const accountGroups: readonly (readonly Destination[])[] = [
   [
     { to: '/', label: 'Overview', icon: LayoutDashboard },
-    { to: '/generations', label: 'Generations', icon: ListTree },
+    { to: '/requests', label: 'Requests', icon: ListTree },
     { to: '/keys', label: 'Keys', icon: KeyRound },
     { to: '/models', label: 'Models', icon: Boxes },
     { to: '/usage', label: 'Usage', icon: ChartColumn },
@@ -158,7 +157,7 @@ function groupsFor({ role }: Pick<Me['accounts'][number], 'role'>): readonly (re
 /** Customers and traffic; then money; then what the gateway runs on. */
 const operatorGroups: readonly (readonly Destination[])[] = [
   [
-    { to: '/operator/generations', label: 'End users', icon: UserSearch },
+    { to: '/operator/requests', label: 'Requests', icon: ListTree },
     { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
     { to: '/operator/users', label: 'Users', icon: Users },
     { to: '/operator/providers', label: 'Providers', icon: Plug },

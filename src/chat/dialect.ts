@@ -12,6 +12,8 @@ import type { ChatRequest } from './request.ts';
 export type ChatDialect<Asked> = Readonly<{
   /** The scope of an idempotency key. */
   route: string;
+  /** What the endpoint is called where requests are listed. */
+  api: string;
   /** What it calls the parameters of the chat format, where that differs. Left out: all are the same. */
   names?: OwnNames;
   /** The parameters that its address may have, all without effect. Left out: none. */

@@ -72,6 +72,11 @@ export function adviceFor(terms: ChatTerms, available: Money): string | null {
     : null;
 }
 
+/** The same as a number; null when nothing fits. */
+export function fittingTokens(terms: ChatTerms, available: Money): number | null {
+  return affordableOutput(terms, available) || null;
+}
+
 /** What a person can do, who may not be able to change the request. */
 export function remedyFor(code: DenialCode): string {
   if (code === 'monthly_spend_limit_exceeded') return 'Raise that limit, or use another key.';

@@ -17,6 +17,7 @@ import {
   adviceFor,
   type ChatTerms,
   chatTerms,
+  fittingTokens,
   holdRange,
   outputBound,
   remedyFor,
@@ -35,6 +36,7 @@ export function chatWorkload<Asked>(
   return {
     name: 'chat',
     route: dialect.route,
+    api: dialect.api,
     queryParameters: dialect.queryParameters ?? [],
     keepsNumbers: dialect.keepsNumbers ?? false,
     parse: dialect.parse,
@@ -46,6 +48,7 @@ export function chatWorkload<Asked>(
       const remedy = dialect.servesAgents ? remedyFor(code) : '';
       return `${remedy} ${advice}`.trim() || null;
     },
+    fittingTokens: ({ terms }, available) => fittingTokens(terms, available),
     accept: ({ chat, price, terms }, held, tokens) => ({
       chat,
       bill: {

@@ -3,6 +3,7 @@
  * they could. They follow the conventions of contract.ts.
  */
 import type { GenerationDetail, Page } from './contract.ts';
+import type { OperatorGeneration } from './operator-contract.ts';
 
 export const requestStatuses = ['in_progress', 'completed', 'failed', 'cancelled', 'refused'] as const;
 export type RequestStatus = (typeof requestStatuses)[number];
@@ -13,8 +14,8 @@ export type RequestApi = (typeof requestApis)[number];
 
 /**
  * What a request must be like to be found. All are optional query parameters of the endpoints below, and all of those given
- * have to match; an unknown parameter or value is `invalid_parameter`. `from` and `to` are times (ISO 8601); a request is in
- * the range if it arrived at `from` or later, and before `to`.
+ * have to match; an unknown value is `invalid_parameter`, and an unknown parameter `unsupported_parameter`, as everywhere. `from` and
+ * `to` are times (ISO 8601); a request is in the range if it arrived at `from` or later, and before `to`.
  */
 export type RequestFilter = {
   from?: string;
@@ -89,7 +90,14 @@ export type RequestRow = {
 
 /** GET …/requests/{request_id}, and …/operator/requests/{request_id}. */
 export type RequestDetail =
-  | { kind: 'generation'; request: GenerationDetail & RequestRow }
+  | {
+      kind: 'generation';
+      request: GenerationDetail &
+        Omit<RequestRow, keyof GenerationDetail> & {
+          /** For operators only. */
+          reported_usage?: OperatorGeneration['reported_usage'];
+        };
+    }
   | { kind: 'refusal'; request: Refusal };
 
 export type Refusal = RequestRow & {

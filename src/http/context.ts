@@ -2,6 +2,7 @@
 import type { ErrorCode } from '../errors.ts';
 import { newId, requestIdFromUuid } from '../lib/ids.ts';
 import type { IpNetwork } from '../lib/ip-address.ts';
+import type { Tag } from '../lib/labels.ts';
 import type { CachedTokens } from '../lib/meters.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import { clientAddressOf } from './client-address.ts';
@@ -48,6 +49,14 @@ export type GenerationSummary = Readonly<{
   unchargedProviders: readonly string[];
 }>;
 
+/** What an inference request asks for, as far as it was read. */
+export type AskedRequest = {
+  readonly api: string;
+  /** As the client wrote it, until it is known which model that is. */
+  model: string | null;
+  attribution: Readonly<{ endUser: string | null; session: string | null; tags: readonly Tag[] }> | null;
+};
+
 export class RequestContext {
   /** The UUID inside the request ID, as the database stores it. */
   readonly id = newId();
@@ -62,6 +71,10 @@ export class RequestContext {
   lookupMs = 0;
   /** How much of its body was read. */
   bodyBytes = 0;
+  /** Null for anything but an inference request. */
+  asked: AskedRequest | null = null;
+  /** Its cost was held: whatever becomes of it, there is a Generation that says so. */
+  isHeld = false;
   generation: Readonly<{ summary: () => GenerationSummary }> | null = null;
   /** Called when the request is refused because of a client error; null when nobody counts that. */
   onRefusal: ((code: ErrorCode) => void) | null = null;

@@ -18,6 +18,7 @@ type ImageJob = Readonly<{ order: ImageOrder; price: ImagePrice }>;
 export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, ImageAnswer> = {
   name: 'image',
   route: 'images',
+  api: 'images',
   parse: parseImages,
   isStreamed: () => false,
   plan: (wanted, active, allowedModels) => {

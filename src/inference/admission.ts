@@ -1,18 +1,25 @@
 /** Admits requests: the ledger checks limits and balance and holds the money, in one transaction. */
-import { ApiError } from '../errors.ts';
+import { ApiError, type RequestShortage } from '../errors.ts';
 import { lookupFailed } from '../http/lookup.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
 import { isAboutSpend } from '../ledger/database-error.ts';
+import { countUnit } from '../ledger/decide-limits.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Denial, DenialCode, ExceededLimit, Hold, HoldResult, Shortage } from '../ledger/operations.ts';
-import { formatDollars, type Money } from '../lib/money.ts';
+import { formatDollars, formatMoney, type Money } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import type { LimitsInForce } from '../limits/applied-limits.ts';
 import { limitMessage, spendLeftMessage } from '../limits/words.ts';
 import type { EarlyCall } from './early-calls.ts';
 import type { OpenGeneration } from './generation.ts';
 import type { Plan } from './workload.ts';
+
+/** What the client could do for a request to fit into an amount. */
+type Remedies = Readonly<{
+  advice: (available: Money) => string | null;
+  fittingTokens: (available: Money) => number | null;
+}>;
 
 export class Admission {
   readonly #ledger: Ledger;
@@ -114,15 +121,19 @@ export class Admission {
   }
 
   /** The error for a hold that was denied. */
-  denial(
-    key: ApiKey,
-    range: Plan['hold'],
-    denied: Denial,
-    advice: (available: Money) => string | null,
-  ): ApiError {
+  denial(key: ApiKey, range: Plan['hold'], denied: Denial, { advice, fittingTokens }: Remedies): ApiError {
     const { code, shortage, limit } = denied;
     if (shortage === null) return this.#limited(key, denied);
-    return new ApiError(code, { message: shortageMessage(range, code, shortage, limit, advice) });
+    const { needed, available, spendable } = shortage;
+    return new ApiError(code, {
+      message: shortageMessage(range, code, shortage, limit, advice),
+      shortage: {
+        of: shortOf(code),
+        needed: formatMoney(needed),
+        available: formatMoney(available),
+        fittingMaxTokens: fittingTokens(spendable),
+      },
+    });
   }
 
   /** A replay of a stored response counts towards its key's rate like any other request. */
@@ -149,10 +160,21 @@ export class Admission {
       return new ApiError(code, {
         message: limitMessage(limit),
         retryAfterSeconds: secondsOf(retryAfterMs),
+        shortage: {
+          of: 'limit',
+          needed: `${limit.needed / countUnit}`,
+          available: `${limit.left / countUnit}`,
+          fittingMaxTokens: null,
+        },
       });
     this.#waiting.set(key, { untilMs: performance.now() + retryAfterMs, concurrencyLimit });
     return rateLimited(retryAfterMs, concurrencyLimit);
   }
+}
+
+function shortOf(code: DenialCode): RequestShortage['of'] {
+  if (code === 'insufficient_balance') return 'balance';
+  return code === 'monthly_spend_limit_exceeded' ? 'key_month' : 'limit';
 }
 
 /** What is needed, what is available, and what would fit. */

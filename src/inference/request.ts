@@ -5,7 +5,7 @@
  */
 import { ApiError } from '../errors.ts';
 import type { BodyBudget } from '../http/body-budget.ts';
-import type { Handler, RequestContext } from '../http/context.ts';
+import type { AskedRequest, Handler, RequestContext } from '../http/context.ts';
 import { lookUp } from '../http/lookup.ts';
 import { errorPresenter } from '../http/messages-error.ts';
 import { readQuery } from '../http/query.ts';
@@ -82,6 +82,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
   /** For holders of API keys. */
   readonly handle: Handler = async (request, context) => {
     const { authenticate, bodies } = this.#services;
+    this.#begin(context);
     const found = authenticated(authenticate, request, context);
     const key = found instanceof Promise ? await found : found;
     readQuery(request.url, this.#workload.queryParameters ?? []);
@@ -98,13 +99,17 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
     const workload = this.#workload;
     const { admission, catalog, conversations, identify, ledger, limits, log } = this.#services;
     context.caller = key;
+    const asked = context.asked ?? this.#begin(context);
+    asked.model = modelIn(body);
     const wanted = workload.parse(body, { headers: request.headers, accountId: key.accountId });
     const attribution = readAttribution(request.headers, workload.attributionOf?.(wanted) ?? null);
+    asked.attribution = attribution;
     admission.checkWait(key);
     context.waitPatiently();
     return await this.#once(key, body, request, context, async (claim) => {
       const active = atPricesOf(catalog(), key.priceGroup);
       const plan = workload.plan(wanted, active, key.allowedModels);
+      asked.model = plan.model;
       const priceListId = active.priceList.knownId ?? (await active.priceList.store());
       const applied = limits.of(key, attribution?.endUser ?? null);
       const facts = {
@@ -149,9 +154,11 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
     const hold = await admission.hold(generation, key, plan, context.lookupMs, early);
     context.rate = hold.rate;
     if (hold.outcome === 'denied')
-      throw admission.denial(key, plan.hold, hold, (available) =>
-        workload.advice(plan, available, hold.code),
-      );
+      throw admission.denial(key, plan.hold, hold, {
+        advice: (available) => workload.advice(plan, available, hold.code),
+        fittingTokens: (available) => workload.fittingTokens?.(plan, available) ?? null,
+      });
+    context.isHeld = true;
     const begun = early?.held(hold) ?? null;
     // A provider that was called early is paid, so a client that has left is charged as at any later moment.
     if (client.aborted && begun === null) {
@@ -170,6 +177,11 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
     );
     const run = { requestId: context.requestId, job, generation, claim, client };
     return await exchange.respond(run, opening, this.#services);
+  }
+
+  #begin(context: RequestContext): AskedRequest {
+    context.asked = { api: this.#workload.api, model: null, attribution: null };
+    return context.asked;
   }
 
   /** With an idempotency key the request runs only if it gets the claim. Otherwise it gets the stored response. */
@@ -228,6 +240,12 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
 const jsonHeaders = { 'content-type': 'application/json;charset=utf-8' };
 /** What the response was charged, exactly. The formats have no place for it in their bodies. */
 const costHeader = 'x-service-cost-usd';
+
+/** As every format names it, even in a body that turns out to be wrong. */
+function modelIn(body: unknown): string | null {
+  const model = typeof body === 'object' && body !== null && 'model' in body ? body.model : null;
+  return typeof model === 'string' ? model : null;
+}
 
 /** How long this takes is noted: the client's patience with the database has to suffice for the hold, too. */
 function authenticated(

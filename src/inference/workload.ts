@@ -55,6 +55,8 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer, Opened = never> 
   name: WorkloadName;
   /** The scope of an idempotency key: the same key on another route is another request. */
   route: string;
+  /** What the endpoint is called where requests are listed. */
+  api: string;
   /** The parameters that its address may have, all without effect. Left out: none. */
   queryParameters?: readonly string[];
   /** Whether its bodies hold data in which no digit of a number may be lost. Left out: no. */
@@ -68,6 +70,8 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer, Opened = never> 
   plan: (wanted: Wanted, active: ActiveCatalog, allowedModels: ReadonlySet<string> | null) => Planned;
   /** What the client could do for the request to fit into this amount, denied with this code; null when nothing would help. */
   advice: (plan: Planned, available: Money, code: DenialCode) => string | null;
+  /** How many output tokens would fit into this amount; null when none would. Left out where there are no tokens. */
+  fittingTokens?: (plan: Planned, available: Money) => number | null;
   /** What to ask a provider for, given this hold. `tokens` is how many it may use, if that is limited. */
   accept: (plan: Planned, held: Money, tokens: number | null) => Job;
   call: (

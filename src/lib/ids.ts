@@ -32,3 +32,8 @@ export function firstIdAt(timeMs: number): string {
   const time = timeMs.toString(16).padStart(12, '0');
   return `${time.slice(0, 8)}-${time.slice(8)}-0000-0000-000000000000`;
 }
+
+/** When a UUIDv7 was made. */
+export function timeOfId(uuid: string): Date {
+  return new Date(Number.parseInt(uuid.slice(0, 8) + uuid.slice(9, 13), 16));
+}

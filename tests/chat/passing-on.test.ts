@@ -87,6 +87,7 @@ class Writer implements ChatWriter {
 
 const dialect: ChatDialect<null> = {
   route: 'made-up',
+  api: 'made-up',
   parse: () => {
     throw new TypeError('not asked');
   },

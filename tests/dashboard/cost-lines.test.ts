@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { sumMoney, unitsOf } from '../../dashboard/kit/amounts.ts';
-import { breakDownCost, type CostLine, priceBehind } from '../../dashboard/pages/generations/cost-lines.ts';
+import { breakDownCost, type CostLine, priceBehind } from '../../dashboard/pages/requests/cost-lines.ts';
 import type { GenerationDetail } from '../../src/console/contract.ts';
 import { meteredCosts } from '../../src/console/metered-costs.ts';
 import type { GenerationSummary } from '../../src/generations/generation-store.ts';

@@ -5,10 +5,6 @@ import { newUuid, uuidFrom } from '../../dashboard/pages/operator/accounts/accou
 import { amountProblem } from '../../dashboard/pages/operator/accounts/amount-field.tsx';
 import { type CatalogModel, filterModels } from '../../dashboard/pages/operator/catalog/catalog-page.tsx';
 import {
-  describeCount,
-  describeReported,
-} from '../../dashboard/pages/operator/generations/generation-page.tsx';
-import {
   formatMarginShare,
   knownAmounts,
   unknownCosts,
@@ -26,6 +22,7 @@ import {
   describeDay,
   describeDays,
 } from '../../dashboard/pages/operator/reconciliation/reconciliation-page.tsx';
+import { describeCount, describeReported } from '../../dashboard/pages/operator/requests/operator-notes.tsx';
 import type { ListedCircuit } from '../../src/console/operator-contract.ts';
 import { isUuid } from '../../src/lib/ids.ts';
 import { parseMoney } from '../../src/lib/money.ts';

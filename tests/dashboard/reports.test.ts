@@ -4,17 +4,16 @@ import fc from 'fast-check';
 import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../../dashboard/kit/amounts.ts';
 import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../../dashboard/kit/chart-scale.ts';
 import { digitsOf } from '../../dashboard/pages/billing/statement.tsx';
-import { timelineOf } from '../../dashboard/pages/generations/attempts.tsx';
-import { describeMoney, explainError } from '../../dashboard/pages/generations/explain.ts';
-import { filterIn, queryOf } from '../../dashboard/pages/generations/filter.ts';
-import { requestIdIn } from '../../dashboard/pages/generations/find-request.tsx';
-import { speedOf } from '../../dashboard/pages/generations/generation-view.tsx';
-import { pinRows } from '../../dashboard/pages/generations/pinned-rows.ts';
 import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
 import { titleOfRecent } from '../../dashboard/pages/overview/figures.tsx';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
 import { firstChatModel } from '../../dashboard/pages/overview/queries.ts';
+import { timelineOf } from '../../dashboard/pages/requests/attempts.tsx';
+import { describeMoney, explainError } from '../../dashboard/pages/requests/explain.ts';
+import { requestIdIn } from '../../dashboard/pages/requests/find-request.tsx';
+import { speedOf } from '../../dashboard/pages/requests/generation-content.tsx';
+import { pinRows } from '../../dashboard/pages/requests/pinned-rows.ts';
 import { describeSaved, shareOfInput } from '../../dashboard/pages/usage/cache-words.ts';
 import { groupUsage, maxSeries, stackUsage } from '../../dashboard/pages/usage/group-usage.ts';
 import { addDays, daysBetween, rangeIn, rangeProblem } from '../../dashboard/pages/usage/range-picker.tsx';
@@ -244,31 +243,6 @@ test('a request ID is found in whatever was pasted', () => {
     expect(requestIdIn(text)).toBe(id);
   for (const text of ['', 'req_', `${id}0`, id.slice(0, -1), 'gen_0123'])
     expect(requestIdIn(text)).toBeNull();
-});
-
-test('filters that make no sense are left out', () => {
-  const key = '01a1de4e-e329-77a6-9f07-7aeb37958c22';
-  const nobody = { end_user: null, tag: null, session: null };
-  const nothing = { status: null, model: null, key: null, ...nobody };
-  expect(filterIn({ status: 'failed', model: 'm', key })).toEqual({
-    ...nobody,
-    status: 'failed',
-    model: 'm',
-    key,
-  });
-  expect(filterIn({ status: 'odd', model: '', key: '1' })).toEqual(nothing);
-  expect(filterIn({ status: ['failed'], model: 7, key: null })).toEqual(nothing);
-  const attributed = { end_user: 'alice', tag: 'team=search', session: 's1' };
-  expect(filterIn(attributed)).toEqual({ ...nothing, ...attributed });
-  expect(filterIn({ end_user: 'x'.repeat(257), tag: '', session: ['s1'] })).toEqual(nothing);
-});
-
-test('a tag is asked for once it is whole', () => {
-  const filter = { end_user: 'alice', session: null };
-  const asked = (tag: string | null) => queryOf({ ...filter, tag });
-  for (const tag of ['team', 'team=', '=search', 'a,b=c'])
-    expect(asked(tag)).toEqual({ ...filter, tag: null });
-  for (const tag of ['team=search', 'a=b=c', 'n=a,b']) expect(asked(tag).tag).toBe(tag);
 });
 
 test('attempts stand on one axis, and none leaves it', () => {

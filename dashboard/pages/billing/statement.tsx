@@ -17,12 +17,12 @@ const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone
   void: { label: 'Voided', tone: 'plain' },
 };
 
-type GenerationPath = '/generations/$id' | '/operator/generations/$id';
+type GenerationPath = '/requests/$id' | '/operator/requests/$id';
 
 /** `digits` is the number of decimals that the amounts on this page need. */
 export function entryColumns(
   digits: number,
-  generationPath: GenerationPath = '/generations/$id',
+  generationPath: GenerationPath = '/requests/$id',
 ): Column<StatementEntry>[] {
   return [
     {

@@ -2,7 +2,8 @@
 import { Link } from '@tanstack/react-router';
 import { Check, KeyRound } from 'lucide-react';
 import { type ReactNode, useState } from 'react';
-import type { GenerationRow, NewKey, Overview } from '../../../src/console/contract.ts';
+import type { NewKey, Overview } from '../../../src/console/contract.ts';
+import type { RequestRow } from '../../../src/console/request-contract.ts';
 import { useAccount, useMe } from '../../api/session.ts';
 import { signOfMoney, subtractMoney } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
@@ -20,7 +21,7 @@ import { CreditStep } from './credit-step.tsx';
 import { useFirstChatModel, useFollowedSteps, useHasKey } from './queries.ts';
 
 type Step = Readonly<{ title: string; isDone: boolean; content: ReactNode }>;
-type FirstStepsProps = Readonly<{ overview: Overview; first: GenerationRow | undefined }>;
+type FirstStepsProps = Readonly<{ overview: Overview; first: RequestRow | undefined }>;
 
 export function FirstSteps({ overview, first }: FirstStepsProps) {
   const { user } = useMe();
@@ -152,7 +153,7 @@ function RequestStep({ newKey }: Readonly<{ newKey: NewKey | null }>) {
   );
 }
 
-function ArrivalStep({ first }: Readonly<{ first: GenerationRow | undefined }>) {
+function ArrivalStep({ first }: Readonly<{ first: RequestRow | undefined }>) {
   return (
     <div role="status" className="min-h-7 text-ink-soft">
       {first === undefined ? (
@@ -161,13 +162,13 @@ function ArrivalStep({ first }: Readonly<{ first: GenerationRow | undefined }>) 
           Waiting for your first request …
         </span>
       ) : (
-        <FirstGeneration first={first} />
+        <FirstRequest first={first} />
       )}
     </div>
   );
 }
 
-function FirstGeneration({ first }: Readonly<{ first: GenerationRow }>) {
+function FirstRequest({ first }: Readonly<{ first: RequestRow }>) {
   return (
     <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-1">
       <StatusBadge status={first.status} />
@@ -176,11 +177,11 @@ function FirstGeneration({ first }: Readonly<{ first: GenerationRow }>) {
         {first.cost !== null && (
           <>
             {' '}
-            for <Money amount={first.cost.total} />
+            for <Money amount={first.cost} />
           </>
         )}
       </span>
-      <Link to="/generations/$id" params={{ id: first.id }} className={textLinkClass}>
+      <Link to="/requests/$id" params={{ id: first.id }} className={textLinkClass}>
         View request
       </Link>
     </span>

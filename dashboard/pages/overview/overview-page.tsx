@@ -1,5 +1,6 @@
 import { useState } from 'react';
-import type { Attention, GenerationRow, Overview } from '../../../src/console/contract.ts';
+import type { Attention, Overview } from '../../../src/console/contract.ts';
+import type { RequestRow } from '../../../src/console/request-contract.ts';
 import { useAccount } from '../../api/session.ts';
 import { formatTotal } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
@@ -19,12 +20,12 @@ import { VerifyEmailNote } from '../../layout/verify-email-note.tsx';
 import { describeAttention } from './describe-attention.ts';
 import { HealthFigures, MoneyFigures } from './figures.tsx';
 import { FirstSteps } from './first-steps.tsx';
-import { useLatestGenerations, useOverview } from './queries.ts';
+import { useLatestRequests, useOverview } from './queries.ts';
 
 export function OverviewPage() {
   const { name } = useAccount();
   const overview = useOverview();
-  const latest = useLatestGenerations();
+  const latest = useLatestRequests();
   const rows = latest.data?.data;
   const [wasNew, setWasNew] = useState(false);
   // The steps stay visible after the first request, so that its arrival can be seen.
@@ -60,7 +61,7 @@ export function OverviewPage() {
                   <ErrorState error={latest.error} onRetry={latest.refetch} />
                 </Card>
               ) : (
-                <LatestGenerations rows={rows} />
+                <LatestRequests rows={rows} />
               )}
             </>
           )}
@@ -151,27 +152,27 @@ function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 's
   );
 }
 
-const columns: readonly Column<GenerationRow>[] = [
+const columns: readonly Column<RequestRow>[] = [
   {
     key: 'model',
     header: 'Model',
     isBare: true,
     cell: ({ model }) => (
       <>
-        <ModelMark model={model} />
+        {model !== null && <ModelMark model={model} />}
         {model}
       </>
     ),
   },
   { key: 'status', header: 'Status', width: 'w-32', cell: ({ status }) => <StatusBadge status={status} /> },
-  moneyColumn({ key: 'cost', header: 'Cost', width: 'w-36', amountOf: ({ cost }) => cost?.total ?? null }),
+  moneyColumn({ key: 'cost', header: 'Cost', width: 'w-36', amountOf: ({ cost }) => cost }),
   {
     key: 'latency',
     header: 'Duration',
     align: 'right',
     width: 'w-28',
-    cell: ({ status, latency_ms: latencyMs }) => (
-      <Duration ms={status === 'in_progress' ? null : latencyMs} />
+    cell: ({ status, duration_ms: durationMs }) => (
+      <Duration ms={status === 'in_progress' ? null : durationMs} />
     ),
   },
   {
@@ -179,17 +180,17 @@ const columns: readonly Column<GenerationRow>[] = [
     header: 'Time',
     align: 'right',
     width: 'w-40',
-    cell: ({ created_at: createdAt }) => <Time at={createdAt} style="distance" />,
+    cell: ({ at }) => <Time at={at} style="distance" />,
   },
 ];
 
-function LatestGenerations({ rows }: Readonly<{ rows: readonly GenerationRow[] }>) {
+function LatestRequests({ rows }: Readonly<{ rows: readonly RequestRow[] }>) {
   return (
     <Card
       title="Latest requests"
       isFlush
       actions={
-        <LinkButton to="/generations" size="small">
+        <LinkButton to="/requests" size="small">
           View all
         </LinkButton>
       }
@@ -199,7 +200,7 @@ function LatestGenerations({ rows }: Readonly<{ rows: readonly GenerationRow[] }
         columns={columns}
         rows={rows}
         rowKey={({ id }) => id}
-        rowLink={({ id }) => ({ to: '/generations/$id', params: { id } })}
+        rowLink={({ id }) => ({ to: '/requests/$id', params: { id } })}
       />
     </Card>
   );

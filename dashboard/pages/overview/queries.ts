@@ -1,6 +1,7 @@
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef } from 'react';
-import type { GenerationRow, Key, Overview, Page } from '../../../src/console/contract.ts';
+import type { Key, Overview } from '../../../src/console/contract.ts';
+import type { RequestPage, RequestRow } from '../../../src/console/request-contract.ts';
 import { accountKey, meQuery, useAccount, useAccountQuery } from '../../api/session.ts';
 import { type ListedModel, useModels } from '../models/models.ts';
 
@@ -12,8 +13,8 @@ export function useOverview() {
   return useAccountQuery<Overview>('overview', { refetchInterval: overviewRefreshMs });
 }
 
-export function useLatestGenerations() {
-  return useAccountQuery<Page<GenerationRow>>('generations', {
+export function useLatestRequests() {
+  return useAccountQuery<RequestPage>('requests', {
     query: { limit: latestCount },
     refetchInterval: latestRefreshMs,
   });
@@ -48,7 +49,7 @@ const verificationRefreshMs = 3_000;
 /**
  * The link may be opened in another tab, and brings credit with it; the first request costs some. The overview follows at once.
  */
-export function useFollowedSteps(mustVerify: boolean, first: GenerationRow | undefined): void {
+export function useFollowedSteps(mustVerify: boolean, first: RequestRow | undefined): void {
   const { id } = useAccount();
   const queryClient = useQueryClient();
   useQuery({ ...meQuery, refetchInterval: mustVerify ? verificationRefreshMs : false });

@@ -9,7 +9,8 @@ import { RequestId } from '../../kit/copy-button.tsx';
 import { Money } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { Markdown } from '../../kit/markdown/markdown.tsx';
-import { useGeneration } from '../generations/queries.ts';
+import { useRequest } from '../requests/queries.ts';
+import { useAccountScope } from '../requests/scope.ts';
 import type { AssistantTurn, Ending, ToolCall } from './conversation.ts';
 import { adviceFor, describeFinish, guideOf, settingOf, titleFor, wasAdmitted } from './ending-words.ts';
 
@@ -148,7 +149,8 @@ export function GenerationNote({ requestId, hasGeneration, hasStatus }: Generati
 type GenerationCostProps = Pick<GenerationNoteProps, 'requestId' | 'hasStatus'>;
 
 function GenerationCost({ requestId, hasStatus }: GenerationCostProps) {
-  const { data: generation } = useGeneration(requestId);
+  const { data } = useRequest(requestId, useAccountScope());
+  const generation = data?.kind === 'generation' ? data.request : undefined;
   const usage = generation?.usage;
   return (
     <>
@@ -169,8 +171,8 @@ function GenerationCost({ requestId, hasStatus }: GenerationCostProps) {
       {generation !== undefined && generation.status !== 'in_progress' && !generation.cost && (
         <span>Not charged</span>
       )}
-      <Link to="/generations/$id" params={{ id: requestId }} className={textLinkClass}>
-        View Generation
+      <Link to="/requests/$id" params={{ id: requestId }} className={textLinkClass}>
+        View request
       </Link>
     </>
   );

@@ -15,6 +15,6 @@ export function endOf(error: unknown, signal: AbortSignal, { requestId, ending }
 
 /** A request changes what a key has spent, the balance, and the list of Generations. */
 export function refreshAfterRequest(queryClient: QueryClient, accountId: string): void {
-  for (const what of ['keys', 'overview', 'generations'])
+  for (const what of ['keys', 'overview', 'requests'])
     queryClient.invalidateQueries({ queryKey: accountKey(accountId, what) }).catch(() => {});
 }

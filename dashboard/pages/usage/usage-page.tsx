@@ -76,7 +76,7 @@ function NoUsage() {
       <EmptyState
         icon={ChartColumn}
         title="No usage on these days"
-        action={<LinkButton to="/generations">View all requests</LinkButton>}
+        action={<LinkButton to="/requests">View all requests</LinkButton>}
       >
         Choose another date range, or send a request: it appears here as soon as it is charged.
       </EmptyState>

@@ -8,6 +8,7 @@ import { ChunkWriter, presentCompletion } from './present.ts';
 export function completionsWith(extensions: ReadonlySet<ChatExtension>): ChatDialect<AskedOfCompletions> {
   return {
     route: 'chat',
+    api: 'chat_completions',
     parse: (body) => parseExtendedChat(body, extensions),
     present: presentCompletion,
     openWriter: (facts) => new ChunkWriter(facts),

@@ -20,6 +20,7 @@ const names = new Map([
 export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
   return {
     route: 'messages',
+    api: 'messages',
     names,
     queryParameters,
     keepsNumbers: true,

@@ -16,6 +16,7 @@ const names = new Map([
 export function responses(signatures: Signatures): ChatDialect<AskedOfResponses> {
   return {
     route: 'responses',
+    api: 'responses',
     names,
     servesAgents: true,
     parse: parseResponses(signatures),

@@ -141,7 +141,7 @@ function columnsFor(
   accountId: string,
   onAction: (subject: Subject) => void,
 ): Column<OperatorEntry>[] {
-  const columns = entryColumns(digitsOf(entries), '/operator/generations/$id') as Column<OperatorEntry>[];
+  const columns = entryColumns(digitsOf(entries), '/operator/requests/$id') as Column<OperatorEntry>[];
   return [
     ...columns.map((column) => (column.key === 'time' ? { ...column, cell: TimeAndActor } : column)),
     actionsColumn((entry) => <EntryMenu entry={entry} accountId={accountId} onAction={onAction} />),

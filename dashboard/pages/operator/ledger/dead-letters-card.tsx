@@ -54,7 +54,7 @@ const deadLetterColumns: readonly Column<DeadLetter>[] = [
     header: 'Request',
     cell: ({ request_id: id }) => (
       <Link
-        to="/operator/generations/$id"
+        to="/operator/requests/$id"
         params={{ id }}
         title={id}
         className={`${textLinkClass} font-mono text-xs`}

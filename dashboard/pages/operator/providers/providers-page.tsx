@@ -10,7 +10,7 @@ import { Dash, Time } from '../../../kit/figures.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { EmptyState, ErrorState, SkeletonLines } from '../../../kit/states.tsx';
 import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
-import { FindRequest } from '../../generations/find-request.tsx';
+import { FindRequest } from '../../requests/find-request.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 import { ProviderCard } from './provider-card.tsx';
 
@@ -26,7 +26,7 @@ export function OperatorProvidersPage() {
         <>
           <ProviderCards providers={providers.data} />
           <Card title="Find a request" description="Of any account, by the request ID in its response.">
-            <FindRequest to="/operator/generations/$id" />
+            <FindRequest to="/operator/requests/$id" />
           </Card>
           <Failures failures={providers.data?.failures} />
         </>
@@ -83,7 +83,7 @@ function Failures({ failures }: Readonly<{ failures: Providers['failures'] | und
         columns={failureColumns}
         rows={failures}
         rowKey={({ request_id: id, attempt }) => `${id} ${attempt}`}
-        rowLink={({ request_id: id }) => ({ to: '/operator/generations/$id', params: { id } })}
+        rowLink={({ request_id: id }) => ({ to: '/operator/requests/$id', params: { id } })}
         expectedRows={5}
         empty={
           <EmptyState icon={CircleCheck} title="No failures">

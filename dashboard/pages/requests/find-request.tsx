@@ -6,7 +6,7 @@ import { Button } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import { controlClass } from '../../kit/field.tsx';
 
-export function FindRequest({ to }: Readonly<{ to: '/generations/$id' | '/operator/generations/$id' }>) {
+export function FindRequest({ to }: Readonly<{ to: '/requests/$id' | '/operator/requests/$id' }>) {
   const [text, setText] = useState('');
   const [isInvalid, setInvalid] = useState(false);
   const navigate = useNavigate();

@@ -1,5 +1,4 @@
-/** Any request of any account, for operators who are asked about it. */
-import { useParams } from '@tanstack/react-router';
+/** What only operators see of a request, and the refund that only they can make. */
 import { Undo2 } from 'lucide-react';
 import { useState } from 'react';
 import type { OperatorGeneration } from '../../../../src/console/operator-contract.ts';
@@ -7,38 +6,18 @@ import { formatMoneyExactly, signOfMoney, subtractMoney } from '../../../kit/amo
 import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { GenerationView } from '../../generations/generation-view.tsx';
-import { whileRunning } from '../../generations/queries.ts';
 import { MovementDialog } from '../movements/movement-dialog.tsx';
-import { useOperatorQuery } from '../operator-query.ts';
 
-export function OperatorGenerationPage() {
-  const { id = '' } = useParams({ strict: false });
-  const query = useOperatorQuery<OperatorGeneration>(['generations', id], { refetchInterval: whileRunning });
-  return (
-    <GenerationView
-      id={id}
-      query={query}
-      nameOf={({ model, account }) => `${model} for ${account.name}`}
-      back={{ to: '/operator/providers', label: 'Providers' }}
-      missing={{
-        title: 'No account has this request',
-        text: 'Check the ID. The request may be older than the retention period. A request that was rejected before it reached a model has no Generation and costs nothing; it appears only in the log of the gateway.',
-      }}
-      actionsOf={(generation) => <RefundButton generation={generation} />}
-      notesOf={(generation) => <Notes generation={generation} />}
-    />
-  );
-}
+type Refundable = Pick<OperatorGeneration, 'id' | 'ledger'>;
 
 /** Only where something is left to refund. */
-function RefundButton({ generation: { id, ledger } }: Readonly<{ generation: OperatorGeneration }>) {
+export function RefundButton({ generation: { id, ledger } }: Readonly<{ generation: Refundable }>) {
   const [isOpen, setOpen] = useState(false);
   const left = ledger === null ? 0 : signOfMoney(subtractMoney(ledger.charged, ledger.refunded ?? '0'));
   if (left <= 0 && !isOpen) return null;
   return (
     <>
-      <Button icon={Undo2} onClick={() => setOpen(true)}>
+      <Button icon={Undo2} size="small" onClick={() => setOpen(true)}>
         Refund
       </Button>
       {isOpen && (
@@ -52,7 +31,9 @@ function RefundButton({ generation: { id, ledger } }: Readonly<{ generation: Ope
   );
 }
 
-function Notes({ generation }: Readonly<{ generation: OperatorGeneration }>) {
+type Noted = Pick<OperatorGeneration, 'error' | 'ledger' | 'usage' | 'reported_usage'>;
+
+export function OperatorNotes({ generation }: Readonly<{ generation: Noted }>) {
   const { error, ledger, reported_usage: reportedUsage } = generation;
   const reported = describeReported(generation);
   const unpaid = ledger?.write_off_reason === 'implausible_usage' && ledger.written_off;

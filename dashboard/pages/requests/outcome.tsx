@@ -1,30 +1,12 @@
-import { useParams } from '@tanstack/react-router';
+/** Why a Generation did not complete, as its account sees it. */
 import type { GenerationDetail } from '../../../src/console/contract.ts';
 import { LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { explainError } from './explain.ts';
-import { GenerationView } from './generation-view.tsx';
-import { useGeneration } from './queries.ts';
 
-export function GenerationPage() {
-  const { id = '' } = useParams({ strict: false });
-  return (
-    <GenerationView
-      id={id}
-      query={useGeneration(id)}
-      nameOf={({ model }) => model}
-      back={{ to: '/generations', label: 'Generations' }}
-      missing={{
-        title: 'No such request in this account',
-        text: 'Check the ID. The request may belong to another account or be older than the retention period. A request that was rejected before it reached a model has no Generation and costs nothing.',
-      }}
-      notesOf={(generation) => <Outcome generation={generation} />}
-    />
-  );
-}
+type OutcomeProps = Readonly<{ generation: Pick<GenerationDetail, 'status' | 'error'> }>;
 
-/** Why a request did not complete. */
-function Outcome({ generation: { status, error } }: Readonly<{ generation: GenerationDetail }>) {
+export function Outcome({ generation: { status, error } }: OutcomeProps) {
   if (error !== null) {
     const { what, todo } = explainError(error.code, error.message);
     return (

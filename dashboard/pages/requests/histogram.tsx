@@ -1,0 +1,174 @@
+/** The requests of the range over time, and their totals next to those of the period before. */
+import type { ReactNode } from 'react';
+import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
+import { useReplaceSearch } from '../../address.ts';
+import { formatMoney, formatMoneyExactly } from '../../kit/amounts.ts';
+import { Segmented } from '../../kit/choice.tsx';
+import { classNames } from '../../kit/class-names.ts';
+import {
+  formatCount,
+  formatCountShort,
+  formatDuration,
+  formatShare,
+  formatTime,
+} from '../../kit/format-figures.ts';
+import { Skeleton } from '../../kit/states.tsx';
+import { TimeChart, TimeLegend } from '../../kit/time-chart.tsx';
+import { changeOf, countRequests, errorRateOf, formatChange, formatPoints } from './figures.ts';
+import { drawSeries } from './measures.ts';
+import { useSeriesBefore } from './queries.ts';
+import { chartKinds, type View, withFilter, withTimes } from './view.ts';
+
+type HistogramProps = Readonly<{
+  view: View;
+  series: RequestSeries | undefined;
+  /** Instead of the chart, such as an error. */
+  replacement?: ReactNode;
+}>;
+
+export function Histogram({ view, series, replacement }: HistogramProps) {
+  const replace = useReplaceSearch();
+  return (
+    <section aria-label="Over time" className="border-y border-line py-3">
+      <div className="mb-4 flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
+        <Segmented
+          label="Chart"
+          value={view.chart}
+          options={chartKinds}
+          onChange={(kind) =>
+            replace((before) => ({ ...before, chart: kind === 'volume' ? undefined : kind }))
+          }
+          className="max-w-full overflow-x-auto max-sm:w-full max-sm:[&>label]:px-1"
+        />
+        {series !== undefined && view.chart === 'volume' && <OutcomeLegend series={series} />}
+      </div>
+      {series === undefined ? (
+        (replacement ?? <Skeleton className="h-42 w-full" />)
+      ) : (
+        <Drawn view={view} series={series} />
+      )}
+      {series !== undefined && <CountedFrom series={series} isUtc={view.isUtc} />}
+    </section>
+  );
+}
+
+const outcomes = ['completed', 'cancelled', 'refused', 'failed'] as const;
+
+/** Only the outcomes that occur; each filters. */
+function OutcomeLegend({ series }: Readonly<{ series: RequestSeries }>) {
+  const replace = useReplaceSearch();
+  const { series: drawn } = drawSeries('volume', [], null);
+  const occurring = new Set<string>(outcomes.filter((outcome) => series.totals[outcome] > 0));
+  return (
+    <TimeLegend
+      series={drawn.filter(({ key }) => occurring.has(key))}
+      onPick={(value) => replace((before) => withFilter(before, { name: 'status', value }))}
+      hasBefore={series.before !== null}
+    />
+  );
+}
+
+function Drawn({ view, series }: Readonly<{ view: View; series: RequestSeries }>) {
+  const replace = useReplaceSearch();
+  const before = useSeriesBefore(view, series).data;
+  const { points, step_seconds: stepSeconds } = series;
+  return (
+    <TimeChart
+      {...drawSeries(view.chart, points, series.before === null ? null : (before?.points ?? null))}
+      times={points.map(({ at }) => Date.parse(at))}
+      stepMs={stepSeconds * 1_000}
+      isUtc={view.isUtc}
+      onNarrow={(fromMs, toMs) => replace((search) => withTimes(search, fromMs, toMs))}
+    />
+  );
+}
+
+/** With some filters the gateway looks at requests one by one, and at no more than so many. */
+function CountedFrom({
+  series: { counted_from: from },
+  isUtc,
+}: Readonly<{ series: RequestSeries; isUtc: boolean }>) {
+  if (from === null) return null;
+  return (
+    <p role="status" className="mt-2 text-xs text-warn">
+      There are too many to count with these filters: those before{' '}
+      {formatTime(new Date(from), 'exact', isUtc ? 'UTC' : undefined)} are not included.
+    </p>
+  );
+}
+
+type Total = Readonly<{
+  label: string;
+  value: string;
+  /** All digits, where the value is shortened. */
+  exact?: string;
+  change: string | null;
+  /** What got worse is coloured. */
+  isWorse?: boolean;
+}>;
+
+export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'before'>): Total[] {
+  const compare = (figureOf: (figures: RequestFigures) => number | null) =>
+    before === null ? null : formatChange(changeOf(figureOf(totals), figureOf(before)));
+  const rate = errorRateOf(totals);
+  const rateBefore = before === null ? null : errorRateOf(before);
+  const tokens = ({ input_tokens: input, output_tokens: output }: RequestFigures) => input + output;
+  return [
+    { label: 'Requests', value: formatCount(countRequests(totals)), change: compare(countRequests) },
+    {
+      label: 'Error rate',
+      value: rate === null ? '–' : formatShare(rate),
+      change: formatPoints(rate, rateBefore),
+      isWorse: rate !== null && rateBefore !== null && rate > rateBefore,
+    },
+    { label: 'p50', ...durationTotal(totals.duration_ms_p50), change: compare((one) => one.duration_ms_p50) },
+    { label: 'p95', ...durationTotal(totals.duration_ms_p95), change: compare((one) => one.duration_ms_p95) },
+    {
+      label: 'Tokens',
+      value: formatCountShort(tokens(totals)),
+      exact: `${formatCount(totals.input_tokens)} input, ${formatCount(totals.output_tokens)} output`,
+      change: compare(tokens),
+    },
+    {
+      label: 'Cost',
+      value: formatMoney(totals.cost),
+      exact: `${formatMoneyExactly(totals.cost)} USD`,
+      change: compare((one) => Number(one.cost)),
+    },
+  ];
+}
+
+function durationTotal(ms: number | null): Pick<Total, 'value'> {
+  return { value: ms === null ? '–' : formatDuration(ms) };
+}
+
+export function Totals({ series }: Readonly<{ series: RequestSeries | undefined }>) {
+  if (series === undefined) return <Skeleton className="h-5 w-96 max-w-full" />;
+  return (
+    <dl className="flex flex-wrap gap-x-6 gap-y-1.5 text-[0.8125rem]">
+      {totalsOf(series).map(({ label, value, exact, change, isWorse = false }) => (
+        <div key={label} className="flex items-baseline gap-1.5">
+          <dt className="text-ink-faint">{label}</dt>
+          <dd className="figures font-medium" title={exact}>
+            {value}
+          </dd>
+          {change !== null && (
+            <dd
+              title="Against the period before"
+              className={classNames('figures text-xs', isWorse ? 'text-bad' : 'text-ink-faint')}
+            >
+              <span className="sr-only">against the period before: </span>
+              {change}
+            </dd>
+          )}
+        </div>
+      ))}
+      {series.in_progress > 0 && (
+        <div className="flex items-baseline gap-1.5">
+          <dt className="text-ink-faint">In progress</dt>
+          <dd className="figures font-medium">{formatCount(series.in_progress)}</dd>
+        </div>
+      )}
+    </dl>
+  );
+}

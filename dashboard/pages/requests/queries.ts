@@ -1,0 +1,111 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import type {
+  RequestDetail,
+  RequestGrouping,
+  RequestGroups,
+  RequestPage,
+  RequestSeries,
+} from '../../../src/console/request-contract.ts';
+import { get } from '../../api/client.ts';
+import { type Scope, useScope } from './scope.ts';
+import { filterQuery, isOpenEnded, isoOf, type Times, timesOf, type View } from './view.ts';
+
+const pageSize = 50;
+const listRefreshMs = 2_000;
+const seriesRefreshMs = 10_000;
+const runningRefreshMs = 1_000;
+const beforeStaleMs = 300_000;
+const minuteMs = 60_000;
+
+export type ListedRequests = Readonly<{
+  page: RequestPage;
+  /** The range that was asked for. Its cursor belongs to it. */
+  times: Times;
+}>;
+
+/** Only the first page is refreshed: the older ones do not change. */
+export function useRequests(view: View) {
+  const { queryKey, pathOf } = useScope();
+  const { range, filters, cursor, since } = view;
+  return useQuery<ListedRequests>({
+    queryKey: [...queryKey, 'requests', { range, filters, cursor, since }],
+    queryFn: async ({ signal }) => {
+      const times = { ...timesOf(range, Date.now()), ...(since === null ? {} : { from: since }) };
+      const query = { ...filterQuery(filters), ...times, limit: pageSize, cursor };
+      return { page: await get<RequestPage>(pathOf('requests'), { query, signal }), times };
+    },
+    enabled: view.problem === null,
+    placeholderData: keepPreviousData,
+    refetchInterval: view.isLive && isOpenEnded(view) ? listRefreshMs : false,
+  });
+}
+
+export function useSeries(view: View) {
+  const { queryKey, pathOf } = useScope();
+  const { range, filters } = view;
+  return useQuery<RequestSeries>({
+    queryKey: [...queryKey, 'requests', 'series', { range, filters }],
+    queryFn: ({ signal }) => {
+      const nowMs = Date.now();
+      const endOfMinute = isoOf(Math.ceil(nowMs / minuteMs) * minuteMs);
+      const query = { ...filterQuery(filters), to: endOfMinute, ...timesOf(range, nowMs) };
+      return get<RequestSeries>(pathOf('requests', 'series'), { query, signal });
+    },
+    enabled: view.problem === null,
+    placeholderData: keepPreviousData,
+    refetchInterval: view.isLive && isOpenEnded(view) ? seriesRefreshMs : false,
+  });
+}
+
+/** The points of the period before, to draw behind those of this one. */
+export function useSeriesBefore({ filters }: View, series: RequestSeries | undefined) {
+  const { queryKey, pathOf } = useScope();
+  const times = series === undefined ? null : periodBefore(series);
+  return useQuery<RequestSeries>({
+    queryKey: [...queryKey, 'requests', 'series', { filters, before: times }],
+    queryFn: ({ signal }) =>
+      get<RequestSeries>(pathOf('requests', 'series'), {
+        query: { ...filterQuery(filters), ...times },
+        signal,
+      }),
+    enabled: times !== null && series?.before !== null,
+    placeholderData: keepPreviousData,
+    staleTime: beforeStaleMs,
+  });
+}
+
+export function periodBefore({ from, to }: Readonly<{ from: string; to: string }>): Times {
+  const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
+  return { from: isoOf(fromMs - (toMs - fromMs)), to: isoOf(fromMs) };
+}
+
+/** The others would be refused. */
+const groupedFilters = new Set(['status', 'error_code', 'model', 'key', 'provider', 'account']);
+
+/** Which values of a filter occur in the range, whatever its own value is now. */
+export function useGroups({ range, filters }: View, name: string, by: RequestGrouping | undefined) {
+  const { queryKey, pathOf } = useScope();
+  const others = filters.filter((filter) => filter.name !== name && groupedFilters.has(filter.name));
+  return useQuery<RequestGroups>({
+    queryKey: [...queryKey, 'requests', 'groups', { by, range, others }],
+    queryFn: ({ signal }) =>
+      get<RequestGroups>(pathOf('requests', 'groups'), {
+        query: { by, order: 'requests', ...filterQuery(others), ...timesOf(range, Date.now()) },
+        signal,
+      }),
+    enabled: by !== undefined,
+  });
+}
+
+/** The refresh interval of a request, until it has ended. */
+export function whileRunning({ state }: Readonly<{ state: Readonly<{ data: RequestDetail | undefined }> }>) {
+  return state.data?.request.status === 'in_progress' ? runningRefreshMs : false;
+}
+
+export function useRequest(id: string, { queryKey, pathOf }: Scope) {
+  return useQuery<RequestDetail>({
+    queryKey: [...queryKey, 'requests', id],
+    queryFn: ({ signal }) => get<RequestDetail>(pathOf('requests', id), { signal }),
+    refetchInterval: whileRunning,
+  });
+}

@@ -1,0 +1,40 @@
+/**
+ * How many refusals of a key and of an account are stored in full: some at once, and then a few a minute. Each node counts for
+ * itself, in memory of fixed size; whoever is forgotten starts anew.
+ */
+import { minuteMs } from '../lib/rate-limit.ts';
+import { RecentMap } from '../lib/recent-map.ts';
+
+const maxSubjects = 10_000;
+
+type Pace = Readonly<{ burst: number; perMinute: number }>;
+
+const ofKey: Pace = { burst: 100, perMinute: 10 };
+const ofAccount: Pace = { burst: 300, perMinute: 20 };
+
+export class Allowances {
+  /** When each would have stored all that it has, at its pace. */
+  readonly #keys = new RecentMap<number>(maxSubjects);
+  readonly #accounts = new RecentMap<number>(maxSubjects);
+
+  /** Whether one more may be stored, which then counts. */
+  take(keyId: string, accountId: string, nowMs: number): boolean {
+    const key = nextArrival(this.#keys.get(keyId), ofKey, nowMs);
+    const account = nextArrival(this.#accounts.get(accountId), ofAccount, nowMs);
+    if (key === null || account === null) return false;
+    this.#keys.set(keyId, key);
+    this.#accounts.set(accountId, account);
+    return true;
+  }
+}
+
+/** Null when there are too many already. */
+function nextArrival(
+  arrivalMs: number | undefined,
+  { burst, perMinute }: Pace,
+  nowMs: number,
+): number | null {
+  const intervalMs = minuteMs / perMinute;
+  const nextMs = Math.max(nowMs, arrivalMs ?? nowMs) + intervalMs;
+  return nextMs > nowMs + burst * intervalMs ? null : nextMs;
+}

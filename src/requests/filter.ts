@@ -1,0 +1,44 @@
+/** What requests must be like to be listed. */
+import type { Label } from '../generations/attribution.ts';
+import { finishedStatuses, type GenerationStatus } from '../generations/generation-store.ts';
+import type { Money } from '../lib/money.ts';
+
+export type RequestStatus = GenerationStatus | 'refused';
+
+/** Null matches everything, and so does no label. */
+export type RequestFilter = Readonly<{
+  /** IDs are times: from the first one, up to the one before `end`. */
+  first: string;
+  end: string;
+  accountId: string | null;
+  keyId: string | null;
+  status: RequestStatus | null;
+  errorCode: string | null;
+  model: string | null;
+  provider: string | null;
+  api: string | null;
+  labels: readonly Label[];
+  isStreamed: boolean | null;
+  isFallback: boolean | null;
+  minCost: Money | null;
+  minDurationMs: number | null;
+}>;
+
+/** Which statuses a request that matches may have at all. */
+export function possibleStatuses(filter: RequestFilter): ReadonlySet<RequestStatus> {
+  const { status, errorCode, provider, isStreamed, isFallback, minCost, minDurationMs } = filter;
+  const statuses = new Set<RequestStatus>(status === null ? allStatuses : [status]);
+  if (errorCode !== null) {
+    statuses.delete('in_progress');
+    statuses.delete('completed');
+  }
+  if (minCost !== null) statuses.delete('in_progress');
+  // Nobody was called for a refused one.
+  const isAboutCall = [provider, isStreamed, isFallback, minCost, minDurationMs].some(
+    (wanted) => wanted !== null,
+  );
+  if (isAboutCall) statuses.delete('refused');
+  return statuses;
+}
+
+const allStatuses = ['in_progress', ...finishedStatuses, 'refused'] as const;
