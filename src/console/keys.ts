@@ -1,4 +1,4 @@
-/** The keys of an account: members see them; owners create, change, replace and revoke them. */
+/** The keys of an account: members and operators see them; owners create, change, replace and revoke them. */
 import type { SQL } from 'bun';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
@@ -18,7 +18,7 @@ import {
   revokeKeyAs,
 } from '../keys/key-changes.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import { asOwner, type Caller, type Found, idIn, rowsForMember } from './access.ts';
+import { asOwner, type Caller, type Found, idIn, readableAccount, rowsForReader } from './access.ts';
 import type { Key, Keys, NewKey, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 
@@ -105,24 +105,23 @@ async function showNewKey(
 const maxEnded = 200;
 
 /** The newest first: all that are in force, and the newest of the others. */
-async function findKeys(sql: SQL, { userId, accountId }: Caller): Promise<KeyOverview[]> {
+async function findKeys(sql: SQL, caller: Caller): Promise<KeyOverview[]> {
   const rows = await sql<Found<KeyOverview, 'id'>[]>`
-    select keys.* from memberships
+    select keys.* from ${readableAccount(sql, caller)} as readable
     left join lateral (
       select ${keyColumns(sql)} from (
         select *, row_number() over (partition by state in ('revoked', 'expired') order by id desc) as place
-        from key_overviews where account_id = memberships.account_id
+        from key_overviews where account_id = readable.account_id
       ) as of_account
       where place <= ${maxEnded} or state in ('active', 'replaced')
     ) as keys on true
-    where user_id = ${userId} and memberships.account_id = ${accountId}
     order by keys.id desc`;
-  return rowsForMember(rows, 'id');
+  return rowsForReader(rows, 'id');
 }
 
-async function countLimits(sql: SQL, { userId, accountId }: Caller): Promise<Keys['limited']> {
+async function countLimits(sql: SQL, caller: Caller): Promise<Keys['limited']> {
   return await sql<Keys['limited']>`
-    select key_id, count(*)::int as limits from memberships join limits using (account_id)
-    where user_id = ${userId} and account_id = ${accountId} and key_id is not null
+    select key_id, count(*)::int as limits from ${readableAccount(sql, caller)} as readable join limits using (account_id)
+    where key_id is not null
     group by key_id`;
 }
