@@ -39,6 +39,8 @@ export type Facts = Readonly<{
   models: ReadonlySet<string>;
   /** The name that customers see. */
   providerName: (id: string) => string;
+  /** When a call of the account to a provider, by that name, last succeeded for a model, on any node. */
+  lastSuccess: (model: string, provider: string) => Date | null;
 }>;
 
 export function attentionTo(facts: Facts): Attention[] {
@@ -84,11 +86,16 @@ function expiryAttention(key: WatchedKey, kind: 'key_expired' | 'key_expiring'):
   return [{ kind, key_id: id, name, expires_at: expiresAt.toISOString() }];
 }
 
-/** Each circuit once, though several nodes may report it, with the time at which the last of them will try again. */
-function circuitAttention({ circuits, models, providerName }: Facts): Attention[] {
+/**
+ * Each circuit once, though several nodes may report it, with the time at which the last of them will try again. One that
+ * is half open has let nothing through yet that worked, so it stays until a call has.
+ */
+function circuitAttention(facts: Facts): Attention[] {
+  const { circuits, models, providerName } = facts;
   const open = new Map<string, ReportedCircuit>();
   for (const circuit of circuits) {
-    if (circuit.state !== 'open' || !models.has(circuit.model)) continue;
+    if (circuit.state === 'closed' || !models.has(circuit.model) || isProvenElsewhere(circuit, facts))
+      continue;
     const name = JSON.stringify([circuit.model, circuit.provider]);
     const known = open.get(name);
     if (known === undefined || (known.until ?? '') < (circuit.until ?? '')) open.set(name, circuit);
@@ -101,4 +108,12 @@ function circuitAttention({ circuits, models, providerName }: Facts): Attention[
       provider: providerName(provider),
       until,
     }));
+}
+
+/** A node that nobody asks keeps its circuit half open, also when the account is served by others since. */
+function isProvenElsewhere(circuit: ReportedCircuit, { providerName, lastSuccess }: Facts): boolean {
+  const { state, model, provider, failing_since: since } = circuit;
+  if (state !== 'half_open' || since === null) return false;
+  const successAt = lastSuccess(model, providerName(provider));
+  return successAt !== null && successAt > new Date(since);
 }

@@ -64,7 +64,7 @@ export function describeAttention(attention: Attention): Notice {
         key: `${attention.kind} ${attention.model} ${attention.provider}`,
         tone: 'warn',
         title: `${attention.model} is unavailable at ${attention.provider}`,
-        text: `The provider failed several times in a row and is not called${untilText(attention.until)}. Requests go to another provider if there is one.`,
+        text: `The provider failed several times in a row${untilText(attention.until)}. Requests go to another provider if there is one.`,
         link: { to: '/models', label: 'View other models' },
       };
   }
@@ -91,6 +91,9 @@ function lastsFor(daysLeft: number | null): string {
   return `At the current rate it lasts about ${days} ${days === 1 ? 'day' : 'days'}. `;
 }
 
+/** Once its time is over it is tried again, but still not known to work. */
 function untilText(until: string | null): string {
-  return until === null ? ' for now' : ` until ${formatTime(new Date(until), 'moment')}`;
+  return until === null
+    ? ', and no call has succeeded since. It is tried again with one of the next requests'
+    : ` and is not called until ${formatTime(new Date(until), 'moment')}`;
 }
