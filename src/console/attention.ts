@@ -21,6 +21,8 @@ export type WatchedKey = Readonly<{
   /** This month's spending plus what is held for open requests: the limit is compared with this sum. */
   spent: Money;
   monthlyLimit: Money | null;
+  /** What its requests usually hold; null if that is not known, or there is no limit. */
+  typicalHold: Money | null;
   expiresAt: Date | null;
   isExpired: boolean;
   /** It ends soon because its owner replaced it. */
@@ -49,6 +51,7 @@ export function attentionTo(facts: Facts): Attention[] {
     ...(account.isSuspended ? [{ kind: 'account_suspended' } as const] : []),
     ...balanceAttention(account.balance - account.held, dailySpend),
     ...keys.flatMap((key) => limitAttention(key, 'key_at_limit')).slice(0, maxOfAKind),
+    ...keys.flatMap(blockedAttention).slice(0, maxOfAKind),
     ...keys.flatMap((key) => limitAttention(key, 'key_near_limit')).slice(0, maxOfAKind),
     ...keys.flatMap((key) => expiryAttention(key, 'key_expired')).slice(0, maxOfAKind),
     ...keys.flatMap((key) => expiryAttention(key, 'key_expiring')).slice(0, maxOfAKind),
@@ -75,8 +78,31 @@ function limitAttention(key: WatchedKey, kind: 'key_at_limit' | 'key_near_limit'
   if (monthlyLimit === null || isExpired) return [];
   const isNear = spent * 100n >= monthlyLimit * BigInt(nearLimitPercent);
   const actual = spent >= monthlyLimit ? 'key_at_limit' : 'key_near_limit';
-  if (!isNear || actual !== kind) return [];
+  if (!isNear || actual !== kind || leftOfBlocked(key) !== null) return [];
   return [{ kind, key_id: id, name, spent: formatMoney(spent), limit: formatMoney(monthlyLimit) }];
+}
+
+/** However little of it is used, a limit rejects what does not fit into the rest. */
+function blockedAttention(key: WatchedKey): Attention[] {
+  const { id, name, typicalHold } = key;
+  const left = leftOfBlocked(key);
+  if (left === null || typicalHold === null) return [];
+  return [
+    {
+      kind: 'key_blocked',
+      key_id: id,
+      name,
+      left: formatMoney(left),
+      typical_hold: formatMoney(typicalHold),
+    },
+  ];
+}
+
+/** What is left of the limit, if it is something, but less than a request holds. */
+function leftOfBlocked({ spent, monthlyLimit, typicalHold, isExpired }: WatchedKey): Money | null {
+  if (monthlyLimit === null || typicalHold === null || isExpired) return null;
+  const left = monthlyLimit - spent;
+  return left > 0n && left < typicalHold ? left : null;
 }
 
 /** The owner who replaced a key knows that it ends. */

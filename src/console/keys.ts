@@ -1,5 +1,7 @@
 /** The keys of an account: members and operators see them; owners create, change, replace and revoke them. */
 import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
+import { typicalHold } from '../generations/typical-hold.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { nothing, readBody, readSmallBody } from '../json/fields.ts';
@@ -14,7 +16,6 @@ import {
   maxKeysInForce,
   type OwnedKey,
   replaceKeyAs,
-  requireKey,
   revokeKeyAs,
 } from '../keys/key-changes.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
@@ -88,7 +89,7 @@ function ownedKey({ caller, params }: AccountContext): OwnedKey {
 }
 
 async function showKey(transaction: SQL, owned: OwnedKey): Promise<Response> {
-  return Response.json((await requireKey(transaction, owned)) satisfies Unsent<Key>);
+  return Response.json((await requireListedKey(transaction, owned)) satisfies Unsent<Key>);
 }
 
 /** The only response that contains a secret. Read in the same transaction, so that there is none for a key that cannot be shown. */
@@ -97,22 +98,40 @@ async function showNewKey(
   accountId: string,
   { id, secret }: CreatedKey,
 ): Promise<Response> {
-  const key = await requireKey(transaction, { id, accountId });
+  const key = await requireListedKey(transaction, { id, accountId });
   return Response.json({ key, secret } satisfies Unsent<NewKey>);
+}
+
+/** A key as the dashboard shows it, with what its monthly limit still allows. */
+type ListedKey = KeyOverview & Readonly<{ month_left: string | null; typical_hold: string | null }>;
+
+/** Of `key_overviews`. Only a key in force with a monthly limit needs its requests looked at. */
+function shownColumns(sql: SQL) {
+  const isLimited = sql`monthly_limit is not null and state in ('active', 'replaced')`;
+  return sql`${keyColumns(sql)},
+    case when ${isLimited} then greatest(monthly_limit - month_spent - held, 0) end as month_left,
+    case when ${isLimited} then ${typicalHold(sql, sql`key_overviews.id`)} end as typical_hold`;
+}
+
+async function requireListedKey(sql: SQL, owned: OwnedKey): Promise<ListedKey> {
+  const [key] = await sql<ListedKey[]>`
+    select ${shownColumns(sql)} from key_overviews where id = ${owned.id} and account_id = ${owned.accountId}`;
+  if (key === undefined) throw new ApiError('key_not_found');
+  return key;
 }
 
 /** How many revoked or expired keys a list contains. */
 const maxEnded = 200;
 
 /** The newest first: all that are in force, and the newest of the others. */
-async function findKeys(sql: SQL, caller: Caller): Promise<KeyOverview[]> {
-  const rows = await sql<Found<KeyOverview, 'id'>[]>`
+async function findKeys(sql: SQL, caller: Caller): Promise<ListedKey[]> {
+  const rows = await sql<Found<ListedKey, 'id'>[]>`
     select keys.* from ${readableAccount(sql, caller)} as readable
     left join lateral (
-      select ${keyColumns(sql)} from (
+      select ${shownColumns(sql)} from (
         select *, row_number() over (partition by state in ('revoked', 'expired') order by id desc) as place
         from key_overviews where account_id = readable.account_id
-      ) as of_account
+      ) as key_overviews
       where place <= ${maxEnded} or state in ('active', 'replaced')
     ) as keys on true
     order by keys.id desc`;

@@ -2,6 +2,7 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { recentQuery } from '../generations/generation-store.ts';
+import { typicalHold } from '../generations/typical-hold.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
@@ -205,34 +206,37 @@ async function findRecentRequests(sql: SQL, caller: Caller): Promise<RecentReque
   return row;
 }
 
-type WatchedKeyRow = Omit<WatchedKey, 'spent' | 'monthlyLimit'> & {
+type WatchedKeyRow = Omit<WatchedKey, 'spent' | 'monthlyLimit' | 'typicalHold'> & {
   spent: string;
   monthlyLimit: string | null;
+  typicalHold: string | null;
 };
 
-/** Keys that are near their limit or expire around now, the newest first. */
+/** Keys whose limit is near or too tight for their requests, or that expire around now, the newest first. */
 async function findWatchedKeys(sql: SQL, caller: Caller): Promise<WatchedKey[]> {
   const rows = await sql<WatchedKeyRow[]>`
-    with keys as (
+    with keys as materialized (
       select api_keys.id, name, monthly_limit, expires_at, coalesce(expires_at <= now(), false) as is_expired,
              revoked_at is not null as is_replaced,
              -- A key that was not used this month still has the sum of the month in which it last was.
-             held + case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0 end as spent
+             held + case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0 end as spent,
+             case when monthly_limit is not null then ${typicalHold(sql, sql`api_keys.id`)} end as typical_hold
       from ${readableAccount(sql, caller)} as readable
       join api_keys on api_keys.account_id = readable.account_id
       join api_key_meters on key_id = api_keys.id
       where coalesce(revoked_at > now(), true)
     )
-    select id, name, spent, monthly_limit as "monthlyLimit", expires_at as "expiresAt", is_expired as "isExpired",
+    select id, name, spent, monthly_limit as "monthlyLimit", typical_hold as "typicalHold", expires_at as "expiresAt", is_expired as "isExpired",
            is_replaced as "isReplaced"
     from keys
-    where not is_expired and spent * 100 >= monthly_limit * ${nearLimitPercent}::int
+    where not is_expired and (spent * 100 >= monthly_limit * ${nearLimitPercent}::int or typical_hold > monthly_limit - spent)
        or expires_at between now() - make_interval(days => ${expiryDays}::int) and now() + make_interval(days => ${expiryDays}::int)
     order by id desc`;
   return rows.map((row) => ({
     ...row,
     spent: moneyFromDatabase(row.spent),
     monthlyLimit: row.monthlyLimit === null ? null : moneyFromDatabase(row.monthlyLimit),
+    typicalHold: row.typicalHold === null ? null : moneyFromDatabase(row.typicalHold),
   }));
 }
 

@@ -363,6 +363,7 @@ describe('attention', () => {
     name: 'Key',
     spent: 0n,
     monthlyLimit: null,
+    typicalHold: null,
     expiresAt: null,
     isExpired: false,
     isReplaced: false,
@@ -381,6 +382,30 @@ describe('attention', () => {
     expect(found.map(({ kind }) => kind)).toEqual(kinds as Attention['kind'][]);
     for (const one of found)
       expect(one).toMatchObject({ key_id: key.id, spent: formatMoney(dollars(spent)) });
+    expect(of({ keys: [{ ...watched, isExpired: true }] })).toEqual([]);
+  });
+
+  test.each([
+    ['0.97', '0.05', 'key_blocked'],
+    ['0.22', '0.8', 'key_blocked'],
+    ['0.95', '0.05', 'key_near_limit'],
+    ['0.22', '0.05', undefined],
+    // Nothing is left at all, which says more.
+    ['1', '0.05', 'key_at_limit'],
+  ])('a key that has spent %s of 1, and whose requests hold %s: %p', (spent, hold, kind) => {
+    const watched = {
+      ...key,
+      spent: dollars(spent),
+      monthlyLimit: dollars('1'),
+      typicalHold: dollars(hold),
+    };
+    const found = of({ keys: [watched] });
+    expect(found.map((one) => one.kind)).toEqual((kind === undefined ? [] : [kind]) as Attention['kind'][]);
+    if (kind === 'key_blocked')
+      expect(found[0]).toMatchObject({
+        left: formatMoney(dollars('1') - dollars(spent)),
+        typical_hold: formatMoney(dollars(hold)),
+      });
     expect(of({ keys: [{ ...watched, isExpired: true }] })).toEqual([]);
   });
 

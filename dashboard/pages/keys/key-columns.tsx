@@ -2,7 +2,7 @@ import { Link } from '@tanstack/react-router';
 import { Ellipsis, Gauge, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import type { Key } from '../../../src/console/contract.ts';
 import { formatMoney, shareOfLimit, signOfMoney, sumMoney, toneOfShare } from '../../kit/amounts.ts';
-import { StatusBadge } from '../../kit/badge.tsx';
+import { Badge, StatusBadge } from '../../kit/badge.tsx';
 import { IconButton } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import { Meter, Money, Time } from '../../kit/figures.tsx';
@@ -10,7 +10,7 @@ import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { nearLimitHint } from './key-fields.tsx';
-import { shownStateOf } from './key-list.ts';
+import { describeTightLimit, shownStateOf } from './key-list.ts';
 
 export type KeyAction = 'edit' | 'limits' | 'replace' | 'revoke';
 
@@ -92,9 +92,21 @@ function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: n
 
 function KeyState({ subject }: Readonly<{ subject: Key }>) {
   const { state, revoked_at: revokedAt } = subject;
+  const tight = describeTightLimit(subject);
   return (
     <span className="inline-flex flex-col items-start gap-0.5">
-      <StatusBadge status={shownStateOf(subject)} />
+      {tight === null ? (
+        <StatusBadge status={shownStateOf(subject)} />
+      ) : (
+        <Badge tone={tight.tone} hasDot>
+          {tight.label}
+        </Badge>
+      )}
+      {tight?.why !== null && tight !== null && (
+        <span className={classNames('max-w-44 text-xs', tight.tone === 'bad' ? 'text-bad' : 'text-ink-soft')}>
+          {tight.why}
+        </span>
+      )}
       {state === 'replaced' && (
         <span className="text-xs text-ink-faint">
           expires <Time at={revokedAt} style="distance" />
@@ -141,7 +153,7 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
           label={`Used of the limit of ${name}`}
           share={share}
           certainShare={shareOfLimit(spent, limit)}
-          tone={toneOfShare(share)}
+          tone={describeTightLimit(subject)?.tone === 'bad' ? 'bad' : toneOfShare(share)}
           className="flex-1"
         />
         <span

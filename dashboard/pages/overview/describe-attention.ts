@@ -43,6 +43,14 @@ export function describeAttention(attention: Attention): Notice {
     case 'key_near_limit':
     case 'key_at_limit':
       return describeLimit(attention);
+    case 'key_blocked':
+      return {
+        key: `${attention.kind} ${attention.key_id}`,
+        tone: 'bad',
+        title: `The key “${attention.name}” is blocked by its monthly limit`,
+        text: `${formatMoney(attention.left)} is left this month, and a typical request holds ${formatMoney(attention.typical_hold)}. An owner can raise the limit, or requests can ask for fewer tokens.`,
+        link: toKeys,
+      };
     case 'key_expiring':
       return {
         key: `${attention.kind} ${attention.key_id}`,
