@@ -1,4 +1,4 @@
-import type { ReactNode } from 'react';
+import type { ComponentProps, ReactNode } from 'react';
 import { toneOfShare } from './amounts.ts';
 import { classNames } from './class-names.ts';
 import { Meter } from './figures.tsx';
@@ -10,22 +10,26 @@ type UseOfLimitProps = Readonly<{
   share: number;
   certainShare: number;
   figures: ReactNode;
+  /** Other than what follows from the share. */
+  tone?: ComponentProps<typeof Meter>['tone'];
   title?: string;
   /** What else there is to say, such as what is held. */
   children?: ReactNode;
 }>;
 
 /** How much of a limit is used, on one line of a table: a bar, the share and the figures. */
-export function UseOfLimit({ label, share, certainShare, figures, title, children }: UseOfLimitProps) {
+export function UseOfLimit({
+  label,
+  share,
+  certainShare,
+  figures,
+  tone = toneOfShare(share),
+  title,
+  children,
+}: UseOfLimitProps) {
   return (
     <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap" title={title}>
-      <Meter
-        label={label}
-        share={share}
-        certainShare={certainShare}
-        tone={toneOfShare(share)}
-        className="w-14 shrink-0"
-      />
+      <Meter label={label} share={share} certainShare={certainShare} tone={tone} className="w-14 shrink-0" />
       <span
         className={classNames(
           'figures w-9 whitespace-nowrap',

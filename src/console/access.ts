@@ -6,7 +6,10 @@ import { shortTransaction } from '../lib/short-transaction.ts';
 import type { SignedIn } from '../people/sessions.ts';
 import type { Role } from './contract.ts';
 
-/** Part of every query about an account: nothing is found or allowed without this user's membership. */
+/**
+ * Part of every query about an account: nothing is found without this user's membership, unless they are an operator, and
+ * nothing is changed without it.
+ */
 export type Caller = Readonly<{ userId: string; accountId: string }>;
 
 /** The named parts of a path. They are arbitrary text until they have the form of an ID. */
@@ -23,25 +26,35 @@ export function accountIn(params: PathParameters): string {
   return idIn(params, 'account', 'account_not_found');
 }
 
-/** Whether an account exists is disclosed to its members only. */
-export function requireMember(role: Role | undefined): void {
-  if (role === undefined) throw new ApiError('account_not_found');
+/** What someone is to an account. An operator who is not a member reads what its owners do, and changes nothing. */
+export type Standing = Role | 'operator';
+
+/** Whether an account exists is disclosed to those who may read it only. */
+export function requireReader(standing: Standing | undefined): void {
+  if (standing === undefined) throw new ApiError('account_not_found');
 }
 
-export function requireOwner(role: Role | undefined): void {
-  requireMember(role);
-  if (role !== 'owner') throw new ApiError('permission_denied');
+/** For what members alone do, such as to spend the money of the account. */
+export function requireMember(standing: Standing | undefined): void {
+  requireReader(standing);
+  if (standing === 'operator') throw new ApiError('permission_denied');
 }
 
-/** For data that is the same for every account, such as the models. */
-export async function requireMembership(sql: SQL, caller: Caller): Promise<void> {
-  requireMember(await findRole(sql, caller));
+export function requireOwner(standing: Standing | undefined): void {
+  requireReader(standing);
+  if (standing !== 'owner') throw new ApiError('permission_denied');
 }
 
-export async function findRole(sql: SQL, { userId, accountId }: Caller): Promise<Role | undefined> {
-  const [row] = await sql<{ role: Role }[]>`
-    select role from memberships where user_id = ${userId} and account_id = ${accountId}`;
-  return row?.role;
+/** For what other members do not see. */
+export function requireOwningReader(standing: Standing | undefined): void {
+  requireReader(standing);
+  if (standing === 'member') throw new ApiError('permission_denied');
+}
+
+export async function findStanding(sql: SQL, caller: Caller): Promise<Standing | undefined> {
+  const [row] = await sql<{ standing: Standing }[]>`
+    select standing from ${readableAccount(sql, caller)} as readable`;
+  return row?.standing;
 }
 
 /**
@@ -62,7 +75,7 @@ export async function asOwner<Result>(
           select 1 from memberships where user_id = ${userId} and account_id = ${accountId} and role = 'owner'
         )
       order by user_id for no key update`;
-    requireOwner(await findRole(transaction, caller));
+    requireOwner(await findStanding(transaction, caller));
     return await write(transaction);
   });
 }
@@ -106,7 +119,7 @@ export function currentSession(sql: SQL, { userId, sessionId }: Pick<SignedIn, '
 /** Who reads what only operators see: one of them, or a token of the admin API. */
 export type OperatorReader = Readonly<{ userId: string }> | Readonly<{ tokenId: string }>;
 
-/** Who reads an account: a member, or a token of the admin API. */
+/** Who reads an account: a member, an operator, or a token of the admin API. */
 export type AccountReader = Caller | Readonly<{ tokenId: string; accountId: string }>;
 
 /** One row for an operator and for a token that may read, and none for anyone else. */
@@ -116,18 +129,20 @@ export function operatorOnly(sql: SQL, reader: OperatorReader) {
     : sql`(select 1 from users where id = ${reader.userId} and is_operator)`;
 }
 
-/** One row with the ID of the account, for whoever may read it, and none for anyone else. */
+/** One row with the ID of the account, for whoever may read it and what they are to it, and none for anyone else. */
 export function readableAccount(sql: SQL, reader: AccountReader) {
   return 'tokenId' in reader
     ? sql`(select accounts.id as account_id from accounts, admin_tokens
            where accounts.id = ${reader.accountId} and admin_tokens.id = ${reader.tokenId} and ${mayRead(sql)})`
-    : sql`(select account_id from memberships where user_id = ${reader.userId} and account_id = ${reader.accountId})`;
+    : sql`(select accounts.id as account_id, coalesce(role, 'operator') as standing
+           from accounts left join memberships on account_id = accounts.id and user_id = ${reader.userId}
+           where accounts.id = ${reader.accountId}
+             and (role is not null or exists (select 1 from users where id = ${reader.userId} and is_operator)))`;
 }
 
-/** The same for its owners only. */
-export function ownedAccount(sql: SQL, { userId, accountId }: Caller) {
-  return sql`(select account_id from memberships
-              where user_id = ${userId} and account_id = ${accountId} and role = 'owner')`;
+/** The same without members who do not own it. */
+export function ownedAccount(sql: SQL, caller: Caller) {
+  return sql`(select account_id from ${readableAccount(sql, caller)} as readable where standing <> 'member')`;
 }
 
 function mayRead(sql: SQL) {
@@ -137,8 +152,8 @@ function mayRead(sql: SQL) {
 /** A caller who may see an empty list gets one row, in which a column that is otherwise never null is null. */
 export type Found<Row, Column extends keyof Row> = Row | Readonly<Record<Column, null>>;
 
-/** What a member may see. Without any row the caller is not a member. */
-export function rowsForMember<Row, Column extends keyof Row>(
+/** What a reader of the account may see. Without any row the caller is none. */
+export function rowsForReader<Row, Column extends keyof Row>(
   rows: readonly Found<Row, Column>[],
   column: Column,
 ): Row[] {

@@ -21,6 +21,8 @@ export type WatchedKey = Readonly<{
   /** This month's spending plus what is held for open requests: the limit is compared with this sum. */
   spent: Money;
   monthlyLimit: Money | null;
+  /** What its requests usually hold; null if that is not known, or there is no limit. */
+  typicalHold: Money | null;
   expiresAt: Date | null;
   isExpired: boolean;
   /** It ends soon because its owner replaced it. */
@@ -39,6 +41,8 @@ export type Facts = Readonly<{
   models: ReadonlySet<string>;
   /** The name that customers see. */
   providerName: (id: string) => string;
+  /** When a call of the account to a provider, by that name, last succeeded for a model, on any node. */
+  lastSuccess: (model: string, provider: string) => Date | null;
 }>;
 
 export function attentionTo(facts: Facts): Attention[] {
@@ -47,6 +51,7 @@ export function attentionTo(facts: Facts): Attention[] {
     ...(account.isSuspended ? [{ kind: 'account_suspended' } as const] : []),
     ...balanceAttention(account.balance - account.held, dailySpend),
     ...keys.flatMap((key) => limitAttention(key, 'key_at_limit')).slice(0, maxOfAKind),
+    ...keys.flatMap(blockedAttention).slice(0, maxOfAKind),
     ...keys.flatMap((key) => limitAttention(key, 'key_near_limit')).slice(0, maxOfAKind),
     ...keys.flatMap((key) => expiryAttention(key, 'key_expired')).slice(0, maxOfAKind),
     ...keys.flatMap((key) => expiryAttention(key, 'key_expiring')).slice(0, maxOfAKind),
@@ -73,8 +78,31 @@ function limitAttention(key: WatchedKey, kind: 'key_at_limit' | 'key_near_limit'
   if (monthlyLimit === null || isExpired) return [];
   const isNear = spent * 100n >= monthlyLimit * BigInt(nearLimitPercent);
   const actual = spent >= monthlyLimit ? 'key_at_limit' : 'key_near_limit';
-  if (!isNear || actual !== kind) return [];
+  if (!isNear || actual !== kind || leftOfBlocked(key) !== null) return [];
   return [{ kind, key_id: id, name, spent: formatMoney(spent), limit: formatMoney(monthlyLimit) }];
+}
+
+/** However little of it is used, a limit rejects what does not fit into the rest. */
+function blockedAttention(key: WatchedKey): Attention[] {
+  const { id, name, typicalHold } = key;
+  const left = leftOfBlocked(key);
+  if (left === null || typicalHold === null) return [];
+  return [
+    {
+      kind: 'key_blocked',
+      key_id: id,
+      name,
+      left: formatMoney(left),
+      typical_hold: formatMoney(typicalHold),
+    },
+  ];
+}
+
+/** What is left of the limit, if it is something, but less than a request holds. */
+function leftOfBlocked({ spent, monthlyLimit, typicalHold, isExpired }: WatchedKey): Money | null {
+  if (monthlyLimit === null || typicalHold === null || isExpired) return null;
+  const left = monthlyLimit - spent;
+  return left > 0n && left < typicalHold ? left : null;
 }
 
 /** The owner who replaced a key knows that it ends. */
@@ -84,11 +112,16 @@ function expiryAttention(key: WatchedKey, kind: 'key_expired' | 'key_expiring'):
   return [{ kind, key_id: id, name, expires_at: expiresAt.toISOString() }];
 }
 
-/** Each circuit once, though several nodes may report it, with the time at which the last of them will try again. */
-function circuitAttention({ circuits, models, providerName }: Facts): Attention[] {
+/**
+ * Each circuit once, though several nodes may report it, with the time at which the last of them will try again. One that
+ * is half open has let nothing through yet that worked, so it stays until a call has.
+ */
+function circuitAttention(facts: Facts): Attention[] {
+  const { circuits, models, providerName } = facts;
   const open = new Map<string, ReportedCircuit>();
   for (const circuit of circuits) {
-    if (circuit.state !== 'open' || !models.has(circuit.model)) continue;
+    if (circuit.state === 'closed' || !models.has(circuit.model) || isProvenElsewhere(circuit, facts))
+      continue;
     const name = JSON.stringify([circuit.model, circuit.provider]);
     const known = open.get(name);
     if (known === undefined || (known.until ?? '') < (circuit.until ?? '')) open.set(name, circuit);
@@ -101,4 +134,12 @@ function circuitAttention({ circuits, models, providerName }: Facts): Attention[
       provider: providerName(provider),
       until,
     }));
+}
+
+/** A node that nobody asks keeps its circuit half open, also when the account is served by others since. */
+function isProvenElsewhere(circuit: ReportedCircuit, { providerName, lastSuccess }: Facts): boolean {
+  const { state, model, provider, failing_since: since } = circuit;
+  if (state !== 'half_open' || since === null) return false;
+  const successAt = lastSuccess(model, providerName(provider));
+  return successAt !== null && successAt > new Date(since);
 }

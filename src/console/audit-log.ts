@@ -1,10 +1,10 @@
-/** What was changed in an account, for its owners. */
+/** What was changed in an account, for its owners, and for operators as its owners see it. */
 import type { SQL } from 'bun';
 import { isOwnColumn, type OwnedChange, presentForOwners } from '../audit-log/for-owners.ts';
 import { changesQuery } from '../audit-log/read.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
-import { type Caller, findRole, requireOwner } from './access.ts';
+import { type Caller, findStanding, ownedAccount, requireOwningReader } from './access.ts';
 import type { AccountAuditLog, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import { parseCursor } from './operator/list.ts';
@@ -32,15 +32,14 @@ async function findChanges(
   before: string,
   rowCount: number,
 ): Promise<OwnedChange[]> {
-  const { userId, accountId } = caller;
+  const { accountId } = caller;
   const rows = await sql<OwnedChange[]>`
     select change.*,
            ${isOwnColumn(sql, accountId)}
-    from memberships cross join lateral (
+    from ${ownedAccount(sql, caller)} as readable cross join lateral (
       ${changesQuery(sql, { accountId, action: null }, before, rowCount)}
     ) as change
-    where memberships.user_id = ${userId} and memberships.account_id = ${accountId} and role = 'owner'
     order by change.id desc`;
-  if (rows.length === 0) requireOwner(await findRole(sql, caller));
+  if (rows.length === 0) requireOwningReader(await findStanding(sql, caller));
   return rows;
 }

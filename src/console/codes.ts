@@ -7,7 +7,7 @@ import { networkOfClient } from '../lib/ip-address.ts';
 import { formatMoney } from '../lib/money.ts';
 import { isLikeCode, redeemCode } from '../payments/codes.ts';
 import type { Attempts, Limit } from '../people/attempts.ts';
-import { asOwner, findRole, requireOwner } from './access.ts';
+import { asOwner, findStanding, requireOwner } from './access.ts';
 import type { RedeemedCode } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -29,7 +29,7 @@ export function codesPage({
     '/payments/redeem': {
       POST: async (request, { caller, actor, base }) => {
         const { code } = await readBody(request, codeBody);
-        requireOwner(await findRole(sql, caller));
+        requireOwner(await findStanding(sql, caller));
         await attempts.take([
           codeLimit('code-user', caller.userId),
           codeLimit('code-network', networkOfClient(base.clientAddress())),

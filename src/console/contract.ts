@@ -75,6 +75,8 @@ export type Attention =
   | { kind: 'balance_empty' | 'balance_low'; balance: string; days_left: number | null }
   /** `spent` includes holds, as the limit does. */
   | { kind: 'key_near_limit' | 'key_at_limit'; key_id: string; name: string; spent: string; limit: string }
+  /** What is left of the monthly limit is less than its requests usually hold, so they are rejected. */
+  | { kind: 'key_blocked'; key_id: string; name: string; left: string; typical_hold: string }
   | { kind: 'key_expiring' | 'key_expired'; key_id: string; name: string; expires_at: string }
   | { kind: 'model_unavailable'; model: string; provider: string; until: string | null };
 
@@ -102,6 +104,10 @@ export type Key = {
   last_used_at: string | null;
   month_spent: string;
   held: string;
+  /** What is left of the monthly limit, without what is held; never below zero. Null without one, or for a key that has ended. */
+  month_left: string | null;
+  /** What its requests usually hold. Null if none completed in the last month, and where `month_left` is. */
+  typical_hold: string | null;
 };
 
 /**

@@ -1,4 +1,4 @@
-/** Exports from the dashboard: owners of their own account, operators of one account or of all of them. */
+/** Exports from the dashboard: owners of their own account, operators of one account, as its owners see it too, or of all of them. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { type Exports, exportParameters } from '../exports/exports.ts';
@@ -6,7 +6,7 @@ import { type ExportName, exportNames } from '../exports/source.ts';
 import { readQuery } from '../http/query.ts';
 import { isUuid } from '../lib/ids.ts';
 import type { SignedIn } from '../people/sessions.ts';
-import { currentSession, findRole, operatorOnly, ownedAccount, requireOwner } from './access.ts';
+import { currentSession, findStanding, operatorOnly, ownedAccount, requireOwningReader } from './access.ts';
 import type { AccountHandler, ConsoleHandler, Routes } from './guard.ts';
 
 type ExportServices = Readonly<{ sql: SQL; exports: Exports }>;
@@ -15,7 +15,7 @@ export function accountExports(services: ExportServices): Routes<AccountHandler>
   return ofEach<AccountHandler>((name) => async (request, { caller, signedIn, base, inSlot }) => {
     const query = readQuery(request.url, exportParameters);
     // It is checked before each page, too. This says why it is refused.
-    await inSlot(async () => requireOwner(await findRole(services.sql, caller)));
+    await inSlot(async () => requireOwningReader(await findStanding(services.sql, caller)));
     const { accountId } = caller;
     return await services.exports.respond({
       name,

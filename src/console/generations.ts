@@ -29,7 +29,7 @@ import { presentPage } from '../http/present-page.ts';
 import { invalidQuery, type Query, readQuery } from '../http/query.ts';
 import { isUuid, uuidFromRequestId } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
-import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
+import { type AccountReader, type Found, readableAccount, rowsForReader } from './access.ts';
 import type { GenerationDetail, GenerationRow, Page } from './contract.ts';
 import { presentDraw } from './draws.ts';
 import type { AccountHandler, Routes } from './guard.ts';
@@ -201,7 +201,7 @@ async function findAttributed(
       order by page.scanned_id desc`;
     if (rows.some((row) => 'is_key_known' in row && !row.is_key_known))
       throw new ApiError('key_not_found', { param: 'key' });
-    return rowsForMember(rows, 'scanned_id');
+    return rowsForReader(rows, 'scanned_id');
   };
   return await findMatching(ask, before, rowCount);
 }
@@ -220,7 +220,7 @@ export async function findPage(
   const rows = await (keyId === null
     ? findOfAccount(sql, reader, filter, before, rowCount)
     : findOfKey(sql, reader, keyId, filter, before, rowCount));
-  return rowsForMember(rows, 'id');
+  return rowsForReader(rows, 'id');
 }
 
 async function findOfAccount(
@@ -277,5 +277,5 @@ export async function findDetail(
     left join ledger_entries as charge on charge.generation_id = generation.id and charge.kind = 'charge'
     left join lateral (${refundsQuery(sql)}) as refunds on true
     left join write_offs on write_offs.generation_id = generation.id and write_offs.reason <> 'implausible_usage'`;
-  return rowsForMember(rows, 'id')[0] ?? null;
+  return rowsForReader(rows, 'id')[0] ?? null;
 }

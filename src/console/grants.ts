@@ -9,7 +9,7 @@ import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
 import { type GrantCategory, grantCategories } from '../ledger/movements.ts';
 import { formatMoney } from '../lib/money.ts';
-import { requireMembership } from './access.ts';
+import { findStanding, requireReader } from './access.ts';
 import { parseEntryCursor } from './billing.ts';
 import type { CategoryBalance, Grants } from './grant-contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
@@ -19,7 +19,7 @@ export function grantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandl
     '/grants': {
       GET: async (request, { caller }) =>
         await listGrants(request, async (page) => {
-          await requireMembership(sql, caller);
+          requireReader(await findStanding(sql, caller));
           return await findAll(sql, caller.accountId, page);
         }),
     },

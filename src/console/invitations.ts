@@ -16,7 +16,15 @@ import {
   revokeInvitationAs,
 } from '../people/invitations.ts';
 import { findProfile, isEmailAddress } from '../people/user-store.ts';
-import { asOwner, type Caller, findRole, idIn, keepSession, requireOwner } from './access.ts';
+import {
+  asOwner,
+  type Caller,
+  findStanding,
+  idIn,
+  keepSession,
+  requireOwner,
+  requireOwningReader,
+} from './access.ts';
 import type { Invitation, NewInvitation, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -47,7 +55,7 @@ export function invitationsPage(services: InvitationsServices): Routes<AccountHa
       POST: async (request, { caller, signedIn, actor }) => {
         readQuery(request.url, []);
         const { role: newRole, email } = await readBody(request, draft);
-        requireOwner(await findRole(sql, caller));
+        requireOwner(await findStanding(sql, caller));
         if (email !== null) {
           if (invitationMail === null) throw noMail();
           await attempts.take(invitationMailLimits(caller.accountId, email));
@@ -87,8 +95,8 @@ function noMail(): ApiError {
   });
 }
 
-/** For owners only. */
+/** Other members do not see them. */
 async function findInvitationsFor(sql: SQL, caller: Caller): Promise<PendingInvitation[]> {
-  requireOwner(await findRole(sql, caller));
+  requireOwningReader(await findStanding(sql, caller));
   return await findInvitations(sql, caller.accountId);
 }

@@ -1,5 +1,7 @@
-/** The keys of an account: members see them; owners create, change, replace and revoke them. */
+/** The keys of an account: members and operators see them; owners create, change, replace and revoke them. */
 import type { SQL } from 'bun';
+import { ApiError } from '../errors.ts';
+import { typicalHold } from '../generations/typical-hold.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { nothing, readBody, readSmallBody } from '../json/fields.ts';
@@ -14,11 +16,10 @@ import {
   maxKeysInForce,
   type OwnedKey,
   replaceKeyAs,
-  requireKey,
   revokeKeyAs,
 } from '../keys/key-changes.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import { asOwner, type Caller, type Found, idIn, rowsForMember } from './access.ts';
+import { asOwner, type Caller, type Found, idIn, readableAccount, rowsForReader } from './access.ts';
 import type { Key, Keys, NewKey, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 
@@ -88,7 +89,7 @@ function ownedKey({ caller, params }: AccountContext): OwnedKey {
 }
 
 async function showKey(transaction: SQL, owned: OwnedKey): Promise<Response> {
-  return Response.json((await requireKey(transaction, owned)) satisfies Unsent<Key>);
+  return Response.json((await requireListedKey(transaction, owned)) satisfies Unsent<Key>);
 }
 
 /** The only response that contains a secret. Read in the same transaction, so that there is none for a key that cannot be shown. */
@@ -97,32 +98,49 @@ async function showNewKey(
   accountId: string,
   { id, secret }: CreatedKey,
 ): Promise<Response> {
-  const key = await requireKey(transaction, { id, accountId });
+  const key = await requireListedKey(transaction, { id, accountId });
   return Response.json({ key, secret } satisfies Unsent<NewKey>);
+}
+
+/** A key as the dashboard shows it, with what its monthly limit still allows. */
+type ListedKey = KeyOverview & Readonly<{ month_left: string | null; typical_hold: string | null }>;
+
+/** Of `key_overviews`. Only a key in force with a monthly limit needs its requests looked at. */
+function shownColumns(sql: SQL) {
+  const isLimited = sql`monthly_limit is not null and state in ('active', 'replaced')`;
+  return sql`${keyColumns(sql)},
+    case when ${isLimited} then greatest(monthly_limit - month_spent - held, 0) end as month_left,
+    case when ${isLimited} then ${typicalHold(sql, sql`key_overviews.id`)} end as typical_hold`;
+}
+
+async function requireListedKey(sql: SQL, owned: OwnedKey): Promise<ListedKey> {
+  const [key] = await sql<ListedKey[]>`
+    select ${shownColumns(sql)} from key_overviews where id = ${owned.id} and account_id = ${owned.accountId}`;
+  if (key === undefined) throw new ApiError('key_not_found');
+  return key;
 }
 
 /** How many revoked or expired keys a list contains. */
 const maxEnded = 200;
 
 /** The newest first: all that are in force, and the newest of the others. */
-async function findKeys(sql: SQL, { userId, accountId }: Caller): Promise<KeyOverview[]> {
-  const rows = await sql<Found<KeyOverview, 'id'>[]>`
-    select keys.* from memberships
+async function findKeys(sql: SQL, caller: Caller): Promise<ListedKey[]> {
+  const rows = await sql<Found<ListedKey, 'id'>[]>`
+    select keys.* from ${readableAccount(sql, caller)} as readable
     left join lateral (
-      select ${keyColumns(sql)} from (
+      select ${shownColumns(sql)} from (
         select *, row_number() over (partition by state in ('revoked', 'expired') order by id desc) as place
-        from key_overviews where account_id = memberships.account_id
-      ) as of_account
+        from key_overviews where account_id = readable.account_id
+      ) as key_overviews
       where place <= ${maxEnded} or state in ('active', 'replaced')
     ) as keys on true
-    where user_id = ${userId} and memberships.account_id = ${accountId}
     order by keys.id desc`;
-  return rowsForMember(rows, 'id');
+  return rowsForReader(rows, 'id');
 }
 
-async function countLimits(sql: SQL, { userId, accountId }: Caller): Promise<Keys['limited']> {
+async function countLimits(sql: SQL, caller: Caller): Promise<Keys['limited']> {
   return await sql<Keys['limited']>`
-    select key_id, count(*)::int as limits from memberships join limits using (account_id)
-    where user_id = ${userId} and account_id = ${accountId} and key_id is not null
+    select key_id, count(*)::int as limits from ${readableAccount(sql, caller)} as readable join limits using (account_id)
+    where key_id is not null
     group by key_id`;
 }

@@ -4,8 +4,7 @@ import { z } from 'zod';
 import { readQuery } from '../http/query.ts';
 import { bodyOf, readBody } from '../json/fields.ts';
 import type { InvitationMail } from '../people/invitation-mail.ts';
-import { type Caller, requireMember } from './access.ts';
-import type { Role } from './contract.ts';
+import { type Caller, findStanding, requireMember } from './access.ts';
 import type { MailChoices, MailKind } from './event-contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -50,11 +49,12 @@ export function mailChoicesPage({ sql, invitationMail }: MailServices): Routes<A
   };
 }
 
-/** Owners who have not chosen get all, and others none. */
-async function findKinds(sql: SQL, { userId, accountId }: Caller): Promise<MailKind[]> {
-  const [row] = await sql<{ role: Role; kinds: MailKind[] | null }[]>`
-    select role, kinds from memberships left join mail_choices using (user_id, account_id)
-    where user_id = ${userId} and account_id = ${accountId}`;
-  requireMember(row?.role);
-  return row?.kinds ?? (row?.role === 'owner' ? [...kinds] : []);
+/** Owners who have not chosen get all, and others none. Whoever is not a member gets no mails, and has nothing to choose. */
+async function findKinds(sql: SQL, caller: Caller): Promise<MailKind[]> {
+  const standing = await findStanding(sql, caller);
+  requireMember(standing);
+  const [row] = await sql<{ kinds: MailKind[] }[]>`
+    select kinds from memberships join mail_choices using (user_id, account_id)
+    where user_id = ${caller.userId} and account_id = ${caller.accountId}`;
+  return row?.kinds ?? (standing === 'owner' ? [...kinds] : []);
 }

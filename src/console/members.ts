@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { readQuery } from '../http/query.ts';
 import { bodyOf, readBody, role } from '../json/fields.ts';
 import { findMembers, removeMemberAs, updateMemberAs } from '../people/members.ts';
-import { asOwner, type Caller, idIn, requireMember } from './access.ts';
+import { asOwner, type Caller, findStanding, idIn, requireReader } from './access.ts';
 import type { Member, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 
@@ -46,9 +46,7 @@ function memberIn({ params }: AccountContext): string {
   return idIn(params, 'user', 'user_not_found');
 }
 
-/** The caller is one of them, or finds none. */
-async function findMembersFor(sql: SQL, { userId, accountId }: Caller): Promise<Unsent<Member>[]> {
-  const members = await findMembers(sql, accountId);
-  requireMember(members.find(({ id }) => id === userId)?.role);
-  return members;
+async function findMembersFor(sql: SQL, caller: Caller): Promise<Unsent<Member>[]> {
+  requireReader(await findStanding(sql, caller));
+  return await findMembers(sql, caller.accountId);
 }

@@ -8,7 +8,7 @@ import { accessTo, atPricesOf, type CallableModel, callableModels } from '../mod
 import type { Catalog } from '../models/model.ts';
 import { presentModel } from '../models/present.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import type { Caller } from './access.ts';
+import { type Caller, readableAccount } from './access.ts';
 import type { Model, Models } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -40,10 +40,9 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
 }
 
 /** Whose prices the account pays; null for list prices. */
-async function findPriceGroup(sql: SQL, { userId, accountId }: Caller): Promise<string | null> {
+async function findPriceGroup(sql: SQL, caller: Caller): Promise<string | null> {
   const [row] = await sql<{ price_group: string | null }[]>`
-    select price_group from memberships join accounts on accounts.id = account_id
-    where user_id = ${userId} and account_id = ${accountId}`;
+    select price_group from ${readableAccount(sql, caller)} as readable join accounts on accounts.id = account_id`;
   if (row === undefined) throw new ApiError('account_not_found');
   return row.price_group;
 }

@@ -184,6 +184,8 @@ export type ListedCircuit = {
   consecutive_failures: number;
   /** When an open circuit lets a probe through, or a paused provider is called again. */
   until: string | null;
+  /** When it opened, if no call has succeeded since. Half open until then, even if nobody calls. */
+  failing_since: string | null;
   /** For how many accounts it is open because of failures that only they have seen. */
   accounts_shut: number;
   /**

@@ -2,6 +2,7 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { recentQuery } from '../generations/generation-store.ts';
+import { typicalHold } from '../generations/typical-hold.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
@@ -11,11 +12,12 @@ import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { readReport } from '../routing/node-report.ts';
 import { addDays, dayOf, everyDay } from '../usage/days.ts';
 import { usageQuery } from '../usage/usage-days.ts';
-import type { Caller } from './access.ts';
+import { type Caller, readableAccount } from './access.ts';
 import {
   type AccountState,
   attentionTo,
   expiryDays,
+  type Facts,
   nearLimitPercent,
   type ReportedCircuit,
   type WatchedKey,
@@ -44,7 +46,7 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
         const to = dayOf(new Date());
         const range = { from: addDays(to, 1 - shownDays), to };
         const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
-        const [days, { models, ...recent }, keys, circuits, offered] = await Promise.all([
+        const [days, { models, served, ...recent }, keys, circuits, offered] = await Promise.all([
           lookUp('usage_lookup_failed', () => findUsedDays(reads(), caller, range)),
           lookUp('generation_lookup_failed', () => findRecentRequests(reads(), caller)),
           lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
@@ -68,6 +70,7 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
             // Those that were billed, and those that were only tried.
             models: new Set([...lastDays.flatMap((day) => day.models), ...(models ?? [])]),
             providerName: (id) => providers.get(id)?.name ?? id,
+            lastSuccess: lastSuccessIn(served ?? []),
           }),
           welcome: presentWelcome(offered, welcome.settings),
         } satisfies Overview);
@@ -98,21 +101,20 @@ function presentCaches(used: readonly UsedDay[]): Overview['caches'] {
   };
 }
 
-async function findAccount(sql: SQL, { userId, accountId }: Caller): Promise<AccountState> {
+async function findAccount(sql: SQL, caller: Caller): Promise<AccountState> {
   const [row] = await sql<{ balance: string; held: string; isSuspended: boolean }[]>`
     select balance, held, suspended_at is not null as "isSuspended"
-    from memberships join accounts on accounts.id = account_id
-    where user_id = ${userId} and account_id = ${accountId}`;
+    from ${readableAccount(sql, caller)} as readable join accounts on accounts.id = account_id`;
   if (row === undefined) throw new ApiError('account_not_found');
   return { ...row, balance: moneyFromDatabase(row.balance), held: moneyFromDatabase(row.held) };
 }
 
 type OfferedGrant = Readonly<{ amount: string | null; expires_at: Date | null; refused_for: string | null }>;
 
-async function findWelcome(sql: SQL, { userId, accountId }: Caller): Promise<OfferedGrant | undefined> {
+async function findWelcome(sql: SQL, caller: Caller): Promise<OfferedGrant | undefined> {
   const [row] = await sql<OfferedGrant[]>`
-    select amount, expires_at, refused_for from memberships join welcome_grants using (account_id)
-    where memberships.user_id = ${userId} and account_id = ${accountId}`;
+    select amount, expires_at, refused_for
+    from ${readableAccount(sql, caller)} as readable join welcome_grants using (account_id)`;
   return row;
 }
 
@@ -147,18 +149,14 @@ type UsedDay = Readonly<{
 type UsedDayRow = Pick<UsedDay, 'day' | 'requests' | 'models'> &
   Readonly<Record<Exclude<keyof UsedDay, 'day' | 'requests' | 'models'>, string>>;
 
-async function findUsedDays(
-  sql: SQL,
-  { userId, accountId }: Caller,
-  { from, to }: DayRange,
-): Promise<UsedDay[]> {
+async function findUsedDays(sql: SQL, caller: Caller, { from, to }: DayRange): Promise<UsedDay[]> {
   const rows = await sql<UsedDayRow[]>`
     select to_char(day, 'YYYY-MM-DD') as day, sum(cost) as cost, sum(requests)::bigint as requests,
            array_agg(distinct model) as models, sum(input_tokens) as "inputTokens",
            sum(cache_read_tokens) as "cacheReadTokens", sum(cache_write_tokens) as "cacheWriteTokens",
            sum(cache_saved) as "cacheSaved"
-    from memberships cross join lateral (${usageQuery(sql, accountId, beginningOf(from), to, null)}) as usage
-    where user_id = ${userId} and account_id = ${accountId}
+    from ${readableAccount(sql, caller)} as readable
+    cross join lateral (${usageQuery(sql, caller.accountId, beginningOf(from), to, null)}) as usage
     group by usage.day order by usage.day`;
   return rows.map((row) => ({
     ...row,
@@ -172,12 +170,24 @@ async function findUsedDays(
 
 const recentHours = 24;
 
+function lastSuccessIn(served: readonly Served[]): Facts['lastSuccess'] {
+  const times = new Map(
+    served.map(({ model, provider, at }) => [JSON.stringify([model, provider]), new Date(at)]),
+  );
+  return (model, provider) => times.get(JSON.stringify([model, provider])) ?? null;
+}
+
+/** When requests for a model last completed at a provider, by its name. */
+type Served = Readonly<{ model: string; provider: string; at: string }>;
+type RecentRequests = Overview['recent'] & { models: string[] | null; served: Served[] | null };
+
 /** A request that its client cancelled is neither a success nor a failure. */
-async function findRecentRequests(
-  sql: SQL,
-  { userId, accountId }: Caller,
-): Promise<Overview['recent'] & { models: string[] | null }> {
-  const [row] = await sql<[Overview['recent'] & { models: string[] | null }]>`
+async function findRecentRequests(sql: SQL, caller: Caller): Promise<RecentRequests> {
+  const [row] = await sql<[RecentRequests]>`
+    with recent as materialized (
+      select recent.* from ${readableAccount(sql, caller)} as readable
+      cross join lateral (${recentQuery(sql, caller.accountId, recentHours)}) as recent
+    )
     select count(*)::int as requests,
            (count(*) filter (where status = 'completed'))::int as completed,
            (count(*) filter (where status = 'failed'))::int as failed,
@@ -188,48 +198,53 @@ async function findRecentRequests(
            percentile_disc(0.95) within group (order by latency_ms) filter (where status = 'completed') as latency_ms_p95,
            percentile_disc(0.5) within group (order by time_to_first_token_ms) filter (where status = 'completed')
              as time_to_first_token_ms_p50,
-           array_agg(distinct model) as models
-    from memberships cross join lateral (${recentQuery(sql, accountId, recentHours)}) as recent
-    where user_id = ${userId} and memberships.account_id = ${accountId}`;
+           array_agg(distinct model) as models,
+           (select jsonb_agg(served) from (
+              select model, provider, max(completed_at) as at from recent where status = 'completed' group by model, provider
+            ) as served) as served
+    from recent`;
   return row;
 }
 
-type WatchedKeyRow = Omit<WatchedKey, 'spent' | 'monthlyLimit'> & {
+type WatchedKeyRow = Omit<WatchedKey, 'spent' | 'monthlyLimit' | 'typicalHold'> & {
   spent: string;
   monthlyLimit: string | null;
+  typicalHold: string | null;
 };
 
-/** Keys that are near their limit or expire around now, the newest first. */
-async function findWatchedKeys(sql: SQL, { userId, accountId }: Caller): Promise<WatchedKey[]> {
+/** Keys whose limit is near or too tight for their requests, or that expire around now, the newest first. */
+async function findWatchedKeys(sql: SQL, caller: Caller): Promise<WatchedKey[]> {
   const rows = await sql<WatchedKeyRow[]>`
-    with keys as (
+    with keys as materialized (
       select api_keys.id, name, monthly_limit, expires_at, coalesce(expires_at <= now(), false) as is_expired,
              revoked_at is not null as is_replaced,
              -- A key that was not used this month still has the sum of the month in which it last was.
-             held + case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0 end as spent
-      from memberships
-      join api_keys on api_keys.account_id = memberships.account_id
+             held + case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0 end as spent,
+             case when monthly_limit is not null then ${typicalHold(sql, sql`api_keys.id`)} end as typical_hold
+      from ${readableAccount(sql, caller)} as readable
+      join api_keys on api_keys.account_id = readable.account_id
       join api_key_meters on key_id = api_keys.id
-      where user_id = ${userId} and memberships.account_id = ${accountId} and coalesce(revoked_at > now(), true)
+      where coalesce(revoked_at > now(), true)
     )
-    select id, name, spent, monthly_limit as "monthlyLimit", expires_at as "expiresAt", is_expired as "isExpired",
+    select id, name, spent, monthly_limit as "monthlyLimit", typical_hold as "typicalHold", expires_at as "expiresAt", is_expired as "isExpired",
            is_replaced as "isReplaced"
     from keys
-    where not is_expired and spent * 100 >= monthly_limit * ${nearLimitPercent}::int
+    where not is_expired and (spent * 100 >= monthly_limit * ${nearLimitPercent}::int or typical_hold > monthly_limit - spent)
        or expires_at between now() - make_interval(days => ${expiryDays}::int) and now() + make_interval(days => ${expiryDays}::int)
     order by id desc`;
   return rows.map((row) => ({
     ...row,
     spent: moneyFromDatabase(row.spent),
     monthlyLimit: row.monthlyLimit === null ? null : moneyFromDatabase(row.monthlyLimit),
+    typicalHold: row.typicalHold === null ? null : moneyFromDatabase(row.typicalHold),
   }));
 }
 
-/** What the live nodes report about providers. It is the same for every account, but only members see it. */
-async function findCircuits(sql: SQL, { userId, accountId }: Caller): Promise<ReportedCircuit[]> {
+/** What the live nodes report about providers. It is the same for every account, but only those who may read one see it. */
+async function findCircuits(sql: SQL, caller: Caller): Promise<ReportedCircuit[]> {
   const rows = await sql<{ report: unknown }[]>`
     select report from nodes
     where stopped_at is null and heartbeat_at > now() - make_interval(secs => ${leaseSeconds})
-      and exists (select 1 from memberships where user_id = ${userId} and account_id = ${accountId})`;
+      and exists ${readableAccount(sql, caller)}`;
   return rows.flatMap(({ report }) => readReport(report)?.circuits ?? []);
 }

@@ -6,8 +6,7 @@ import { formatMoney, formatMoneyShort, parseMoney } from '../lib/money.ts';
 import { greatestAmount, isPayable, leastAmount } from '../payments/order.ts';
 import type { Payments } from '../payments/sweep.ts';
 import type { Attempts } from '../people/attempts.ts';
-import type { Role } from '../people/user-store.ts';
-import { type Caller, findRole, requireOwner } from './access.ts';
+import { type Caller, findStanding, readableAccount, requireOwner, type Standing } from './access.ts';
 import type { AutomaticTopUp, PaymentOptions } from './contract.ts';
 
 export type PaymentServices = Readonly<{
@@ -30,13 +29,13 @@ export async function paymentsOfOwner(
   { sql, payments }: Pick<PaymentServices, 'sql' | 'payments'>,
   { caller }: Readonly<{ caller: Caller }>,
 ): Promise<Payments> {
-  requireOwner(await findRole(sql, caller));
+  requireOwner(await findStanding(sql, caller));
   if (payments === null) throw new ApiError('payments_not_configured');
   return payments;
 }
 
 type OptionsRow = {
-  role: Role;
+  standing: Standing;
   payment_method: string | null;
   card_brand: string | null;
   card_last4: string | null;
@@ -52,17 +51,16 @@ type OptionsRow = {
 
 export async function findOptions(
   { sql, payments, operatorContact }: PaymentServices,
-  { userId, accountId }: Caller,
+  caller: Caller,
 ): Promise<PaymentOptions> {
   const isLive = payments?.settings.isLive ?? null;
   const [row] = await sql<OptionsRow[]>`
-    select role, payment_method, card_brand, card_last4, card_expires, is_automatic, threshold, top_up_amount, top_up_target,
+    select standing, payment_method, card_brand, card_last4, card_expires, is_automatic, threshold, top_up_amount, top_up_target,
            monthly_cap, coalesce(paused_reason,
              case when has_failed_too_often(known.account_id, is_live) then 'too_many_failures' end) as paused_reason,
            top_ups_this_month(known.account_id, is_live) as month_added
-    from memberships left join payment_customers as known
-      on known.account_id = memberships.account_id and is_live is not distinct from ${isLive}::boolean
-    where user_id = ${userId} and memberships.account_id = ${accountId}`;
+    from ${readableAccount(sql, caller)} as readable left join payment_customers as known
+      on known.account_id = readable.account_id and is_live is not distinct from ${isLive}::boolean`;
   if (row === undefined) throw new ApiError('account_not_found');
   return {
     is_online: payments !== null,
@@ -71,7 +69,7 @@ export async function findOptions(
     most: formatMoney(greatestAmount),
     contact: operatorContact,
     card:
-      row.payment_method === null || row.role !== 'owner'
+      row.payment_method === null || row.standing !== 'owner'
         ? null
         : { brand: row.card_brand, last4: row.card_last4, expires: row.card_expires },
     automatic: automaticOf(row),

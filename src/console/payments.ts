@@ -12,7 +12,7 @@ import { forgetCard, forgetCardOf, type Payer } from '../payments/customers.ts';
 import { type PaymentRow, paymentColumns, presentPayment } from '../payments/present.ts';
 import { asApiError, isMissing, isRefusedByStripe } from '../payments/stripe-client.ts';
 import type { Limit } from '../people/attempts.ts';
-import { asOwner, type Caller, findRole, idIn, requireMember } from './access.ts';
+import { asOwner, type Caller, findStanding, idIn, readableAccount, requireReader } from './access.ts';
 import type { Page, Payment, PaymentPage, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 import { parseCursor } from './operator/list.ts';
@@ -88,7 +88,7 @@ function orderRoutes(services: PaymentServices): Routes<AccountHandler> {
       GET: async (request, { caller }) => {
         const query = readQuery(request.url, ['limit', 'cursor']);
         const limit = parseLimit(query.get('limit'), defaultLimit);
-        requireMember(await findRole(sql, caller));
+        requireReader(await findStanding(sql, caller));
         const rows = await findPayments(sql, caller, parseCursor(query.get('cursor')), limit + 1);
         const page = presentPage(rows, limit, presentPayment, ({ id }) => id);
         return Response.json(page satisfies Unsent<Page<Payment>>);
@@ -162,16 +162,15 @@ function cardRoutes(services: PaymentServices): Routes<AccountHandler> {
 
 async function findPayments(
   sql: SQL,
-  { userId, accountId }: Caller,
+  caller: Caller,
   before: string | null,
   rowCount: number,
   id: string | null = null,
 ): Promise<PaymentRow[]> {
   return await sql<PaymentRow[]>`
-    select ${paymentColumns(sql, sql`case when role = 'owner' then receipt_url end as receipt_url`)}
-    from memberships join payment_orders on payment_orders.account_id = memberships.account_id
-    where user_id = ${userId} and memberships.account_id = ${accountId}
-      and (${before}::uuid is null or payment_orders.id < ${before}::uuid)
+    select ${paymentColumns(sql, sql`case when standing = 'owner' then receipt_url end as receipt_url`)}
+    from ${readableAccount(sql, caller)} as readable join payment_orders on payment_orders.account_id = readable.account_id
+    where (${before}::uuid is null or payment_orders.id < ${before}::uuid)
       and (${id}::uuid is null or payment_orders.id = ${id}::uuid)
     order by payment_orders.id desc limit ${rowCount}`;
 }

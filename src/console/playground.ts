@@ -18,7 +18,7 @@ import { checkKey } from '../keys/authenticate.ts';
 import type { KeyCache } from '../keys/key-cache.ts';
 import type { ApiKey } from '../keys/key-store.ts';
 import { isUuid } from '../lib/ids.ts';
-import { type Caller, requireMembership, rowsForMember } from './access.ts';
+import { type Caller, findStanding, requireMember, rowsForReader } from './access.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
 export type PlaygroundServices = InferenceServices & Readonly<{ sql: SQL; keys: KeyCache }>;
@@ -37,7 +37,7 @@ export function playgroundPage(services: PlaygroundServices): Routes<AccountHand
 
   async function readCall(request: Request, caller: Caller) {
     // A request may be large, so it is read only from members.
-    await lookUp('api_keys_lookup_failed', () => requireMembership(sql, caller));
+    requireMember(await lookUp('api_keys_lookup_failed', () => findStanding(sql, caller)));
     const body = await readInferenceBody(request, bodies, caller.accountId).catch((thrown: unknown) => {
       throw thrown instanceof ApiError ? withoutPrefix(thrown) : thrown;
     });
@@ -85,7 +85,7 @@ async function findKeyHash(sql: SQL, { userId, accountId }: Caller, keyId: strin
     select hash
     from memberships left join api_keys on api_keys.account_id = memberships.account_id and id = ${keyId}
     where user_id = ${userId} and memberships.account_id = ${accountId}`;
-  const [row] = rowsForMember<{ hash: Uint8Array }, 'hash'>(rows, 'hash');
+  const [row] = rowsForReader<{ hash: Uint8Array }, 'hash'>(rows, 'hash');
   if (row === undefined) throw new ApiError('key_not_found');
   return Buffer.from(row.hash);
 }

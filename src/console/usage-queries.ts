@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { type UsagePosition, usageQuery } from '../usage/usage-days.ts';
-import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
+import { type AccountReader, type Found, readableAccount, rowsForReader } from './access.ts';
 
 export type Figures = Readonly<{
   requests: bigint;
@@ -43,7 +43,7 @@ export async function findUsage(
     from ${readableAccount(sql, reader)} as readable
     left join lateral (${usageQuery(sql, reader.accountId, after, to, rowCount)}) as usage on true
     order by usage.day, usage.model, usage.key_id`;
-  return rowsForMember(rows, 'day').map((row) => ({
+  return rowsForReader(rows, 'day').map((row) => ({
     ...row,
     inputTokens: BigInt(row.inputTokens),
     outputTokens: BigInt(row.outputTokens),

@@ -30,7 +30,7 @@ import {
 } from '../webhooks/endpoint-store.ts';
 import { presentDelivery, presentEndpoint } from '../webhooks/present.ts';
 import { replay } from '../webhooks/replay.ts';
-import { asOperator, asOwner, findRole, idIn, keepSession, requireOwner } from './access.ts';
+import { asOperator, asOwner, findStanding, idIn, keepSession, requireOwningReader } from './access.ts';
 import type { Page, Unsent } from './contract.ts';
 import type {
   Alerts,
@@ -63,7 +63,7 @@ export function accountWebhooksPage(services: WebhookServices): Routes<AccountHa
       ownerOf: ({ caller }) => ({ accountId: caller.accountId }),
       reading: ({ caller }, read) =>
         shortTransaction(sql, async (transaction) => {
-          requireOwner(await findRole(transaction, caller));
+          requireOwningReader(await findStanding(transaction, caller));
           return await read(transaction);
         }),
       changing: ({ caller }, write) => asOwner(sql, caller, write),

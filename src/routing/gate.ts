@@ -46,8 +46,11 @@ export type Setback = Readonly<{ kind: SetbackKind; upstreamStatus: number | nul
 
 /** Why a gate is not simply open. Times are by `performance.now()`. */
 export type GateStatus = Readonly<{
+  /** Half open also after a probe that was answered with a failure: the provider may be called, but nothing has worked yet. */
   state: Circuit['state'];
   consecutiveFailures: number;
+  /** When it was shut for everyone, if no call has succeeded since. */
+  failingSince: Date | null;
   /** When an open circuit lets a probe through, or a pause is over; null when there is neither, or probes are let through. */
   untilMs: number | null;
   /** How many accounts it is shut for because of their own failures. */
@@ -80,6 +83,7 @@ export class Gate {
   #outage: Outage = noOutage;
   #pause: Pause = noPause;
   #consecutiveFailures = 0;
+  #failingSince: Date | null = null;
   #setback: Setback | null = null;
 
   constructor(provider: Provider, model: string, slots: Slots, observer: GateObserver) {
@@ -161,7 +165,8 @@ export class Gate {
     // Without calls, nothing else would notice that an outage is over.
     this.#weighOutage(nowMs);
     const circuit = this.#circuit;
-    const state = circuit.state === 'closed' && this.#outage.isOn ? 'open' : circuit.state;
+    const failingSince = this.#failingSince;
+    const state = this.#stateForReaders();
     const consecutiveFailures = this.#consecutiveFailures;
     const openUntilMs = circuit.state === 'open' ? circuit.untilMs : 0;
     const times = [this.#outageUntilMs(), this.#pause.untilMs].filter((untilMs) => untilMs > nowMs);
@@ -170,7 +175,21 @@ export class Gate {
     const setback = this.#setback;
     const isWell = state === 'closed' && untilMs === 0 && consecutiveFailures === 0;
     if (isWell && accountsShut === 0 && setback === null) return null;
-    return { state, consecutiveFailures, untilMs: untilMs === 0 ? null : untilMs, accountsShut, setback };
+    return {
+      state,
+      consecutiveFailures,
+      failingSince,
+      untilMs: untilMs === 0 ? null : untilMs,
+      accountsShut,
+      setback,
+    };
+  }
+
+  /** What works is known only after a success. For calls, any answer to a probe is enough. */
+  #stateForReaders(): Circuit['state'] {
+    if (this.#circuit.state !== 'closed') return this.#circuit.state;
+    if (this.#outage.isOn) return 'open';
+    return this.#failingSince === null ? 'closed' : 'half_open';
   }
 
   noteAnswer(call: Permit): void {
@@ -182,6 +201,8 @@ export class Gate {
   noteSuccess(call: Permit): void {
     const nowMs = performance.now();
     this.#setback = null;
+    // A call from before the circuit opened proves nothing about the time since.
+    if (call.era === this.#circuit.era) this.#failingSince = null;
     this.#noteForEveryone(call, 'success', nowMs);
     this.#witnesses.noteSuccess(call.account, nowMs);
     // It can end an outage, but not begin one.
@@ -237,6 +258,7 @@ export class Gate {
     const before = this.#outage;
     this.#outage = outageAfter(before, this.#witnesses.areManyFailing(circuit, nowMs), circuit, nowMs);
     if (before.isOn === this.#outage.isOn) return;
+    if (this.#outage.isOn) this.#failingSince ??= new Date();
     if (this.#outage.isOn) this.#report('opened', circuit.openMs, null);
     else this.#report('closed', 0, null);
   }
@@ -248,6 +270,7 @@ export class Gate {
     else if (verdict === 'failure') this.#consecutiveFailures += 1;
     this.#circuit = endCall(before, call.era, verdict, this.#provider.circuit, nowMs);
     call.era = this.#circuit.era;
+    if (verdict === 'failure' && this.#circuit.state === 'open') this.#failingSince ??= new Date();
     this.#reportChange(before, this.#circuit, null, nowMs);
   }
 

@@ -17,6 +17,7 @@ const reportSchema = z.object({
       consecutive_failures: z.number(),
       until: z.string().nullable(),
       // Older versions did not report these.
+      failing_since: z.string().nullable().default(null),
       accounts_shut: z.number().default(0),
       setback: z
         .object({ kind: z.enum(setbackKinds), upstream_status: z.number().nullable(), at: z.string() })
@@ -83,7 +84,7 @@ function circuitAt(circuit: ReportedCircuit, nowMs: number): ReportedCircuit {
 function circuitOf(
   provider: string,
   model: string,
-  { state, consecutiveFailures, untilMs, accountsShut, setback }: GateStatus,
+  { state, consecutiveFailures, failingSince, untilMs, accountsShut, setback }: GateStatus,
   { gateNowMs, nowMs }: Clocks,
 ): ReportedCircuit {
   return {
@@ -96,6 +97,7 @@ function circuitOf(
       untilMs === null
         ? null
         : new Date(Math.round((nowMs + untilMs - gateNowMs) / 1000) * 1000).toISOString(),
+    failing_since: failingSince?.toISOString() ?? null,
     accounts_shut: accountsShut,
     setback: setback && {
       kind: setback.kind,

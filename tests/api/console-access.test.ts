@@ -12,8 +12,10 @@ import {
   everyone,
   forEveryone,
   forMembers,
+  forMembersAlone,
   forOperators,
   forOwners,
+  forOwnersAlone,
   forSignedIn,
   openConsoleFixture,
   outcomeFor,
@@ -144,16 +146,21 @@ async function someAllowance(): Promise<{ allowance: string }> {
 }
 
 /** The same for owners and for operators, whose webhooks are their own. */
-function webhookRows(prefix: string, who: Expected, names: () => Promise<{ webhook: string }>) {
+function webhookRows(
+  prefix: string,
+  who: Expected,
+  readers: Expected,
+  names: () => Promise<{ webhook: string }>,
+) {
   const range = { from: '2026-01-01T00:00:00Z', to: '2026-01-02T00:00:00Z' };
   return {
-    [`GET ${prefix}/webhooks`]: { who },
+    [`GET ${prefix}/webhooks`]: { who: readers },
     [`POST ${prefix}/webhooks`]: { who, names, body: () => webhookDraft },
     [`PATCH ${prefix}/webhooks/:webhook`]: { who, names, body: () => ({ description: 'Other' }) },
     [`DELETE ${prefix}/webhooks/:webhook`]: { who, names },
     [`POST ${prefix}/webhooks/:webhook/rotate-secret`]: { who, names, body: nothing },
     [`POST ${prefix}/webhooks/:webhook/test`]: { who, names, body: nothing },
-    [`GET ${prefix}/webhooks/:webhook/deliveries`]: { who, names },
+    [`GET ${prefix}/webhooks/:webhook/deliveries`]: { who: readers, names },
     [`POST ${prefix}/webhooks/:webhook/replay`]: { who, names, body: () => range, isChange: false },
   };
 }
@@ -176,7 +183,7 @@ async function someCode(): Promise<Record<string, never>> {
   return {};
 }
 
-const withoutPayments: Expected = { ...forOwners, owner: 'payments_not_configured' };
+const withoutPayments: Expected = { ...forOwnersAlone, owner: 'payments_not_configured' };
 
 const suspended = (isSuspended: boolean) => async () => {
   await fixture.database.sql`
@@ -198,30 +205,38 @@ const table: Readonly<Record<string, Row>> = {
   'GET /api/console/sign-in-options': { who: forEveryone },
   'GET /api/console/me': { who: forSignedIn },
   [`GET ${account}/keys`]: { who: forMembers },
-  [`POST ${account}/keys`]: { who: forOwners, body: () => ({ name: 'Another' }) },
-  [`PATCH ${account}/keys/:key`]: { who: forOwners, names: someKey, body: () => ({ name: 'Renamed' }) },
+  [`POST ${account}/keys`]: { who: forOwnersAlone, body: () => ({ name: 'Another' }) },
+  [`PATCH ${account}/keys/:key`]: { who: forOwnersAlone, names: someKey, body: () => ({ name: 'Renamed' }) },
   [`POST ${account}/keys/:key/replace`]: {
-    who: forOwners,
+    who: forOwnersAlone,
     names: someKey,
     body: () => ({ revoke_at: null }),
   },
-  [`POST ${account}/keys/:key/revoke`]: { who: forOwners, names: someKey, body: nothing },
+  [`POST ${account}/keys/:key/revoke`]: { who: forOwnersAlone, names: someKey, body: nothing },
   [`GET ${account}/limits`]: { who: forMembers },
-  [`POST ${account}/limits`]: { who: forOwners, body: someLimitDraft },
-  [`PATCH ${account}/limits/:limit`]: { who: forOwners, names: someLimit, body: () => ({ amount: '7' }) },
-  [`DELETE ${account}/limits/:limit`]: { who: forOwners, names: someLimit },
+  [`POST ${account}/limits`]: { who: forOwnersAlone, body: someLimitDraft },
+  [`PATCH ${account}/limits/:limit`]: {
+    who: forOwnersAlone,
+    names: someLimit,
+    body: () => ({ amount: '7' }),
+  },
+  [`DELETE ${account}/limits/:limit`]: { who: forOwnersAlone, names: someLimit },
   [`GET ${account}/members`]: { who: forMembers },
-  [`PATCH ${account}/members/:user`]: { who: forOwners, names: someUser, body: () => ({ role: 'owner' }) },
-  [`DELETE ${account}/members/:user`]: { who: forOwners, names: someUser },
-  [`GET ${account}/mail-choices`]: { who: forMembers },
+  [`PATCH ${account}/members/:user`]: {
+    who: forOwnersAlone,
+    names: someUser,
+    body: () => ({ role: 'owner' }),
+  },
+  [`DELETE ${account}/members/:user`]: { who: forOwnersAlone, names: someUser },
+  [`GET ${account}/mail-choices`]: { who: forMembersAlone },
   [`PATCH ${account}/mail-choices`]: {
-    who: forMembers,
+    who: forMembersAlone,
     body: () => ({ kinds: ['budget'] }),
     names: noChoices,
   },
   [`GET ${account}/invitations`]: { who: forOwners },
-  [`POST ${account}/invitations`]: { who: forOwners, body: () => ({ role: 'member' }) },
-  [`DELETE ${account}/invitations/:invitation`]: { who: forOwners, names: someInvitation },
+  [`POST ${account}/invitations`]: { who: forOwnersAlone, body: () => ({ role: 'member' }) },
+  [`DELETE ${account}/invitations/:invitation`]: { who: forOwnersAlone, names: someInvitation },
   [`GET ${account}/models`]: { who: forMembers },
   [`GET ${account}/overview`]: { who: forMembers },
   [`GET ${account}/generations`]: { who: forMembers },
@@ -230,11 +245,11 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/usage`]: { who: forMembers },
   [`GET ${account}/usage.csv`]: { who: forMembers },
   [`POST ${account}/playground/chat`]: {
-    who: forMembers,
+    who: forMembersAlone,
     body: () => ({ key_id: fixture.keyId, request: chat }),
   },
   [`POST ${account}/playground/images`]: {
-    who: forMembers,
+    who: forMembersAlone,
     body: () => ({ key_id: fixture.keyId, request: { model: 'picture', prompt: 'A gate' } }),
   },
   [`GET ${account}/ledger`]: { who: forMembers },
@@ -254,7 +269,7 @@ const table: Readonly<Record<string, Row>> = {
   [`POST ${account}/payments/card`]: { who: withoutPayments, body: nothing },
   [`POST ${account}/payments/card/check`]: { who: withoutPayments, body: nothing },
   [`DELETE ${account}/payments/card`]: { who: withoutPayments },
-  [`POST ${account}/payments/redeem`]: { who: forOwners, names: someCode, body: () => ({ code }) },
+  [`POST ${account}/payments/redeem`]: { who: forOwnersAlone, names: someCode, body: () => ({ code }) },
   [`GET ${account}/audit-log`]: { who: forOwners },
   [`GET ${account}/exports/generations`]: { who: forOwners, query: 'from=2026-01-01' },
   [`GET ${account}/exports/usage`]: { who: forOwners, query: 'from=2026-01-01' },
@@ -262,10 +277,11 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/exports/audit_log`]: { who: forOwners, query: 'from=2026-01-01' },
   ...webhookRows(
     account,
+    forOwnersAlone,
     forOwners,
     someWebhook(() => fixture.account),
   ),
-  [`PATCH ${account}/alerts`]: { who: forOwners, body: () => ({ low_balance: nextThreshold() }) },
+  [`PATCH ${account}/alerts`]: { who: forOwnersAlone, body: () => ({ low_balance: nextThreshold() }) },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
     who: forOperators,
@@ -378,6 +394,7 @@ const table: Readonly<Record<string, Row>> = {
   ...webhookRows(
     operator,
     forOperators,
+    forOperators,
     someWebhook(() => null),
   ),
 };
@@ -418,6 +435,18 @@ test('every route has a row, and every row a route', () => {
     ([path, methods]) => Object.keys(methods).map((method) => `${method} ${path}`),
   );
   expect(routes.toSorted()).toEqual(served.toSorted());
+});
+
+/** Nothing of the account, but a choice of each of its members for themselves. */
+const notForOperators = [`GET ${account}/mail-choices`];
+
+test('operators read all that there is of an account, and change nothing', () => {
+  const ofAccount = Object.entries(table).filter(([route]) => route.includes(account));
+  const expected = ofAccount.map(([route]) => [
+    route,
+    route.startsWith('GET ') && !notForOperators.includes(route) ? null : 'permission_denied',
+  ]);
+  expect(ofAccount.map(([route, { who }]) => [route, who.operator])).toEqual(expected);
 });
 
 describe('who may', () => {

@@ -1,7 +1,8 @@
 /** The console's keys: who may see and change them, and what becomes of requests that use them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { Key, Keys, NewKey } from '../../src/console/contract.ts';
+import type { Key, Keys, NewKey, Overview } from '../../src/console/contract.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { formatMoney, moneyFromDatabase } from '../../src/lib/money.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import {
@@ -169,6 +170,8 @@ describe('a new key', () => {
       last_used_at: null,
       month_spent: '0.000000000000',
       held: '0.000000000000',
+      month_left: null,
+      typical_hold: null,
     });
     // The newest comes first, and the list has only what was shown of it.
     const list = await owner.send('GET', keysPath);
@@ -294,8 +297,8 @@ describe('a change', () => {
       [{ name: 'New' }, {}],
       [{ requests_per_minute: 7 }, {}],
       [{ max_concurrent: 8 }, {}],
-      [{ monthly_limit: '0' }, { monthly_limit: '0.000000000000' }],
-      [{ monthly_limit: null }, {}],
+      [{ monthly_limit: '0' }, { monthly_limit: '0.000000000000', month_left: '0.000000000000' }],
+      [{ monthly_limit: null }, { month_left: null }],
       [{ allowed_models: ['plain', 'full'] }, {}],
       [{ allowed_models: null }, {}],
       [{ expires_at: null }, {}],
@@ -614,6 +617,38 @@ describe('the list', () => {
     await sql`update api_key_meters set month = month - interval '1 month' where key_id = ${key.id}`;
     await sql`update usage_records set month = month - interval '1 month' where key_id = ${key.id}`;
     expect((await keyInList(key.id))?.month_spent).toBe('0.000000000000');
+  });
+
+  test('shows that a key is blocked by the rest of its limit, however little it has used', async () => {
+    const { key, secret } = await makeKey();
+    expect(key).toMatchObject({ month_left: null, typical_hold: null });
+    expect((await chat(secret)).status).toBe(200);
+    const { sql } = fixture.database;
+    const [row] = await sql<[{ hold: string; cost: string }]>`
+      select hold, cost_total as cost from generations where key_id = ${key.id}`;
+    expect(moneyFromDatabase(row.hold)).toBeGreaterThan(2n * moneyFromDatabase(row.cost));
+    const limitTo = async (limit: bigint) => {
+      const change = { monthly_limit: formatMoney(limit) };
+      return await answerOf<Key>(await owner.send('PATCH', `${keysPath}/${key.id}`, change));
+    };
+    const limit = moneyFromDatabase(row.hold);
+    const left = formatMoney(limit - moneyFromDatabase(row.cost));
+    const blocked = { month_left: left, typical_hold: row.hold };
+    expect(await limitTo(limit)).toMatchObject(blocked);
+    expect(await keyInList(key.id)).toMatchObject(blocked);
+    expect(await errorOf(await chat(secret))).toEqual([403, 'monthly_spend_limit_exceeded', undefined]);
+    const response = await owner.send('GET', keysPath.replace(/keys$/, 'overview'));
+    const { attention } = await answerOf<Overview>(response);
+    const notice = { kind: 'key_blocked', key_id: key.id, name: 'Key', left, typical_hold: row.hold };
+    expect(attention.find(({ kind }) => kind === 'key_blocked') as unknown).toEqual(notice);
+    // With room for the next request nobody is warned.
+    await limitTo(100n * limit);
+    expect((await chat(secret)).status).toBe(200);
+    const after = await answerOf<Overview>(await owner.send('GET', keysPath.replace(/keys$/, 'overview')));
+    expect(after.attention.filter(({ kind }) => kind === 'key_blocked')).toEqual([]);
+    // A key that has ended needs no forecast.
+    await owner.send('POST', `${keysPath}/${key.id}/revoke`, {});
+    expect(await keyInList(key.id)).toMatchObject({ month_left: null, typical_hold: null });
   });
 
   test('is empty for an account without keys', async () => {

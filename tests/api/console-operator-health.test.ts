@@ -182,7 +182,7 @@ test('circuits and pauses are seen, also those of another node', async () => {
   const providers = await askUntil<Providers>('/providers', isTold);
   const node = (await ask<Nodes>('GET', '/nodes')).data[0]?.name ?? '';
   const { circuits } = providerIn(providers, 'main');
-  const closed = { node, state: 'closed', setback: null } as const;
+  const closed = { node, state: 'closed', failing_since: null, setback: null } as const;
   expect(circuits.toSorted((a, b) => (a.model < b.model ? -1 : 1))).toEqual([
     // Only one account has had this failure, so only for that one the provider is skipped.
     { ...closed, model: 'full', consecutive_failures: 2, until: null, accounts_shut: 1 },

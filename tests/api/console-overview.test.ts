@@ -217,11 +217,12 @@ describe('an account', () => {
     await spend(lastMonth, `${thisMonth} - interval '1 month'`, '1');
     await sql`update accounts set suspended_at = now() where id = ${fixture.account}`;
     const circuit = { state: 'open', consecutive_failures: 5, until: '2030-01-01T00:00:00.000Z' };
+    const halfOpen = { ...circuit, state: 'half_open', until: null };
     const report = {
       circuits: [
         { provider: 'main', model: 'full', ...circuit },
         { provider: 'main', model: 'never called', ...circuit },
-        { provider: 'backup', model: 'full', ...circuit, state: 'half_open' },
+        { provider: 'backup', model: 'full', ...halfOpen },
       ],
       price_version: '1',
       catalog_error: null,
@@ -255,8 +256,34 @@ describe('an account', () => {
       { kind: 'key_expired', key_id: expired, name: 'Expired', expires_at: past.expires_at.toISOString() },
       { kind: 'key_expiring', key_id: expiring, name: 'Expiring', expires_at: soon.expires_at.toISOString() },
       { kind: 'model_unavailable', model: 'full', provider: 'Main', until: '2030-01-01T00:00:00.000Z' },
+      { kind: 'model_unavailable', model: 'full', provider: 'Backup', until: null },
     ]);
   }, 60_000);
+
+  test('whose calls succeed again, wherever, is no longer told of a node that has not been asked since', async () => {
+    const { sql } = fixture.database;
+    const toldWith = async (since: string) => {
+      const circuit = {
+        provider: 'main',
+        model: 'full',
+        state: 'half_open',
+        consecutive_failures: 5,
+        until: null,
+      };
+      const report = {
+        circuits: [{ ...circuit, failing_since: since }],
+        price_version: '1',
+        catalog_error: null,
+      };
+      await sql`
+        insert into nodes (id, name, heartbeat_at, report) values (${newId()}, 'quiet', now() + interval '1 hour', ${report})`;
+      const { attention } = await overview();
+      await sql`delete from nodes where name = 'quiet'`;
+      return attention.some(({ kind }) => kind === 'model_unavailable');
+    };
+    expect(await toldWith('2030-01-01T00:00:00.000Z')).toBe(true);
+    expect(await toldWith('2020-01-01T00:00:00.000Z')).toBe(false);
+  });
 
   test.each([
     ['accounts', 'balance_lookup_failed'],
@@ -284,6 +311,7 @@ describe('attention', () => {
     circuits: [],
     models: new Set(['m']),
     providerName: (id) => id.toUpperCase(),
+    lastSuccess: () => null,
   };
   const of = (changes: Partial<Facts>): Attention[] => attentionTo({ ...calm, ...changes });
   const balance = (held: string, dailySpend: string, whole = '100') =>
@@ -335,6 +363,7 @@ describe('attention', () => {
     name: 'Key',
     spent: 0n,
     monthlyLimit: null,
+    typicalHold: null,
     expiresAt: null,
     isExpired: false,
     isReplaced: false,
@@ -353,6 +382,30 @@ describe('attention', () => {
     expect(found.map(({ kind }) => kind)).toEqual(kinds as Attention['kind'][]);
     for (const one of found)
       expect(one).toMatchObject({ key_id: key.id, spent: formatMoney(dollars(spent)) });
+    expect(of({ keys: [{ ...watched, isExpired: true }] })).toEqual([]);
+  });
+
+  test.each([
+    ['0.97', '0.05', 'key_blocked'],
+    ['0.22', '0.8', 'key_blocked'],
+    ['0.95', '0.05', 'key_near_limit'],
+    ['0.22', '0.05', undefined],
+    // Nothing is left at all, which says more.
+    ['1', '0.05', 'key_at_limit'],
+  ])('a key that has spent %s of 1, and whose requests hold %s: %p', (spent, hold, kind) => {
+    const watched = {
+      ...key,
+      spent: dollars(spent),
+      monthlyLimit: dollars('1'),
+      typicalHold: dollars(hold),
+    };
+    const found = of({ keys: [watched] });
+    expect(found.map((one) => one.kind)).toEqual((kind === undefined ? [] : [kind]) as Attention['kind'][]);
+    if (kind === 'key_blocked')
+      expect(found[0]).toMatchObject({
+        left: formatMoney(dollars('1') - dollars(spent)),
+        typical_hold: formatMoney(dollars(hold)),
+      });
     expect(of({ keys: [{ ...watched, isExpired: true }] })).toEqual([]);
   });
 
@@ -377,6 +430,7 @@ describe('attention', () => {
     state: 'open',
     consecutive_failures: 5,
     until: '2026-01-01T00:00:00.000Z',
+    failing_since: '2025-12-31T23:59:30.000Z',
     accounts_shut: 0,
     setback: null,
   };
@@ -388,9 +442,24 @@ describe('attention', () => {
     expect(of({ circuits: [later, circuit] }) as unknown[]).toEqual(expected);
   });
 
-  test('only open ones count, and only of models that the account calls', () => {
+  test('one that is half open counts until a call of the account has succeeded since it opened', () => {
+    const halfOpen: ReportedCircuit = { ...circuit, state: 'half_open', until: null };
+    const expected = [{ kind: 'model_unavailable', model: 'm', provider: 'P', until: null }];
+    const successAt = (time: string | null) =>
+      of({ circuits: [halfOpen], lastSuccess: () => (time === null ? null : new Date(time)) }) as unknown[];
+    expect(successAt(null)).toEqual(expected);
+    expect(successAt('2025-12-31T23:59:29.999Z')).toEqual(expected);
+    expect(successAt('2025-12-31T23:59:31.000Z')).toEqual([]);
+    // One that is open is not called at all, whoever was served before.
+    const open = of({ circuits: [circuit], lastSuccess: () => new Date('2026-01-01T00:00:00.000Z') });
+    expect(open).toHaveLength(1);
+    // Of a version that did not say since when.
+    const older = { ...halfOpen, failing_since: null };
+    expect(of({ circuits: [older], lastSuccess: () => new Date() })).toHaveLength(1);
+  });
+
+  test('only those that are not closed count, and only of models that the account calls', () => {
     const others: ReportedCircuit[] = [
-      { ...circuit, state: 'half_open' },
       { ...circuit, state: 'closed' },
       { ...circuit, model: '__proto__' },
     ];

@@ -14,7 +14,7 @@ import {
   problemsOf,
   timeOf,
 } from '../../dashboard/pages/keys/key-form-state.ts';
-import { selectKeys, shownStateOf } from '../../dashboard/pages/keys/key-list.ts';
+import { describeTightLimit, selectKeys, shownStateOf } from '../../dashboard/pages/keys/key-list.ts';
 import { nearLimitPercent as serverNearLimitPercent } from '../../src/console/attention.ts';
 import type { Key } from '../../src/console/contract.ts';
 import { parseKeyDraft } from '../../src/keys/key-body.ts';
@@ -38,6 +38,8 @@ const key: Key = {
   last_used_at: null,
   month_spent: '0.000000000000',
   held: '0.000000000000',
+  month_left: '20.500000000000',
+  typical_hold: null,
 };
 
 describe('a form', () => {
@@ -204,7 +206,10 @@ describe('the list of keys', () => {
   });
 
   test.each([
-    ['active', '20.4', '0', 'active'],
+    ['active', '16.3', '0', 'active'],
+    ['active', '16.3', '0.2', 'near_limit'],
+    ['active', '20.4', '0', 'near_limit'],
+    ['replaced', '20.4', '0', 'replaced'],
     ['active', '20.5', '0', 'at_limit'],
     ['active', '20', '0.5', 'at_limit'],
     ['replaced', '21', '0', 'at_limit'],
@@ -213,5 +218,37 @@ describe('the list of keys', () => {
   ] as const)('a key that is %s with %s spent and %s held is shown as %s', (state, spent, held, shown) => {
     expect(shownStateOf({ ...key, state, month_spent: spent, held })).toBe(shown);
     expect(shownStateOf({ ...key, state, month_spent: spent, held, monthly_limit: null })).toBe(state);
+  });
+
+  test.each([
+    ['active', '0.03', '0.05', 'blocked'],
+    ['replaced', '0.03', '0.05', 'blocked'],
+    ['active', '0.05', '0.05', 'near_limit'],
+    ['active', '0.149999999999', '0.05', 'near_limit'],
+    ['active', '0.15', '0.05', 'active'],
+    ['active', '0.03', null, 'active'],
+    ['revoked', null, null, 'revoked'],
+  ] as const)(
+    'a key that is %s with %s left, whose requests hold %s, is shown as %s',
+    (state, left, hold, shown) => {
+      const limited = { ...key, state, month_spent: '4.5', month_left: left, typical_hold: hold };
+      expect(shownStateOf(limited)).toBe(shown);
+      expect(describeTightLimit(limited)?.tone).toBe(
+        shown === 'blocked' ? 'bad' : shown === 'near_limit' ? 'warn' : undefined,
+      );
+    },
+  );
+
+  test('a key that is blocked says what is left and what a request holds', () => {
+    const blocked = { ...key, month_spent: '4.5', month_left: '0.03', typical_hold: '0.05' };
+    expect(describeTightLimit(blocked)).toEqual({
+      tone: 'bad',
+      label: 'Blocked',
+      why: '$0.03 left, a typical request holds $0.05',
+    });
+    expect(describeTightLimit({ ...key, month_spent: '20.4' })).toMatchObject({
+      label: 'Near limit',
+      why: null,
+    });
   });
 });

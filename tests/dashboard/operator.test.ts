@@ -162,24 +162,37 @@ describe('a provider', () => {
     state,
     consecutive_failures: 1,
     until,
+    failing_since: null,
     accounts_shut: 0,
     setback: null,
   });
   const later = '2026-01-01T00:00:00.000Z';
 
   test('is as bad as the worst of its circuits', () => {
-    const closed = circuit('closed', null);
-    expect(describeProvider({ circuits: [] })).toEqual({ tone: 'good', label: 'Configured' });
-    expect(describeProvider({ circuits: [closed] })).toEqual({ tone: 'good', label: 'Configured' });
-    expect(describeProvider({ circuits: [closed, circuit('closed', later)] }).label).toBe('Paused');
-    expect(describeProvider({ circuits: [circuit('half_open', null), closed] }).label).toBe('Half open');
-    expect(describeProvider({ circuits: [circuit('half_open', null), circuit('open', later)] }).label).toBe(
-      'Circuit open',
-    );
+    const closed = { ...circuit('closed', null), consecutive_failures: 0 };
+    const of = (...circuits: ListedCircuit[]) =>
+      describeProvider({ circuits, last_24_hours: { attempts: 100, failed: 0 } });
+    expect(of()).toEqual({ tone: 'good', label: 'Serving' });
+    expect(of(closed)).toEqual({ tone: 'plain', label: 'Serving' });
+    expect(of(closed, circuit('closed', null))).toEqual({ tone: 'warn', label: 'Failing' });
+    expect(of(closed, circuit('closed', later)).label).toBe('Paused');
+    expect(of(circuit('half_open', null), closed)).toEqual({ tone: 'warn', label: 'Half open' });
+    expect(of(circuit('half_open', null), circuit('open', later)).label).toBe('Circuit open');
+  });
+
+  test('is not praised beside failures, or before it was called', () => {
+    const of = (attempts: number, failed: number) =>
+      describeProvider({ circuits: [], last_24_hours: { attempts, failed } });
+    expect(of(0, 0)).toEqual({ tone: 'plain', label: 'Configured' });
+    expect(of(1000, 1)).toEqual({ tone: 'plain', label: 'Serving' });
+    expect(of(100, 1).tone).toBe('warn');
+    expect(of(100, 26).tone).toBe('bad');
+    expect(of(100, 26).label).toEndWith('failed');
   });
 
   test('has circuits, each in a state', () => {
-    expect(describeCircuit(circuit('closed', null))).toEqual({ tone: 'plain', label: 'Circuit closed' });
+    const quiet = { ...circuit('closed', null), consecutive_failures: 0 };
+    expect(describeCircuit(quiet)).toEqual({ tone: 'plain', label: 'Circuit closed' });
     expect(describeCircuit(circuit('closed', later)).label).toBe('Paused');
     expect(describeCircuit(circuit('open', later)).tone).toBe('bad');
     const shut = (accounts: number) => ({ ...circuit('closed', null), accounts_shut: accounts });

@@ -22,7 +22,8 @@ import { testProvider as provider } from '../support/provider.ts';
 
 /** A refused connection, which counts for everyone. */
 const failed = new ProviderError('provider_unavailable', { isUnreached: true });
-const nothingElse = { accountsShut: 0, setback: null };
+const nothingElse = { failingSince: null, accountsShut: 0, setback: null };
+const failing = { ...nothingElse, failingSince: expect.any(Date) as Date };
 
 function permitOf(gate: Gate, account = 'a') {
   const permit = gate.enter(account);
@@ -52,7 +53,7 @@ test('a gate has something to report as soon as a call has failed, and until one
     state: 'open',
     consecutiveFailures: 3,
     untilMs: expect.any(Number),
-    ...nothingElse,
+    ...failing,
   });
   expect(Math.abs((status()?.untilMs ?? 0) - openUntilMs)).toBeLessThan(5_000);
   // A call from before the circuit opened says nothing about it.
@@ -68,10 +69,44 @@ test('while a probe is in progress there is nothing to wait for', () => {
     state: 'half_open',
     consecutiveFailures: 1,
     untilMs: null,
-    ...nothingElse,
+    ...failing,
   });
   probe.succeeded();
   expect(gate.status(performance.now())).toBeNull();
+});
+
+test('what was shut for everyone is not shown as closed before a call has succeeded', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 0 } }), 'm');
+  const state = () => gate.status(performance.now())?.state;
+  fail(gate);
+  // Any answer to a probe lets others through, but this one shows nothing that works.
+  permitOf(gate).failed(new ProviderError('provider_unavailable', { upstreamStatus: 500 }));
+  expect(state()).toBe('half_open');
+  const answering = permitOf(gate, 'b');
+  answering.answered();
+  expect(state()).toBe('half_open');
+  answering.failed(new ProviderError('provider_timeout'));
+  expect(state()).toBe('half_open');
+  permitOf(gate, 'c').succeeded();
+  expect(state()).not.toBe('half_open');
+  fail(gate);
+  const long = permitOf(gate, 'd');
+  long.answered();
+  expect(state()).toBe('half_open');
+  long.succeeded();
+  expect(state()).not.toBe('half_open');
+});
+
+test('an outage that nobody asks about any more is not shown as over before a call has succeeded', () => {
+  const gate = new Gates().at(provider({ circuit: { failures: 1, openMs: 1 } }), 'm');
+  const accounts = ['a', 'b', 'c', 'd', 'e'];
+  for (const account of accounts) permitOf(gate, account).succeeded();
+  for (const account of accounts) permitOf(gate, account).failed(new ProviderError('provider_timeout'));
+  expect(gate.status(performance.now())?.state).toBe('open');
+  const anHour = performance.now() + 3_600_000;
+  expect(gate.status(anHour)).toMatchObject({ state: 'half_open', untilMs: null });
+  permitOf(gate, 'f').succeeded();
+  expect(gate.status(anHour)?.state).not.toBe('half_open');
 });
 
 test('a pause is reported until it is over', () => {
@@ -84,8 +119,8 @@ test('a pause is reported until it is over', () => {
     state: 'closed',
     consecutiveFailures: 0,
     untilMs: expect.any(Number),
+    ...nothingElse,
     accountsShut: 1,
-    setback: null,
   });
   const after = gate.status((paused?.untilMs ?? 0) + 1);
   expect(after).toMatchObject({ untilMs: null, accountsShut: 1 });
@@ -139,6 +174,7 @@ test('a report names models as customers do, and is the same a moment later', ()
     state: 'open',
     consecutive_failures: 1,
     until: '2026-11-15T00:00:30.000Z',
+    failing_since: expect.stringMatching(/Z$/) as string,
     accounts_shut: 0,
     setback: null,
   };

@@ -185,13 +185,13 @@ describe('a provider that is down for everyone', () => {
     expect(one.isOpenFor('newcomer')).toBe(true);
   });
 
-  test('is not shown as down forever when nobody calls it', () => {
+  test('is not shown as down forever when nobody calls it, but as something that a call has to show', () => {
     using one = trial();
     breakDown(one, 5);
     one.pass(600_000 - 1);
     expect(one.state).toBe('open');
     one.pass(1);
-    expect(one.state).toBe('closed');
+    expect(one.state).toBe('half_open');
   });
 
   test('is noticed whatever one account that is still served does', () => {

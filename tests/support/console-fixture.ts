@@ -96,14 +96,20 @@ export const forEveryone: Expected = {
   operator: null,
 };
 export const forSignedIn: Expected = { ...forEveryone, 'signed out': 'session_required' };
+/** What members see of their account, and operators of any. */
 export const forMembers: Expected = {
   'signed out': 'session_required',
   stranger: 'account_not_found',
   member: null,
   owner: null,
-  operator: 'account_not_found',
+  operator: null,
 };
+/** What members do with their account, or have to themselves. */
+export const forMembersAlone: Expected = { ...forMembers, operator: 'permission_denied' };
+/** What owners see of their account, and operators of any. */
 export const forOwners: Expected = { ...forMembers, member: 'permission_denied' };
+/** What owners do with their account. */
+export const forOwnersAlone: Expected = { ...forOwners, operator: 'permission_denied' };
 export const forOperators: Expected = {
   'signed out': 'session_required',
   stranger: 'permission_denied',

@@ -1,8 +1,8 @@
 import { Link } from '@tanstack/react-router';
 import { Ellipsis, Gauge, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import type { Key } from '../../../src/console/contract.ts';
-import { formatMoneyExactly, shareOfLimit, signOfMoney, sumMoney } from '../../kit/amounts.ts';
-import { StatusBadge } from '../../kit/badge.tsx';
+import { formatMoneyExactly, shareOfLimit, signOfMoney, sumMoney, toneOfShare } from '../../kit/amounts.ts';
+import { Badge, StatusBadge } from '../../kit/badge.tsx';
 import { IconButton } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import { Money, Time } from '../../kit/figures.tsx';
@@ -11,7 +11,7 @@ import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { UseOfLimit } from '../../kit/use-of-limit.tsx';
 import { nearLimitHint } from './key-fields.tsx';
-import { shownStateOf } from './key-list.ts';
+import { describeTightLimit, shownStateOf } from './key-list.ts';
 
 export type KeyAction = 'edit' | 'limits' | 'replace' | 'revoke';
 
@@ -98,9 +98,21 @@ function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: n
 
 function KeyState({ subject }: Readonly<{ subject: Key }>) {
   const { state, revoked_at: revokedAt } = subject;
+  const tight = describeTightLimit(subject);
   return (
-    <span className="inline-flex items-baseline gap-1.5">
-      <StatusBadge status={shownStateOf(subject)} />
+    <span className="inline-flex flex-col items-start gap-0.5">
+      {tight === null ? (
+        <StatusBadge status={shownStateOf(subject)} />
+      ) : (
+        <Badge tone={tight.tone} hasDot>
+          {tight.label}
+        </Badge>
+      )}
+      {tight?.why !== null && tight !== null && (
+        <span className={classNames('max-w-44 text-xs', tight.tone === 'bad' ? 'text-bad' : 'text-ink-soft')}>
+          {tight.why}
+        </span>
+      )}
       {state === 'replaced' && (
         <span className="text-ink-faint">
           expires <Time at={revokedAt} style="distance" />
@@ -135,11 +147,13 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
         <Held amount={held} />
       </span>
     );
+  const share = shareOfLimit(sumMoney([spent, held]), limit);
   return (
     <UseOfLimit
       label={`Used of the limit of ${name}`}
       title={nearLimitHint}
-      share={shareOfLimit(sumMoney([spent, held]), limit)}
+      share={share}
+      tone={describeTightLimit(subject)?.tone === 'bad' ? 'bad' : toneOfShare(share)}
       certainShare={shareOfLimit(spent, limit)}
       figures={
         <>

@@ -1,16 +1,52 @@
 /** Which keys a list shows, in which order. The gateway sends all of them: an account has at most 1,000 in force. */
 import type { Key } from '../../../src/console/contract.ts';
-import { compareMoneyDown, shareOfLimit, sumMoney } from '../../kit/amounts.ts';
+import {
+  compareMoneyDown,
+  formatMoney,
+  shareOfLimit,
+  sumMoney,
+  toneOfShare,
+  unitsOf,
+} from '../../kit/amounts.ts';
+import type { BadgeTone } from '../../kit/badge.tsx';
 
-export type ShownState = Key['state'] | 'at_limit';
+export type ShownState = Key['state'] | 'at_limit' | 'blocked' | 'near_limit';
+type Limited = Pick<Key, 'state' | 'month_spent' | 'held' | 'monthly_limit' | 'month_left' | 'typical_hold'>;
 
-/** A key in force whose limit is used up is rejected until next month, so it must not look as if it worked. */
-export function shownStateOf(key: Pick<Key, 'state' | 'month_spent' | 'held' | 'monthly_limit'>): ShownState {
-  const { state, month_spent: spent, held, monthly_limit: limit } = key;
+/** With room for fewer requests than this, a limit is near. */
+const fewRequests = 3n;
+
+/**
+ * A key in force whose limit is used up is rejected until next month, so it must not look as if it worked. Nor must one whose
+ * requests hold more than what is left, however little of its limit is used.
+ */
+export function shownStateOf(key: Limited): ShownState {
+  const { state, month_spent: spent, held, monthly_limit: limit, month_left: left, typical_hold: hold } = key;
   const isInForce = state === 'active' || state === 'replaced';
-  return isInForce && limit !== null && shareOfLimit(sumMoney([spent, held]), limit) >= 1
-    ? 'at_limit'
-    : state;
+  if (!isInForce || limit === null) return state;
+  const share = shareOfLimit(sumMoney([spent, held]), limit);
+  if (share >= 1) return 'at_limit';
+  const isKnown = left !== null && hold !== null;
+  if (isKnown && unitsOf(left) < unitsOf(hold)) return 'blocked';
+  const isTight = isKnown && unitsOf(left) < fewRequests * unitsOf(hold);
+  // A replaced key ends soon anyway, and its owner knows.
+  return state === 'active' && (isTight || toneOfShare(share) !== 'accent') ? 'near_limit' : state;
+}
+
+/** What the badge of these says, and why; null for those that a status badge knows. */
+export function describeTightLimit(
+  key: Limited,
+): Readonly<{ tone: BadgeTone; label: string; why: string | null }> | null {
+  const { month_left: left, typical_hold: hold } = key;
+  const state = shownStateOf(key);
+  if (state !== 'blocked' && state !== 'near_limit') return null;
+  const why =
+    left === null || hold === null
+      ? null
+      : `${formatMoney(left)} left, a typical request holds ${formatMoney(hold)}`;
+  return state === 'blocked'
+    ? { tone: 'bad', label: 'Blocked', why }
+    : { tone: 'warn', label: 'Near limit', why };
 }
 
 export const keyOrders = [

@@ -1,6 +1,6 @@
 /** What needs attention, with a link to where it can be fixed. */
 import type { Attention } from '../../../src/console/contract.ts';
-import { formatBalance, formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
+import { formatBalance, formatMoney, formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
 import { formatTime } from '../../kit/format-figures.ts';
 
 type Notice = Readonly<{
@@ -43,6 +43,14 @@ export function describeAttention(attention: Attention): Notice {
     case 'key_near_limit':
     case 'key_at_limit':
       return describeLimit(attention);
+    case 'key_blocked':
+      return {
+        key: `${attention.kind} ${attention.key_id}`,
+        tone: 'bad',
+        title: `The key “${attention.name}” is blocked by its monthly limit`,
+        text: `${formatMoney(attention.left)} is left this month, and a typical request holds ${formatMoney(attention.typical_hold)}. An owner can raise the limit, or requests can ask for fewer tokens.`,
+        link: toKeys,
+      };
     case 'key_expiring':
       return {
         key: `${attention.kind} ${attention.key_id}`,
@@ -64,7 +72,7 @@ export function describeAttention(attention: Attention): Notice {
         key: `${attention.kind} ${attention.model} ${attention.provider}`,
         tone: 'warn',
         title: `${attention.model} is unavailable at ${attention.provider}`,
-        text: `The provider failed several times in a row and is not called${untilText(attention.until)}. Requests go to another provider if there is one.`,
+        text: `The provider failed several times in a row${untilText(attention.until)}. Requests go to another provider if there is one.`,
         link: { to: '/models', label: 'View other models' },
       };
   }
@@ -91,6 +99,9 @@ function lastsFor(daysLeft: number | null): string {
   return `At the current rate it lasts about ${days} ${days === 1 ? 'day' : 'days'}. `;
 }
 
+/** Once its time is over it is tried again, but still not known to work. */
 function untilText(until: string | null): string {
-  return until === null ? ' for now' : ` until ${formatTime(new Date(until), 'moment')}`;
+  return until === null
+    ? ', and no call has succeeded since. It is tried again with one of the next requests'
+    : ` and is not called until ${formatTime(new Date(until), 'moment')}`;
 }

@@ -381,6 +381,9 @@ export const circuitSchema = z
     state: z.enum(['closed', 'open', 'half_open']),
     consecutive_failures: count,
     until: timestamp.nullable().describe('When the provider is called again.'),
+    failing_since: timestamp
+      .nullable()
+      .describe('When it opened, if no call has succeeded since. It is not closed before one has.'),
     accounts_shut: count.describe(
       'For how many accounts it is open because of failures that only they have seen.',
     ),

@@ -54,7 +54,15 @@ function Circuits({ circuits }: Readonly<{ circuits: readonly ListedCircuit[] }>
 }
 
 function CircuitLine({ circuit }: Readonly<{ circuit: ListedCircuit }>) {
-  const { node, model, state, consecutive_failures: failures, until, setback } = circuit;
+  const {
+    node,
+    model,
+    state,
+    consecutive_failures: failures,
+    until,
+    failing_since: since,
+    setback,
+  } = circuit;
   const { tone, label } = describeCircuit(circuit);
   return (
     <>
@@ -74,6 +82,11 @@ function CircuitLine({ circuit }: Readonly<{ circuit: ListedCircuit }>) {
             , next call <Time at={until} style="distance" />
           </>
         )}
+        {since !== null && (
+          <>
+            ; opened <Time at={since} style="distance" />, and no call has succeeded since
+          </>
+        )}
         {state === 'half_open' && '; the next call decides whether the circuit closes'}.
       </p>
     </>
@@ -82,11 +95,29 @@ function CircuitLine({ circuit }: Readonly<{ circuit: ListedCircuit }>) {
 
 type Described = Readonly<{ tone: BadgeTone; label: string }>;
 
-/** The worst state that any node reports for a configured provider. */
-export function describeProvider({ circuits }: Pick<Provider, 'circuits'>): Described {
-  const states = circuits.map(describeCircuit);
+/** From this share of failed attempts on, a provider serves badly; from the other on, it hardly serves. */
+const manyFailed = 0.01;
+const mostFailed = 0.25;
+
+/** The worst state that any node reports for a configured provider, or what its attempts show. Without failures it is good. */
+export function describeProvider({
+  circuits,
+  last_24_hours: recent,
+}: Pick<Provider, 'circuits' | 'last_24_hours'>): Described {
+  const states = [...circuits.map(describeCircuit), describeShare(failedShare(recent))];
   const worst = (['bad', 'warn'] as const).find((tone) => states.some((state) => state.tone === tone));
-  return states.find(({ tone }) => tone === worst) ?? { tone: 'good', label: 'Configured' };
+  const isSpotless = recent.failed === 0 && circuits.length === 0;
+  return (
+    states.find(({ tone }) => tone === worst) ?? {
+      tone: isSpotless && recent.attempts > 0 ? 'good' : 'plain',
+      label: recent.attempts > 0 ? 'Serving' : 'Configured',
+    }
+  );
+}
+
+function describeShare(share: number | null): Described {
+  const tone = (share ?? 0) >= mostFailed ? 'bad' : (share ?? 0) >= manyFailed ? 'warn' : 'plain';
+  return { tone, label: `${formatShare(share ?? 0)} failed` };
 }
 
 type Setback = NonNullable<ListedCircuit['setback']>;
@@ -96,15 +127,19 @@ export function describeCircuit({
   state,
   until,
   accounts_shut: shut,
+  consecutive_failures: failures,
   setback,
-}: Omit<ListedCircuit, 'node' | 'model' | 'consecutive_failures'>): Described {
+}: Omit<ListedCircuit, 'node' | 'model' | 'failing_since'>): Described {
   if (setback !== null) return { tone: 'bad', label: setbackLabels[setback.kind] };
   if (state === 'open') return { tone: 'bad', label: 'Circuit open' };
   if (state === 'half_open') return { tone: 'warn', label: 'Half open' };
   if (until !== null) return { tone: 'warn', label: 'Paused' };
-  return shut > 0
-    ? { tone: 'warn', label: shut === 1 ? 'Circuit open for 1 account' : `Circuit open for ${shut} accounts` }
-    : { tone: 'plain', label: 'Circuit closed' };
+  if (shut > 0)
+    return {
+      tone: 'warn',
+      label: shut === 1 ? 'Circuit open for 1 account' : `Circuit open for ${shut} accounts`,
+    };
+  return failures > 0 ? { tone: 'warn', label: 'Failing' } : { tone: 'plain', label: 'Circuit closed' };
 }
 
 const setbackLabels: Readonly<Record<Setback['kind'], string>> = {
