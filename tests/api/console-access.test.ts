@@ -229,6 +229,11 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/generations/:generation`]: { who: forMembers },
   [`GET ${account}/usage`]: { who: forMembers },
   [`GET ${account}/usage.csv`]: { who: forMembers },
+  [`GET ${account}/billing/months`]: { who: forMembers },
+  [`GET ${account}/billing/months/:month`]: {
+    who: forMembers,
+    names: async () => ({ month: new Date().toISOString().slice(0, 7) }),
+  },
   [`POST ${account}/playground/chat`]: {
     who: forMembers,
     body: () => ({ key_id: fixture.keyId, request: chat }),
