@@ -14,6 +14,7 @@ export const appPaths = [
   '/generations/:id',
   '/usage',
   '/billing',
+  '/billing/statement/:month',
   '/team',
   '/audit-log',
   '/webhooks',

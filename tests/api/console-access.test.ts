@@ -270,6 +270,7 @@ const table: Readonly<Record<string, Row>> = {
     forOwners,
     someWebhook(() => fixture.account),
   ),
+  [`GET ${account}/alerts`]: { who: forMembers },
   [`PATCH ${account}/alerts`]: { who: forOwners, body: () => ({ low_balance: nextThreshold() }) },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
