@@ -27,40 +27,64 @@ const open = createRoute({
   loader: () => queryClient.prefetchQuery(signInOptionsQuery),
 });
 
+async function requireSession({ location }: Readonly<{ location: Readonly<{ href: string }> }>) {
+  try {
+    return { me: await queryClient.ensureQueryData(meQuery) };
+  } catch (error) {
+    if (error instanceof ApiProblem && error.status === 401)
+      throw redirect({ to: '/sign-in', search: { next: location.href } });
+    throw error;
+  }
+}
+
 const signedIn = createRoute({
   getParentRoute: () => root,
   id: 'signed-in',
   component: AppLayout,
   pendingComponent: PendingApp,
-  beforeLoad: async ({ location }) => {
-    try {
-      return { me: await queryClient.ensureQueryData(meQuery) };
-    } catch (error) {
-      if (error instanceof ApiProblem && error.status === 401)
-        throw redirect({ to: '/sign-in', search: { next: location.href } });
-      throw error;
-    }
-  },
+  beforeLoad: requireSession,
 });
 
-/** Addresses of these pages name the account, so that a link leads others to the same one. */
+/** Addresses of pages about an account name it, so that a link leads others to the same one. */
+const accountSearch = {
+  middlewares: [
+    ({ search, next }: Readonly<{ search: object; next: (search: never) => object }>) => {
+      const { account: named, ...rest } = next(search as never) as Search;
+      return { ...rest, account: named ?? accountIdFor((search as Search).account) };
+    },
+  ],
+};
+
+type Place = Readonly<{
+  location: Readonly<{ href: string; pathname: string; search: object; hash: string }>;
+}>;
+
+function nameAccount({ location: { pathname, search, hash } }: Place): void {
+  const given = search as Search;
+  const account = accountIdFor(undefined);
+  if (given.account === undefined && account !== undefined)
+    throw redirect({ to: pathname, search: { ...given, account }, hash, replace: true });
+}
+
 const ofAccount = createRoute({
   getParentRoute: () => signedIn,
   id: 'of-account',
   component: AccountGate,
-  search: {
-    middlewares: [
-      ({ search, next }) => {
-        const { account: named, ...rest } = next(search) as Search;
-        return { ...rest, account: named ?? accountIdFor((search as Search).account) };
-      },
-    ],
-  },
-  beforeLoad: ({ location: { pathname, search, hash } }) => {
-    const given = search as Search;
-    const account = accountIdFor(undefined);
-    if (given.account === undefined && account !== undefined)
-      throw redirect({ to: pathname, search: { ...given, account }, hash, replace: true });
+  search: accountSearch,
+  beforeLoad: nameAccount,
+});
+
+/** To be printed: without the menus. */
+const onPaper = createRoute({
+  getParentRoute: () => root,
+  id: 'on-paper',
+  component: AccountGate,
+  pendingComponent: PendingApp,
+  search: accountSearch,
+  beforeLoad: async (place) => {
+    const session = await requireSession(place);
+    nameAccount(place);
+    return session;
   },
 });
 
@@ -82,6 +106,9 @@ const tree = root.addChildren([
     createRoute({ getParentRoute: () => open, path: 'reset-password', component: lazy(() => import('./pages/signed-out/reset-password-page.tsx'), 'ResetPasswordPage') }),
     createRoute({ getParentRoute: () => open, path: 'verify-email', component: lazy(() => import('./pages/signed-out/verify-email-page.tsx'), 'VerifyEmailPage') }),
     createRoute({ getParentRoute: () => open, path: 'invitation', component: lazy(() => import('./pages/signed-out/invitation-page.tsx'), 'InvitationPage') }),
+  ]),
+  onPaper.addChildren([
+    createRoute({ getParentRoute: () => onPaper, path: 'billing/statement/$month', component: lazy(() => import('./pages/billing/printed-statement-page.tsx'), 'PrintedStatementPage') }),
   ]),
   signedIn.addChildren([
     ofAccount.addChildren([

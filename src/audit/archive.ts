@@ -54,21 +54,25 @@ export async function archiveMonths(
 }
 
 /**
- * Usage by day is counted from entries and their records, so it is counted before they leave, and before the audit, whose
- * checkpoints then have it.
+ * Usage and statements by day are counted from entries and their records, so they are counted before these leave, and before
+ * the audit, whose checkpoints then have the usage.
  */
-export async function addUpAllUsage(sql: SQL): Promise<void> {
-  const accounts = await sql<{ id: string }[]>`
+export async function addUpAll(sql: SQL): Promise<void> {
+  const used = await sql<{ id: string }[]>`
     select id from accounts left join usage_progress on account_id = id
     where entry_count > coalesce(least(entry_number, margin_entry_number), 0)`;
-  for (const { id } of accounts) {
-    let count = addedUpAtOnce;
-    while (count === addedUpAtOnce) {
-      const [row] = await sql<[{ count: number }]>`
-        select add_up_usage(${id}::uuid, ${addedUpAtOnce}::int)::int as count`;
-      count = row.count;
-    }
-  }
+  for (const { id } of used)
+    await untilDone(() => sql`select add_up_usage(${id}::uuid, ${addedUpAtOnce}::int)::int as count`);
+  const stated = await sql<{ id: string }[]>`
+    select id from accounts left join statement_progress on account_id = id
+    where entry_count > coalesce(entry_number, 0)`;
+  for (const { id } of stated)
+    await untilDone(() => sql`select add_up_statement(${id}::uuid, ${addedUpAtOnce}::int)::int as count`);
+}
+
+async function untilDone(addUpSome: () => PromiseLike<[{ count: number }]>): Promise<void> {
+  let count = addedUpAtOnce;
+  while (count === addedUpAtOnce) [{ count }] = await addUpSome();
 }
 
 async function archiveMonth(

@@ -1,7 +1,7 @@
 /** The commands about the ledger: `tollgate ledger …`. */
 import { join, resolve } from 'node:path';
 import type { SQL } from 'bun';
-import { addUpAllUsage, archiveMonths } from '../audit/archive.ts';
+import { addUpAll, archiveMonths } from '../audit/archive.ts';
 import { auditArchives } from '../audit/archive-audit.ts';
 import type { InvariantResult } from '../audit/audit.ts';
 import { isRepairable } from '../audit/counters.ts';
@@ -201,7 +201,7 @@ const archive: DatabaseCommand = {
   run: async (sql, words, config, openDedicated) => {
     const before = readMonth(words.text('before'));
     const folder = resolve(words.text('to') ?? join(config.dataFolder, 'archive'));
-    await addUpAllUsage(sql);
+    await addUpAll(sql);
     await drawRest(sql);
     const { isSound } = await runAudit(sql, openDedicated, false);
     if (!isSound)

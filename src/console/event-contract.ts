@@ -59,7 +59,7 @@ export type WebhookTest = { event_id: string };
 /** POST …/webhooks/ID/replay with { delivery_id } or { from, to } → how many are sent again. */
 export type WebhookReplay = { deliveries: number };
 
-/** PATCH …/alerts with { low_balance } → what is in force. Owners only. */
+/** GET …/alerts, for members. PATCH …/alerts with { low_balance } → what is in force. Owners only. */
 export type Alerts = { low_balance: string | null };
 
 export type MailKind = 'low_balance' | 'budget' | 'grant_expiry' | 'key_expiry' | 'payment';

@@ -16,6 +16,7 @@ import type { WelcomeGrants } from '../people/welcome-grant.ts';
 import type { ActiveCatalog, FollowedCatalog } from '../routing/active-catalog.ts';
 import { accountAuditLogPage } from './audit-log.ts';
 import { billingPage } from './billing.ts';
+import { billingMonthsPage, monthStatements } from './billing-months.ts';
 import { codesPage } from './codes.ts';
 import { accountExports, operatorExports } from './exports.ts';
 import { generationsPage } from './generations.ts';
@@ -110,6 +111,7 @@ export function consoleRoutes(
       ...requestsPage({ ...services, cursorKey }),
       ...usagePage(services),
       ...billingPage(services),
+      ...billingMonthsPage(services),
       ...grantsPage(services),
       ...paymentsPage(services),
       ...topUpsPage(services),
@@ -119,6 +121,7 @@ export function consoleRoutes(
     }),
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
+      ...monthStatements(services),
       ...generationsDownload(services),
       ...accountExports(services),
       ...playgroundPage(services),

@@ -1,6 +1,7 @@
 /** Webhooks: where owners and operators have events sent, what became of that, and below which balance an account is warned. */
 import type { SQL, TransactionSQL } from 'bun';
 import { updateAccountAs } from '../accounts/changes.ts';
+import { ApiError } from '../errors.ts';
 import { accountEventTypes, eventIdFromUuid, operatorEventTypes } from '../events/event.ts';
 import { presentPage } from '../http/present-page.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
@@ -30,7 +31,15 @@ import {
 } from '../webhooks/endpoint-store.ts';
 import { presentDelivery, presentEndpoint } from '../webhooks/present.ts';
 import { replay } from '../webhooks/replay.ts';
-import { asOperator, asOwner, findStanding, idIn, keepSession, requireOwningReader } from './access.ts';
+import {
+  asOperator,
+  asOwner,
+  findStanding,
+  idIn,
+  keepSession,
+  readableAccount,
+  requireOwningReader,
+} from './access.ts';
 import type { Page, Unsent } from './contract.ts';
 import type {
   Alerts,
@@ -69,6 +78,14 @@ export function accountWebhooksPage(services: WebhookServices): Routes<AccountHa
       changing: ({ caller }, write) => asOwner(sql, caller, write),
     }),
     '/alerts': {
+      GET: async (request, { caller }) => {
+        readQuery(request.url, []);
+        const [row] = await sql<{ low_balance: string | null }[]>`
+          select low_balance from ${readableAccount(sql, caller)} as readable
+          left join account_details on account_details.account_id = readable.account_id`;
+        if (row === undefined) throw new ApiError('account_not_found');
+        return Response.json(row satisfies Unsent<Alerts>);
+      },
       PATCH: async (request, { caller, actor }) => {
         readQuery(request.url, []);
         const { low_balance: lowBalance } = await readBody(request, alertsBody);

@@ -16,6 +16,7 @@ export const appPaths = [
   '/generations/:id',
   '/usage',
   '/billing',
+  '/billing/statement/:month',
   '/team',
   '/audit-log',
   '/webhooks',

@@ -4,6 +4,7 @@
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import { addUpStatements } from './statement-days.ts';
 
 const everyMs = 60_000;
 /** One transaction of these takes a fraction of a second. */
@@ -47,19 +48,24 @@ export function usageQuery(
     limit ${rowCount}::int`;
 }
 
-/** Runs now and every minute. */
+/** Runs now and every minute, for statements as well. */
 export function keepUsageAddedUp(sql: SQL, log: Log): () => Promise<void> {
   let inProgress: Promise<void> | null = null;
   let isStopped = false;
 
   function run(): void {
-    inProgress ??= addUpUsage(sql, () => isStopped)
+    inProgress ??= addUpAll()
       .catch((error: unknown) => {
         if (!isStopped) log.warn('usage not added up yet', { error });
       })
       .finally(() => {
         inProgress = null;
       });
+  }
+
+  async function addUpAll(): Promise<void> {
+    await addUpUsage(sql, () => isStopped);
+    await addUpStatements(sql, () => isStopped);
   }
 
   const timer = setInterval(run, everyMs);

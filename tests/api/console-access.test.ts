@@ -244,6 +244,11 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/generations/:generation`]: { who: forMembers },
   [`GET ${account}/usage`]: { who: forMembers },
   [`GET ${account}/usage.csv`]: { who: forMembers },
+  [`GET ${account}/billing/months`]: { who: forMembers },
+  [`GET ${account}/billing/months/:month`]: {
+    who: forMembers,
+    names: async () => ({ month: new Date().toISOString().slice(0, 7) }),
+  },
   [`POST ${account}/playground/chat`]: {
     who: forMembersAlone,
     body: () => ({ key_id: fixture.keyId, request: chat }),
@@ -281,6 +286,7 @@ const table: Readonly<Record<string, Row>> = {
     forOwners,
     someWebhook(() => fixture.account),
   ),
+  [`GET ${account}/alerts`]: { who: forMembers },
   [`PATCH ${account}/alerts`]: { who: forOwnersAlone, body: () => ({ low_balance: nextThreshold() }) },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {

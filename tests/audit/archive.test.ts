@@ -91,6 +91,10 @@ test('closed months are archived to files, and everything still adds up', async 
   const kept = [await at(2, 2), await at(1, 1), await at(0, 0)];
   await credit(sql, owner.accountId, 5n * 10n ** 12n, null);
   const usageBefore = async () => [...(await sql`select * from usage_days order by 1, 2, 3, 4`)];
+  const statements = () =>
+    sql`select count(distinct date_trunc('month', day))::int as months, sum(entries)::int as entries, sum(amount) as amount,
+               (select balance_before(${owner.accountId}, (${monthName(4)} || '-01')::timestamp at time zone 'UTC')) as balance
+        from statement_days where account_id = ${owner.accountId}`;
   await addUpUsage(sql);
   const days = await usageBefore();
 
@@ -108,6 +112,10 @@ test('closed months are archived to files, and everything still adds up', async 
   const records = await sql<{ id: string }[]>`select id from usage_records order by id`;
   expect(records.map(({ id }) => id).toSorted()).toEqual([late, ...kept].toSorted());
   expect(await usageBefore()).toEqual(days);
+  // Statements were added up before their entries left.
+  expect([...(await statements())]).toEqual([
+    { months: 5, entries: 10, amount: '1003.000000000000', balance: '999.500000000000' },
+  ]);
   const manifest = JSON.parse(readFileSync(file.replace('.jsonl.gz', '.manifest.json'), 'utf8'));
   const { stdout } = Bun.spawnSync(['sh', '-c', `sha256sum < ${file}; gzip -dc ${file} | wc -l`]);
   expect(stdout.toString()).toBe(`${manifest.sha256}  -\n5\n`);

@@ -1,7 +1,12 @@
 /** The billing page: pay, save a card, have it charged automatically, redeem a code; and what operators see of it. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import type { Browser, Page } from 'playwright-core';
-import { newId } from '../../src/lib/ids.ts';
+import { createKey } from '../../src/keys/key-store.ts';
+import { newId, uuidFromRequestId } from '../../src/lib/ids.ts';
+import { parseMoney } from '../../src/lib/money.ts';
+import { bookEntries } from '../support/booked-entries.ts';
 import {
   checkLooks,
   expectNoComplaints,
@@ -16,6 +21,7 @@ import { cookiesOf } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
+import { refund, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: PaymentsFixture;
 let browser: Browser;
@@ -67,7 +73,7 @@ async function payFor(page: Page, payer: Customer): Promise<void> {
 test('someone without credit pays, is topped up automatically, redeems a code, and gets a refund', async () => {
   const { stripe } = fixture;
   const payer = await fixture.customer();
-  const watched = await enter('owner', `/billing?account=${payer.account}`);
+  const watched = await enter('owner', `/billing?tab=credit&account=${payer.account}`);
   const { page } = watched;
   await waitUntilLoaded(page);
   await page.getByText('Test mode: no real money moves').waitFor();
@@ -82,7 +88,7 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   await page.getByText('Fill up to').click();
   await page.getByLabel('Target').fill('50');
   await checkLooks(page, 'billing-automatic');
-  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
   await payer.hasBalance('50');
   stripe.setTax(0);
 
@@ -115,7 +121,7 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
 
 test('a card is saved without a payment', async () => {
   const payer = await fixture.customer();
-  const watched = await enter('owner', `/billing?account=${payer.account}`);
+  const watched = await enter('owner', `/billing?tab=credit&account=${payer.account}`);
   const { page } = watched;
   await page.route('https://stripe.example/save/*', async (route) => {
     const session = [...fixture.stripe.objects.values()].find(({ url }) => url === route.request().url());
@@ -127,6 +133,104 @@ test('a card is saved without a payment', async () => {
   await page.getByText('Visa ending in 4242, expires 07/2031').waitFor();
   await waitUntilLoaded(page);
   await checkLooks(page, 'billing-card');
+  expectNoComplaints(watched);
+  await watched.close();
+});
+
+/** A customer with charges of two models in the month before, and of one now, of which one was refunded. */
+async function customerOfTwoMonths(): Promise<{ account: string; before: string; now: string }> {
+  const { sql } = fixture.database;
+  const { account } = await fixture.customer();
+  const created = await createKey(sql, {
+    accountId: account,
+    name: 'Batch jobs',
+    requestsPerMinute: 100,
+    monthlyLimit: null,
+    allowedModels: null,
+    expiresAt: null,
+  });
+  const keyId = created?.id ?? '';
+  const now = new Date().toISOString().slice(0, 7);
+  const before = new Date(Date.parse(`${now}-01`) - 1).toISOString().slice(0, 7);
+  const cost = (text: string) => -(parseMoney(text) ?? 0n);
+  await bookEntries(sql, account, [
+    { kind: 'credit', amount: -cost('50'), at: `${before}-01T00:00:00Z` },
+    { kind: 'charge', amount: cost('1.25'), at: `${before}-02T10:00:00Z`, model: 'large', keyId },
+    { kind: 'charge', amount: cost('0.000123'), at: `${before}-02T11:00:00Z`, model: 'small', keyId },
+    { kind: 'correction', amount: cost('-2'), at: `${before}-28T23:59:59Z` },
+  ]);
+  await settleAs(fixture.database, { accountId: account, keyId });
+  const refunded = await settleAs(fixture.database, { accountId: account, keyId });
+  await refund(fixture.database, { accountId: account, keyId }, uuidFromRequestId(refunded) ?? '');
+  return { account, before, now };
+}
+
+test('each month is a sum that leads from one balance to the next, also on paper', async () => {
+  const { account, before } = await customerOfTwoMonths();
+  const watched = await enter('owner', `/billing?account=${account}`);
+  const { page } = watched;
+  const table = (name: string | RegExp) => page.getByRole('table', { name });
+  const textsOf = async (name: string | RegExp) => {
+    await table(name).waitFor();
+    const rows = await table(name).locator('tr').allInnerTexts();
+    return rows.slice(1).map((row) => row.replaceAll(/\s+/g, ' ').trim());
+  };
+  expect((await textsOf(/^Statement of/)).map((row) => row.replace(/^Opening.*\$/, 'Opening $'))).toEqual([
+    'Opening $50.749877',
+    'Requests × 2 −$0.500000',
+    'Refunds of requests × 1 +$0.250000',
+    'Balance now $50.499877',
+  ]);
+  expect(await textsOf('Charges by model')).toEqual([
+    'full 2 $0.50 $0.25 $0.25 100%',
+    'Total 2 $0.50 $0.25 $0.25',
+  ]);
+  await waitUntilLoaded(page);
+  await checkLooks(page, 'billing-month');
+  await page.getByRole('button', { name: 'Month before' }).click();
+  await page.waitForURL(`**month=${before}*`);
+  await page.getByText('Corrections').waitFor();
+  expect((await textsOf(/^Statement of/)).slice(1)).toEqual([
+    'Credit added × 1 +$50.000000',
+    'Requests × 2 −$1.250123',
+    'Corrections × 1 +$2.000000',
+    'Closing balance $50.749877',
+  ]);
+  await page.getByText('By day').click();
+  await page.waitForURL('**by=day*');
+  const day = table('Charges by day').getByRole('link').first();
+  const address = new URL((await day.getAttribute('href')) ?? '', 'http://here');
+  expect([address.pathname, address.searchParams.get('from'), address.searchParams.get('to')]).toEqual([
+    '/requests',
+    `${before}-02T00:00:00.000Z`,
+    `${before}-03T00:00:00.000Z`,
+  ]);
+  await page.getByText('By key').click();
+  expect((await textsOf('Charges by key'))[0]).toStartWith('Batch jobs 2 $1.250123');
+  await checkLooks(page, 'billing-month-before');
+  const downloading = page.waitForEvent('download');
+  await page.getByRole('link', { name: 'CSV' }).click();
+  const file = readFileSync(await (await downloading).path(), 'utf8')
+    .trimEnd()
+    .split('\r\n');
+  expect(file).toHaveLength(7);
+  expect(file.at(-1)).toEndWith(',closing_balance,,,,,,,50.749877000000');
+
+  await page.getByRole('link', { name: 'Print' }).click();
+  await page.getByRole('heading', { name: 'Statement of account' }).waitFor();
+  await page.getByText(account).waitFor();
+  expect(await page.getByRole('navigation').count()).toBe(0);
+  expect((await textsOf('Requests by model'))[0]).toBe('large 1 $1.250000');
+  await checkLooks(page, 'billing-statement');
+  await page.emulateMedia({ media: 'print' });
+  expect(await page.getByRole('button', { name: 'Print' }).isVisible()).toBe(false);
+  // A4 has the size that the style sheet asks for, and all of it fits on one page.
+  const paper = await page.pdf({ preferCSSPageSize: true });
+  expect(paper.toString('latin1').match(/\/Type \/Page\b/g)).toHaveLength(1);
+  expect(paper.toString('latin1')).toMatch(/\/MediaBox \[0 0 59[45]\.?\d* 84[12]\.?\d*\]/);
+  if (process.env.TOLLGATE_PICTURES !== undefined)
+    writeFileSync(join(process.env.TOLLGATE_PICTURES, 'billing-statement.pdf'), paper);
+  await page.emulateMedia({ media: null });
   expectNoComplaints(watched);
   await watched.close();
 });
@@ -157,7 +261,7 @@ test('older payments are on further pages', async () => {
     await fixture.database.sql`
       insert into payment_orders (id, account_id, kind, amount, currency, is_live, customer, state)
       values (${newId()}, ${payer.account}, 'checkout', ${day}, 'usd', false, 'cus_1', 'expired')`;
-  const watched = await enter('owner', `/billing?account=${payer.account}`);
+  const watched = await enter('owner', `/billing?tab=credit&account=${payer.account}`);
   const { page } = watched;
   const pages = page.getByRole('navigation', { name: 'Pages of Payments' });
   await page.getByText('$12.00', { exact: true }).waitFor();

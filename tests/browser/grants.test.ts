@@ -113,7 +113,7 @@ test('an operator makes a credit a grant, creates an allowance, and voids a gran
 }, 120_000);
 
 test('an owner sees what the balance consists of, and what each charge was drawn from', async () => {
-  const watched = await fixture.enter('owner', '/billing');
+  const watched = await fixture.enter('owner', '/billing?tab=credit');
   const { page } = watched;
   await page.getByText('Promotional credit', { exact: true }).waitFor();
   await page.getByText(/^\$9\.\d+ expires on 1 /).waitFor();
@@ -121,6 +121,9 @@ test('an owner sees what the balance consists of, and what each charge was drawn
   await rowOf(page, 'A mistake').getByText('Given to the wrong account').first().waitFor();
   await rowOf(page, '$10.00 each month').getByText('Team plan').waitFor();
   expect(await page.getByRole('button', { name: /^Actions for / }).count()).toBe(0);
+  await waitUntilLoaded(page);
+  await checkLooks(page, 'billing-grants');
+  await page.getByRole('link', { name: 'Entries' }).click();
   // The keyboard opens the line, and a tap does too.
   const line = page.getByText('From 2 grants').first();
   await line.focus();
@@ -129,7 +132,7 @@ test('an owner sees what the balance consists of, and what each charge was drawn
   await page.getByText('$0.0002 from the allowance (entry 3)').waitFor();
   await rowOf(page, 'What was left of entry').getByText('Expired', { exact: true }).waitFor();
   await waitUntilLoaded(page);
-  await checkLooks(page, 'billing-grants');
+  await checkLooks(page, 'billing-entries');
   await visit(page, `/generations/${request}`);
   await page.getByText('Drawn from grants:').waitFor();
   await page.getByText('$0.001 from promotional credit (entry 2)').waitFor();
@@ -138,8 +141,8 @@ test('an owner sees what the balance consists of, and what each charge was drawn
   expectNoComplaints(watched);
   await watched.close();
 
-  const plain = await fixture.enter('stranger', '/billing');
-  await plain.page.getByText('Opening credit').waitFor();
+  const plain = await fixture.enter('stranger', '/billing?tab=credit');
+  await plain.page.getByText('Redeem').waitFor();
   await waitUntilLoaded(plain.page);
   for (const text of ['Grants', 'Allowances', 'Paid credit'])
     expect(await plain.page.getByText(text, { exact: true }).count()).toBe(0);
@@ -156,7 +159,7 @@ test('an operator ends an allowance, and its owner no longer sees it', async () 
   await rowOf(page, '$10.00 each month').getByText('Ended').waitFor();
   expectNoComplaints(watched);
   await watched.close();
-  const owners = await fixture.enter('owner', '/billing');
+  const owners = await fixture.enter('owner', '/billing?tab=credit');
   await owners.page.getByText('Grants', { exact: true }).waitFor();
   expect(await owners.page.getByText('$10.00 each month').count()).toBe(0);
   await owners.close();

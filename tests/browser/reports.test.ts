@@ -261,14 +261,13 @@ test('usage is shown for the days and by what the address says, and is downloade
 }, 60_000);
 
 test('the statement has the credit, each charge with its request, and the running balance', async () => {
-  const watched = await fixture.enter('owner', '/billing');
+  const watched = await fixture.enter('owner', '/billing?tab=entries');
   const { page } = watched;
   const { data } = await answerOf<Statement>('ledger?limit=50');
-  const rows = page.getByRole('table', { name: 'Statement' }).locator('tbody tr');
+  const rows = page.getByRole('table', { name: 'Entries' }).locator('tbody tr');
   await rows.nth(49).waitFor();
   const newest = data[0];
   expect(await rows.first().innerText()).toContain(`−$${newest?.amount.slice(1).replace(/0+$/, '')}`);
-  await page.getByText('Ask the operator of this gateway for credit.').waitFor();
   await page.getByRole('button', { name: 'Older' }).click();
   await page.getByText('+$100.00').waitFor();
   expect(await rows.last().innerText()).toContain('Credit added');
@@ -285,7 +284,7 @@ test('owners export their account, operators all of them, and members nothing', 
     await page.getByRole('link', { name: 'Download' }).click();
     return readFileSync(await (await downloading).path(), 'utf8');
   };
-  const watched = await fixture.enter('owner', '/billing');
+  const watched = await fixture.enter('owner', '/billing?tab=entries');
   const { page } = watched;
   await page.getByRole('button', { name: 'Export' }).click();
   const dialog = page.getByRole('dialog');
@@ -310,8 +309,8 @@ test('owners export their account, operators all of them, and members nothing', 
   expectNoComplaints(operator);
   await operator.close();
 
-  const member = await fixture.enter('member', '/billing');
-  await member.page.getByRole('table', { name: 'Statement' }).waitFor();
+  const member = await fixture.enter('member', '/billing?tab=entries');
+  await member.page.getByRole('table', { name: 'Entries' }).waitFor();
   expect(await member.page.getByRole('button', { name: 'Export' }).count()).toBe(0);
   expectNoComplaints(member);
   await member.close();
@@ -326,9 +325,9 @@ test('an estimated charge is marked, and a refund leads to the request that it i
   );
   const refunded = await settleAs(database, { accountId, keyId });
   await refund(database, { accountId, keyId }, uuidFromRequestId(refunded) ?? '');
-  const watched = await fixture.enter('stranger', '/billing');
+  const watched = await fixture.enter('stranger', '/billing?tab=entries');
   const { page } = watched;
-  const rows = page.getByRole('table', { name: 'Statement' }).locator('tbody tr');
+  const rows = page.getByRole('table', { name: 'Entries' }).locator('tbody tr');
   const refundRow = rows.filter({ hasText: 'Refund' });
   await refundRow.getByText('+$0.25').waitFor();
   await refundRow.getByText('The response could not be delivered.').waitFor();
@@ -339,7 +338,7 @@ test('an estimated charge is marked, and a refund leads to the request that it i
   await page.getByText('Refunded', { exact: true }).waitFor();
   await page.getByText('$0.25 was charged. $0.25 was refunded, because').waitFor();
   await checkLooks(page, 'generation-refunded');
-  await visit(page, '/billing');
+  await visit(page, '/billing?tab=entries');
   await rows.filter({ hasText: 'Estimated' }).getByRole('link').click();
   await page.getByText('The gateway ended this call before the provider reported its usage.').waitFor();
   await page.getByText('Estimated', { exact: true }).waitFor();

@@ -159,6 +159,7 @@ test('credits the account as the operator, once however often it is pressed', as
   await page.getByText('$12.50 was added to Demo.').waitFor();
   await page.getByRole('button', { name: 'Done' }).click();
   await go('Billing');
+  await page.getByRole('link', { name: 'Entries' }).click();
   const credited = page.getByRole('row', { name: /Invoice 7/ });
   await credited.first().waitFor();
   expect(await credited.count()).toBe(1);

@@ -97,7 +97,7 @@ test('a person signs up, pays, calls, is warned, topped up and refunded, and a p
   await page.goto(await verificationLink(mail, email));
   await page.getByText('Your e-mail address is verified.').waitFor();
   const key = await createKey(page);
-  await visit(page, '/billing');
+  await visit(page, '/billing?tab=credit');
   await payWithCard(page, '20');
   await mailAbout(/^Subject: .*(paid|payment)/im);
 
@@ -107,11 +107,11 @@ test('a person signs up, pays, calls, is warned, topped up and refunded, and a p
   await page.getByRole('button', { name: 'Save' }).click();
   await call(key);
   await mailAbout(/^Subject: .*balance/im);
-  await visit(page, '/billing');
+  await visit(page, '/billing?tab=credit');
   await page.getByRole('button', { name: 'Set up' }).click();
   await page.getByLabel('When less than this is available').fill('21');
   await page.getByLabel('Amount', { exact: true }).fill('15');
-  await page.getByRole('button', { name: 'Save', exact: true }).click();
+  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
   const account = await accountOf();
   await balanceBetween(account, 35, 36);
 
@@ -127,9 +127,10 @@ test('a person signs up, pays, calls, is warned, topped up and refunded, and a p
   await page.reload();
   await page.getByText('Refund $5.00').waitFor();
   await page.getByText('Automatic top-up', { exact: true }).first().waitFor();
-  await page.getByText('Welcome', { exact: false }).first().waitFor();
   await waitUntilLoaded(page);
   await checkLooks(page, 'whole-story-billing');
+  await page.getByRole('link', { name: 'Entries' }).click();
+  await page.getByText('Welcome', { exact: false }).first().waitFor();
   expectNoComplaints(watched);
   await watched.close();
 

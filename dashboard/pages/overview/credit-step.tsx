@@ -66,14 +66,14 @@ function WaysToPay({ options: { is_online: isOnline, contact }, hasCredit }: Way
   if (hasCredit)
     return (
       <p>
-        <Link to="/billing" className={textLinkClass}>
+        <Link to="/billing" search={{ tab: 'credit' }} className={textLinkClass}>
           {isOnline ? 'Add more credit' : 'How to get more credit'}
         </Link>
       </p>
     );
   return (
     <>
-      <LinkButton to="/billing" icon={CreditCard} variant="primary">
+      <LinkButton to="/billing" search={{ tab: 'credit' }} icon={CreditCard} variant="primary">
         {isOnline ? 'Add credit' : 'Redeem a code'}
       </LinkButton>
       <p>

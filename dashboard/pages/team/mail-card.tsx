@@ -8,7 +8,11 @@ import { Loaded } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
 
 const labels: readonly Readonly<{ kind: MailKind; label: string; hint: string }>[] = [
-  { kind: 'low_balance', label: 'Low balance', hint: 'Below the balance that is set on the page Webhooks.' },
+  {
+    kind: 'low_balance',
+    label: 'Low balance',
+    hint: 'Below the balance that is set under Billing, Credit and payments.',
+  },
   {
     kind: 'budget',
     label: 'Budgets',

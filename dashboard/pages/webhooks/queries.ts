@@ -3,7 +3,6 @@ import { keepPreviousData, useMutation, useQuery, useQueryClient } from '@tansta
 import { createContext, useContext } from 'react';
 import type { Page } from '../../../src/console/contract.ts';
 import type {
-  Alerts,
   NewWebhook,
   Webhook,
   WebhookDelivery,
@@ -92,8 +91,4 @@ export function useReplay(id: string) {
   return useWebhookMutation(({ path }, what: { delivery_id: string } | { from: string; to: string }) =>
     post<WebhookReplay>(path('webhooks', id, 'replay'), what),
   );
-}
-
-export function useChangeAlerts() {
-  return useWebhookMutation(({ path }, alerts: Alerts) => patch<Alerts>(path('alerts'), alerts));
 }

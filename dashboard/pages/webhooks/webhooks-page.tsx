@@ -1,7 +1,7 @@
 /** Where events of the account are sent, for its owners. */
 import { useMemo } from 'react';
 import { accountKey, accountPath, useAccount } from '../../api/session.ts';
-import { LowBalanceCard } from './low-balance-card.tsx';
+import { LowBalanceCard } from '../billing/low-balance-card.tsx';
 import { type WebhookDoor, WebhookDoorProvider } from './queries.ts';
 import { WebhooksView } from './webhooks-view.tsx';
 

@@ -1,0 +1,69 @@
+import { useEffect, useState } from 'react';
+import { useAccount } from '../../api/session.ts';
+import { formatMoneyExactly } from '../../kit/amounts.ts';
+import { Button } from '../../kit/button.tsx';
+import { Card } from '../../kit/card.tsx';
+import { Field, Input } from '../../kit/field.tsx';
+import { fieldProblem } from '../../kit/states.tsx';
+import { showToast } from '../../kit/toast.tsx';
+import { useAlerts, useChangeAlerts } from './month-queries.ts';
+
+/** Below which balance there is an event, which can be a mail. Owners change it. */
+export function LowBalanceCard() {
+  const { data } = useAlerts();
+  const { role } = useAccount();
+  const stored = data === undefined ? null : (data.low_balance ?? '');
+  const [written, setWritten] = useState<string | null>(null);
+  const changing = useChangeAlerts();
+  // What someone else has changed is shown, unless it is being edited here.
+  useEffect(() => setWritten((before) => (before === stored ? null : before)), [stored]);
+  const value =
+    written ?? (stored === null || stored === '' ? '' : formatMoneyExactly(stored).replace('$', ''));
+  const save = () =>
+    changing.mutate(
+      { low_balance: value.trim() === '' ? null : value.trim() },
+      {
+        onSuccess: () => {
+          setWritten(null);
+          showToast('good', 'Saved.');
+        },
+      },
+    );
+  return (
+    <Card
+      title="Low balance"
+      description="There is a mail, and the event balance.low, once the balance falls below this. Everybody chooses their mails under Team."
+    >
+      {role === 'owner' ? (
+        <form
+          className="flex flex-wrap items-end gap-3"
+          noValidate
+          onSubmit={(event) => {
+            event.preventDefault();
+            save();
+          }}
+        >
+          <Field label="Warn below, in USD" error={fieldProblem(changing.error, 'low_balance')}>
+            <Input
+              value={value}
+              inputMode="decimal"
+              autoComplete="off"
+              placeholder="Never"
+              disabled={stored === null}
+              onChange={(event) => setWritten(event.target.value)}
+            />
+          </Field>
+          <Button type="submit" isBusy={changing.isPending} disabled={written === null}>
+            Save
+          </Button>
+        </form>
+      ) : (
+        <p className="text-ink-soft">
+          {stored === null || stored === ''
+            ? 'Nobody is warned. An owner of this account can set a balance.'
+            : `Below ${formatMoneyExactly(stored)}. Only owners of this account can change it.`}
+        </p>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,60 @@
+/** Charges as a plain table for paper. */
+import type { Charged } from '../../../src/console/billing-contract.ts';
+import { decimalsOf, signOfMoney } from '../../kit/amounts.ts';
+import { formatCount } from '../../kit/format-figures.ts';
+import { type Charges, netOf } from './charges.ts';
+import { PaddedAmount } from './padded-amount.tsx';
+
+export function PrintedCharges({ title, charges }: Readonly<{ title: string; charges: Charges }>) {
+  const { header, rows, total } = charges;
+  const hasRefunds = signOfMoney(total.refunded) > 0;
+  const amounts = [...rows, total].flatMap((row) => [row.charged, row.refunded, netOf(row)]);
+  const digits = decimalsOf(amounts, 'exact');
+  return (
+    <section>
+      <h2 className="mb-1 font-semibold">{title}</h2>
+      <div className="overflow-x-auto">
+        <table aria-label={title} className="w-full text-left [&_td]:text-right [&_td,&_th]:py-1 [&_td]:pl-4">
+          <thead className="text-xs text-ink-soft [&_th]:border-b [&_th]:border-edge [&_th]:font-medium">
+            <tr>
+              <th scope="col">{header}</th>
+              {['Requests', 'Charged', ...(hasRefunds ? ['Refunded', 'Net'] : [])].map((name) => (
+                <th key={name} scope="col" className="pl-4 text-right">
+                  {name}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody className="[&_td,&_th]:border-b [&_td,&_th]:border-line">
+            {rows.map((row) => (
+              <ChargedLine key={row.id} name={row.name} row={row} digits={digits} hasRefunds={hasRefunds} />
+            ))}
+          </tbody>
+          <tfoot className="font-medium">
+            <ChargedLine name="Total" row={total} digits={digits} hasRefunds={hasRefunds} />
+          </tfoot>
+        </table>
+      </div>
+    </section>
+  );
+}
+
+type ChargedLineProps = Readonly<{ name: string; row: Charged; digits: number; hasRefunds: boolean }>;
+
+function ChargedLine({ name, row, digits, hasRefunds }: ChargedLineProps) {
+  const amounts = hasRefunds ? [row.charged, row.refunded, netOf(row)] : [row.charged];
+  return (
+    <tr>
+      <th scope="row" className="font-[inherit] wrap-anywhere">
+        {name}
+      </th>
+      <td className="figures">{formatCount(row.requests)}</td>
+      {amounts.map((amount, place) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move.
+        <td key={place}>
+          <PaddedAmount amount={amount} digits={digits} />
+        </td>
+      ))}
+    </tr>
+  );
+}

@@ -1,0 +1,86 @@
+/** The statement of a month as one sum: from the balance at its beginning to that at its end. */
+import type { MonthDetail, StatementLine } from '../../../src/console/billing-contract.ts';
+import { decimalsOf } from '../../kit/amounts.ts';
+import { classNames } from '../../kit/class-names.ts';
+import { formatCount } from '../../kit/format-figures.ts';
+import { formatMonth, nameOfLine } from './month-words.ts';
+import { PaddedAmount } from './padded-amount.tsx';
+
+type StatementLinesProps = Readonly<{ month: string; closing: string; isOpen: boolean; detail: MonthDetail }>;
+
+/** Every digit is shown: rounded amounts might not add up. */
+export function StatementLines({ month, closing, isOpen, detail: { opening, lines } }: StatementLinesProps) {
+  const digits = decimalsOf([opening, closing, ...lines.map(({ amount }) => amount)], 'exact');
+  return (
+    <table aria-label={`Statement of ${formatMonth(month)}`} className="w-full text-left">
+      <thead className="sr-only">
+        <tr>
+          <th scope="col">What</th>
+          <th scope="col">Entries</th>
+          <th scope="col">Amount in USD</th>
+        </tr>
+      </thead>
+      <tbody>
+        <BalanceRow name={`Opening balance, 1 ${formatMonth(month)}`} amount={opening} digits={digits} />
+        {lines.length === 0 && (
+          <tr>
+            <td colSpan={3} className="border-b border-line py-2 text-ink-faint">
+              Nothing has moved the balance{isOpen && ' yet'}.
+            </td>
+          </tr>
+        )}
+        {lines.map((line) => (
+          <LineRow key={`${line.kind} ${line.category}`} line={line} digits={digits} />
+        ))}
+      </tbody>
+      <tfoot>
+        <BalanceRow
+          name={isOpen ? 'Balance now' : 'Closing balance'}
+          amount={closing}
+          digits={digits}
+          isSum
+        />
+      </tfoot>
+    </table>
+  );
+}
+
+type BalanceRowProps = Readonly<{ name: string; amount: string; digits: number; isSum?: boolean }>;
+
+function BalanceRow({ name, amount, digits, isSum = false }: BalanceRowProps) {
+  return (
+    <tr className="font-medium">
+      <th
+        scope="row"
+        colSpan={2}
+        className={classNames(
+          'py-2 pr-4 font-medium',
+          isSum ? 'border-t-2 border-edge' : 'border-b border-line',
+        )}
+      >
+        {name}
+      </th>
+      <td
+        className={classNames('py-2 text-right', isSum ? 'border-t-2 border-edge' : 'border-b border-line')}
+      >
+        <PaddedAmount amount={amount} digits={digits} />
+      </td>
+    </tr>
+  );
+}
+
+function LineRow({ line, digits }: Readonly<{ line: StatementLine; digits: number }>) {
+  return (
+    <tr>
+      <th scope="row" className="border-b border-line py-2 pr-4 font-normal">
+        {nameOfLine(line)}
+      </th>
+      <td className="border-b border-line py-2 pr-4 text-right text-ink-faint">
+        × {formatCount(line.entries)}
+      </td>
+      <td className="border-b border-line py-2 text-right">
+        <PaddedAmount amount={line.amount} digits={digits} hasSign />
+      </td>
+    </tr>
+  );
+}
