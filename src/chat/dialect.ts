@@ -10,6 +10,8 @@ import type { OwnNames } from './own-names.ts';
 import type { ChatRequest } from './request.ts';
 
 export type ChatDialect<Asked> = Readonly<{
+  /** Which endpoint it is, as Generations record it. */
+  api: string;
   /** The scope of an idempotency key. */
   route: string;
   /** What it calls the parameters of the chat format, where that differs. Left out: all are the same. */

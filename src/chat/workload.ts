@@ -34,6 +34,7 @@ export function chatWorkload<Asked>(
   const { names = noNames } = dialect;
   return {
     name: 'chat',
+    api: dialect.api,
     route: dialect.route,
     queryParameters: dialect.queryParameters ?? [],
     keepsNumbers: dialect.keepsNumbers ?? false,
@@ -66,6 +67,7 @@ export function chatWorkload<Asked>(
       ),
     bill: ({ bill }, { usage, items }, finishedAt, providerPrice) =>
       usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText: hasText(items) }, providerPrice),
+    finishReasonOf: ({ finishReason }) => finishReason,
     present: ({ chat: { model, asked } }, answer, charge, requestId, createdSeconds) =>
       dialect.present({ requestId, createdSeconds, model, asked }, answer, charge),
     stream: chatStream(),

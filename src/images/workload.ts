@@ -17,6 +17,7 @@ type ImageJob = Readonly<{ order: ImageOrder; price: ImagePrice }>;
 
 export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, ImageAnswer> = {
   name: 'image',
+  api: 'images',
   route: 'images',
   parse: parseImages,
   isStreamed: () => false,

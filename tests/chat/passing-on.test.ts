@@ -86,6 +86,7 @@ class Writer implements ChatWriter {
 }
 
 const dialect: ChatDialect<null> = {
+  api: 'chat_completions',
   route: 'made-up',
   parse: () => {
     throw new TypeError('not asked');

@@ -7,6 +7,7 @@ import { ChunkWriter, presentCompletion } from './present.ts';
 /** `extensions` are the parameters beyond the contract that are served too. */
 export function completionsWith(extensions: ReadonlySet<ChatExtension>): ChatDialect<AskedOfCompletions> {
   return {
+    api: 'chat_completions',
     route: 'chat',
     parse: (body) => parseExtendedChat(body, extensions),
     present: presentCompletion,

@@ -19,6 +19,7 @@ const names = new Map([
 
 export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
   return {
+    api: 'messages',
     route: 'messages',
     names,
     queryParameters,

@@ -15,6 +15,7 @@ const names = new Map([
 
 export function responses(signatures: Signatures): ChatDialect<AskedOfResponses> {
   return {
+    api: 'responses',
     route: 'responses',
     names,
     servesAgents: true,
