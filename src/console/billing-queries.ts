@@ -5,7 +5,7 @@
 import type { SQL } from 'bun';
 import type { EntryKind } from '../ledger/entries.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
-import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
+import { type AccountReader, type Found, readableAccount, rowsForReader } from './access.ts';
 import type { GrantCategory } from './contract.ts';
 
 export type MonthBalance = Readonly<{ month: string; closing: Money; isOpen: boolean; isArchived: boolean }>;
@@ -21,7 +21,7 @@ export async function findMonths(sql: SQL, reader: AccountReader): Promise<Month
     from ${readableAccount(sql, reader)} as readable join accounts on accounts.id = readable.account_id
     left join lateral generate_series(${firstMonth(sql)}, ${thisMonth(sql)}, interval '1 month') as month on true
     order by month desc`;
-  return rowsForMember(rows, 'month').map((row) => ({ ...row, closing: moneyFromDatabase(row.closing) }));
+  return rowsForReader(rows, 'month').map((row) => ({ ...row, closing: moneyFromDatabase(row.closing) }));
 }
 
 function thisMonth(sql: SQL) {
@@ -137,7 +137,7 @@ function columnsOf(sql: SQL) {
 }
 
 function foundIn(rows: readonly Found<SumRow, 'kind'>[]): FoundStatement {
-  const sums = rowsForMember(rows, 'kind');
+  const sums = rowsForReader(rows, 'kind');
   const { opening, closing } = rows[0] as BalanceRow;
   return {
     opening: moneyFromDatabase(opening),

@@ -15,7 +15,7 @@ import {
   type Scan,
   scanQuery,
 } from '../requests/list-query.ts';
-import { type AccountReader, type Found, readableAccount, rowsForMember } from './access.ts';
+import { type AccountReader, type Found, readableAccount, rowsForReader } from './access.ts';
 import { presentDraw } from './draws.ts';
 import { type DetailedGeneration, findDetail, presentDetail } from './generations.ts';
 import type { AccountHandler, Routes } from './guard.ts';
@@ -133,11 +133,11 @@ export function requestFields(
   const { id, attempts, provider } = generation;
   return {
     at: timeOfId(id).toISOString(),
-    api: (generation.api ?? null) as RequestApi | null,
+    api: generation.api as RequestApi | null,
     fallback_from: fallbackFrom(attempts?.[0]?.provider ?? null, attempts?.length ? provider : null),
     streamed: generation.streaming,
     error_code: generation.error_code,
-    finish_reason: generation.finish_reason ?? null,
+    finish_reason: generation.finish_reason,
     duration_ms: generation.latency_ms,
   };
 }
@@ -148,6 +148,6 @@ async function findRefusalOf(sql: SQL, reader: AccountReader, id: string): Promi
     from ${readableAccount(sql, reader)} as readable
     left join refusals as page on page.id = ${id} and page.account_id = readable.account_id
     left join api_keys on api_keys.id = page.key_id`;
-  const [refusal] = rowsForMember(rows, 'id');
+  const [refusal] = rowsForReader(rows, 'id');
   return refusal === undefined ? null : { kind: 'refusal', request: presentRefusal(refusal) };
 }
