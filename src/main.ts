@@ -58,6 +58,7 @@ import { keepSignInTidy } from './people/upkeep.ts';
 import { Calls } from './providers/call.ts';
 import { keepBillsReconciled } from './reconciliation/daily.ts';
 import { readBillFigures } from './reconciliation/figures.ts';
+import { keepRequestsRolledUp } from './rollups/keep.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { Conversations } from './routing/conversations.ts';
@@ -224,6 +225,7 @@ function startPayments({ config: { payments: settings }, log, closers }: Start, 
 function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, closers: Closers): void {
   closers.add('partitions', keepPartitionsAhead(sql, log));
   closers.add('usage', keepUsageAddedUp(sql, log));
+  closers.add('rollups', keepRequestsRolledUp(sql, config.generationRetentionDays, log));
   if (config.generationRetentionDays !== null)
     closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
   closers.add('sign-in', keepSignInTidy(sql, log));

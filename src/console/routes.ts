@@ -42,12 +42,14 @@ import { nodesPage } from './operator/nodes.ts';
 import { operatorPaymentsPage } from './operator/payments.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
+import { anyRequestFiguresPage } from './operator/request-figures.ts';
 import { statementPage } from './operator/statement.ts';
 import { tokensPage } from './operator/tokens.ts';
 import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
+import { requestFiguresPage } from './request-figures.ts';
 import { topUpsPage } from './top-ups.ts';
 import { usageDownload, usagePage } from './usage.ts';
 import { accountWebhooksPage, operatorWebhooksPage } from './webhooks.ts';
@@ -105,6 +107,7 @@ export function consoleRoutes(
       ...modelsPage(services),
       ...overviewPage(services),
       ...generationsPage({ ...services, cursorKey }),
+      ...requestFiguresPage(services),
       ...usagePage(services),
       ...billingPage(services),
       ...grantsPage(services),
@@ -134,6 +137,7 @@ export function consoleRoutes(
       ...catalogPage(services),
       ...nodesPage(services),
       ...anyGenerationPage(services),
+      ...anyRequestFiguresPage(services),
       ...ledgerPage(services),
       ...reconciliationPage(services),
       ...marginsPage(services),
