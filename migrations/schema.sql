@@ -1568,6 +1568,37 @@ CREATE TABLE sign_in_attempts (
 );
 CREATE INDEX sign_in_attempts_by_age ON sign_in_attempts USING btree (theoretical_arrival_at);
 
+-- The entries of each account by the day (UTC) on which they were made. They stay when the entries are archived.
+CREATE TABLE statement_days (
+  account_id uuid NOT NULL,
+  day date NOT NULL,
+  kind text NOT NULL,
+  -- Of a credit; otherwise empty.
+  category text NOT NULL,
+  -- Of a charge or a refund; otherwise empty, and the key is the nil UUID.
+  model text NOT NULL,
+  key_id uuid NOT NULL,
+  entries bigint NOT NULL,
+  amount numeric(38,12) NOT NULL,
+  CONSTRAINT statement_days_pkey PRIMARY KEY (account_id, day, kind, category, model, key_id)
+) WITH (fillfactor=70);
+
+-- The balance after the last entry of each month that has any, which is needed when the entries are archived.
+CREATE TABLE statement_months (
+  account_id uuid NOT NULL,
+  month date NOT NULL,
+  closing numeric(38,12) NOT NULL,
+  last_number bigint NOT NULL,
+  CONSTRAINT statement_months_pkey PRIMARY KEY (account_id, month)
+) WITH (fillfactor=70);
+
+-- The last entry of each account that is included in statement_days and statement_months.
+CREATE TABLE statement_progress (
+  account_id uuid NOT NULL,
+  entry_number bigint NOT NULL,
+  CONSTRAINT statement_progress_pkey PRIMARY KEY (account_id)
+) WITH (fillfactor=70);
+
 -- Calls that a provider may bill although no customer was charged for them. cost is null when the provider reported no
 -- usage, or when the catalogue does not say what it asks.
 CREATE TABLE uncharged_attempts (
@@ -2433,6 +2464,42 @@ begin
   update accounts set grants_due_at = least(grants_due_at, (terms ->> 'expires_at')::timestamptz) where id = to_account;
 end $$;
 
+-- Adds the next entries of an account to its statement, and returns how many. A concurrent call waits, then continues
+-- after them.
+CREATE FUNCTION add_up_statement(of_account uuid, max_entries integer)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $$
+declare
+  done bigint;
+  reached bigint;
+begin
+  -- What was archived before there were statements is not there to be read.
+  insert into statement_progress (account_id, entry_number)
+  select of_account, coalesce(max(last_number), 0) from ledger_archive_accounts where account_id = of_account
+  on conflict do nothing;
+  select entry_number into done from statement_progress where account_id = of_account for update;
+  select least(entry_count, done + max_entries) into reached from accounts where id = of_account;
+  if reached <= done then return 0; end if;
+  with counted as materialized (
+    select * from entry_statement(of_account, done + 1, reached, '-infinity', 'infinity')
+  ), months as (
+    insert into statement_months as months (account_id, month, closing, last_number)
+    select of_account, date_trunc('month', day::timestamp)::date, (array_agg(balance_after order by number desc))[1],
+           max(number)
+    from counted group by 2
+    on conflict (account_id, month) do update set closing = excluded.closing, last_number = excluded.last_number
+    where excluded.last_number > months.last_number
+  )
+  insert into statement_days as days (account_id, day, kind, category, model, key_id, entries, amount)
+  select of_account, day, kind, category, model, key_id, count(*), sum(amount)
+  from counted group by day, kind, category, model, key_id
+  on conflict (account_id, day, kind, category, model, key_id) do update
+  set entries = days.entries + excluded.entries, amount = days.amount + excluded.amount;
+  update statement_progress set entry_number = reached where account_id = of_account;
+  return reached - done;
+end $$;
+
 -- Adds the next entries of an account to usage_days and margin_days, and returns how many. A concurrent call waits,
 -- then continues after them.
 CREATE FUNCTION add_up_usage(of_account uuid, max_entries integer)
@@ -2558,6 +2625,30 @@ begin
   perform collect_payment_reversals(of_order);
   return next;
 end $$;
+
+-- The balance of an account when a month begins (UTC): after the last entry before it, which may be archived.
+CREATE FUNCTION balance_before(of_account uuid, at timestamp with time zone)
+ RETURNS numeric
+ LANGUAGE sql
+ STABLE
+AS $$
+  select coalesce((
+    select balance from (
+      (select number, balance_after as balance from ledger_entries
+       where account_id = of_account and created_at < at and not exists (
+         -- Then all entries before are added up.
+         select 1 from statement_months where account_id = of_account and month >= (at at time zone 'UTC')::date)
+       order by number desc limit 1)
+      union all
+      (select last_number, closing from statement_months
+       where account_id = of_account and month < (at at time zone 'UTC')::date order by month desc limit 1)
+      union all
+      (select last_number, balance_after from ledger_archive_accounts join ledger_archives on id = archive_id
+       where account_id = of_account and ends_on <= (at at time zone 'UTC')::date order by last_number desc limit 1)
+    ) as latest
+    order by number desc limit 1
+  ), 0)
+$$;
 
 -- What an account has left of each category, with what is held. A category of which nothing is left may be missing.
 CREATE FUNCTION balances_by_category(of_account uuid)
@@ -3139,6 +3230,33 @@ CREATE FUNCTION duration_bounds()
  IMMUTABLE
 AS $$
   select '{50, 80, 130, 210, 350, 560, 900, 1500, 2400, 3900, 6200, 10000, 16000, 26000, 43000, 70000, 110000, 180000, 300000}'::integer[]
+$$;
+
+-- What a range of an account's entries adds to its statement, one row for each. A credit from before the first grant
+-- counts as paid.
+CREATE FUNCTION entry_statement(of_account uuid, first_number bigint, last_number bigint,
+    from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS TABLE(number bigint, day date, kind text, category text, model text, key_id uuid, amount numeric,
+    balance_after numeric)
+ LANGUAGE sql
+ STABLE
+AS $$
+  select entry.number, (entry.created_at at time zone 'UTC')::date, entry.kind,
+         case when entry.kind = 'credit' then coalesce((
+           select grants.category from grants where grants.account_id = of_account and grants.number = entry.number
+         ), 'paid') else '' end,
+         coalesce(used.model, ''), coalesce(used.key_id, '00000000-0000-0000-0000-000000000000'), entry.amount,
+         entry.balance_after
+  from (
+    select number, created_at, kind, generation_id, amount, balance_after
+    from ledger_entries
+    where account_id = of_account and number >= first_number and number <= last_number
+      and created_at >= from_time and created_at < to_time
+    order by number limit greatest(0, last_number - first_number + 1)
+  ) as entry
+  left join lateral (
+    select usage_records.model, usage_records.key_id from usage_records where id = entry.generation_id limit 1
+  ) as used on true
 $$;
 
 -- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund by the gateway,
