@@ -35,6 +35,7 @@ import { auditLogPage } from './operator/audit-log.ts';
 import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { accountGrantsPage } from './operator/grants.ts';
+import { homePage } from './operator/home.ts';
 import { ledgerPage } from './operator/ledger.ts';
 import { accountLimitsPage } from './operator/limits.ts';
 import { marginsPage } from './operator/margins.ts';
@@ -145,6 +146,7 @@ export function consoleRoutes(
       ...statementPage(services),
       ...usersPage(services),
       ...tokensPage(services, adminDocument),
+      ...homePage(services),
       ...providersPage(services),
       ...providerSeriesPage(services),
       ...catalogPage(services),

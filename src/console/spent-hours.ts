@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { figuresQuery, readProgress } from '../rollups/figures.ts';
-import { hourMs, widened } from '../rollups/range.ts';
+import { hourMs, type Span, widened } from '../rollups/range.ts';
 import { type AccountReader, readableAccount } from './access.ts';
 import { inSnapshot } from './request-figures.ts';
 
@@ -15,14 +15,18 @@ export type SpentHours = Readonly<{
   models: ReadonlySet<string>;
 }>;
 
+export function lastHours(nowMs: number): Span {
+  const { toMs } = widened({ fromMs: nowMs, toMs: nowMs + 1 }, hourMs);
+  return { fromMs: toMs - hourCount * hourMs, toMs };
+}
+
 /** The hour in which a request arrived counts, as in its list. */
 export async function findSpentHours(
   sql: SQL,
   reader: AccountReader,
   nowMs: number = Date.now(),
 ): Promise<SpentHours> {
-  const { toMs } = widened({ fromMs: nowMs, toMs: nowMs + 1 }, hourMs);
-  const steps = { fromMs: toMs - hourCount * hourMs, toMs, stepMs: hourMs };
+  const steps = { ...lastHours(nowMs), stepMs: hourMs };
   const filter = { status: null, errorCode: null, model: null, provider: null };
   const scope = { accountId: reader.accountId, keyId: null };
   const rows = await inSnapshot(sql, async (transaction) => {

@@ -4,12 +4,11 @@ import fc from 'fast-check';
 import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../../dashboard/kit/amounts.ts';
 import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../../dashboard/kit/chart-scale.ts';
 import { digitsOf } from '../../dashboard/pages/billing/statement.tsx';
-import type { RequestGroups } from '../../src/console/request-contract.ts';
 import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
 import { describeAvailable } from '../../dashboard/pages/overview/figures.tsx';
-import { problemsIn } from '../../dashboard/pages/overview/problems.tsx';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
+import { problemsIn } from '../../dashboard/pages/overview/problems.tsx';
 import { firstChatModel } from '../../dashboard/pages/overview/queries.ts';
 import { timelineOf } from '../../dashboard/pages/requests/attempts.tsx';
 import { describeMoney, explainError } from '../../dashboard/pages/requests/explain.ts';
@@ -19,6 +18,7 @@ import { pinRows } from '../../dashboard/pages/requests/pinned-rows.ts';
 import { describeSaved, shareOfInput } from '../../dashboard/pages/usage/cache-words.ts';
 import { groupUsage, maxSeries, stackUsage } from '../../dashboard/pages/usage/group-usage.ts';
 import { addDays, daysBetween, rangeIn, rangeProblem } from '../../dashboard/pages/usage/range-picker.tsx';
+import type { RequestGroups } from '../../src/console/request-contract.ts';
 import { formatMoney as formatLedgerMoney } from '../../src/lib/money.ts';
 
 const units = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
@@ -401,7 +401,12 @@ test('the first request has the new key in every language, and calls the cheapes
 });
 
 test('what is available says how long it lasts, unless the next request does not fit', () => {
-  const account = { balance: '5', held: '0', runway: { hours_left: 30.9, hours_used: 4 }, typical_hold: '0.1' };
+  const account = {
+    balance: '5',
+    held: '0',
+    runway: { hours_left: 30.9, hours_used: 4 },
+    typical_hold: '0.1',
+  };
   expect(describeAvailable(account)).toEqual({ words: 'Lasts for 30 more hours of use', tone: 'plain' });
   const short = { ...account, runway: { hours_left: 0.9, hours_used: 4 } };
   expect(describeAvailable(short)).toEqual({ words: 'Lasts for less than an hour of use', tone: 'warn' });
@@ -420,7 +425,14 @@ test('what is available says how long it lasts, unless the next request does not
 
 test('problems are what failed or was refused, each with its fix', () => {
   const group = (value: string | null, counts: Partial<RequestGroups['data'][number]>) =>
-    ({ value, completed: 0, failed: 0, cancelled: 0, refused: 0, ...counts }) as RequestGroups['data'][number];
+    ({
+      value,
+      completed: 0,
+      failed: 0,
+      cancelled: 0,
+      refused: 0,
+      ...counts,
+    }) as RequestGroups['data'][number];
   const problems = problemsIn({
     from: '',
     to: '',
