@@ -86,7 +86,7 @@ function Destinations({ list, failedSettlements = 0 }: DestinationsProps) {
           ) : (
             <Link
               to={to}
-              activeOptions={{ exact: to === '/', includeSearch: false }}
+              activeOptions={{ exact: to === '/' || to === '/operator', includeSearch: false }}
               className={destinationClass}
             >
               <Icon aria-hidden className="size-3.5 text-ink-faint" />
@@ -157,6 +157,7 @@ function groupsFor({ role }: Pick<Me['accounts'][number], 'role'>): readonly (re
 /** Customers and traffic; then money; then what the gateway runs on. */
 const operatorGroups: readonly (readonly Destination[])[] = [
   [
+    { to: '/operator', label: 'Gateway', icon: LayoutDashboard },
     { to: '/operator/requests', label: 'Requests', icon: ListTree },
     { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
     { to: '/operator/users', label: 'Users', icon: Users },
