@@ -18,6 +18,7 @@ import { accountAuditLogPage } from './audit-log.ts';
 import { billingPage } from './billing.ts';
 import { codesPage } from './codes.ts';
 import { accountExports, operatorExports } from './exports.ts';
+import { findPage, operatorFindPage } from './find.ts';
 import { generationsPage } from './generations.ts';
 import { generationsDownload } from './generations-csv.ts';
 import { grantsPage } from './grants.ts';
@@ -97,6 +98,7 @@ export function consoleRoutes(
     ...guarded(guard.forEveryone, '/api/console', signInOptionsPage(services)),
     ...guarded(guard.forSignedIn, '/api/console', mePage(services)),
     ...guarded(guard.forAccount, '/api/console/accounts/:account', {
+      ...findPage(services),
       ...keysPage(services),
       ...limitsPage(services),
       ...membersPage(services),
@@ -122,6 +124,7 @@ export function consoleRoutes(
     }),
     ...guarded(guard.forOperatorsAtLength, '/api/console/operator', operatorExports(services)),
     ...guarded(guard.forOperators, '/api/console/operator', {
+      ...operatorFindPage(services),
       ...accountsPage(services),
       ...accountLimitsPage(services),
       ...movementsPage(services),
