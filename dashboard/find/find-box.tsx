@@ -11,7 +11,6 @@ import { groupsFor, operatorGroups } from '../layout/destinations.ts';
 import { readStored, writeStored } from '../storage.ts';
 import {
   isOutside,
-  modelPlaces,
   type Place,
   pagesFor,
   placesAnywhere,
@@ -207,7 +206,6 @@ function usePlaces(text: string): Readonly<{ places: readonly Place[]; isBusy: b
     ...(user.is_operator ? pagesFor(text.trim(), operatorGroups.flat(), 'Pages for operators') : []),
     ...(inAccount.data === undefined ? [] : placesInAccount(inAccount.data)),
     ...(anywhere.data === undefined ? [] : placesAnywhere(anywhere.data)),
-    ...(account === null && anywhere.data !== undefined ? modelPlaces(anywhere.data.models) : []),
   ];
   return {
     places: withoutRepeats(places),

@@ -54,7 +54,7 @@ export function placesInAccount(found: AccountFindings): Place[] {
         ...(isInForce ? {} : { revoked: 'shown' }),
       }),
     })),
-    ...modelPlaces(found.models),
+    ...modelPlaces(found.models, '/models', 'q'),
     ...labelPlaces(found, '/requests'),
   ];
 }
@@ -85,16 +85,17 @@ export function placesAnywhere(found: OperatorFindings): Place[] {
       detail: `${hint}, of ${account.name}`,
       href: `/operator/accounts/${account.id}`,
     })),
+    ...modelPlaces(found.models, '/operator/catalog', 'search'),
     ...labelPlaces(found, '/operator/requests'),
   ];
 }
 
-export function modelPlaces(models: AccountFindings['models']): Place[] {
+function modelPlaces(models: AccountFindings['models'], path: string, parameter: string): Place[] {
   return models.map(({ id, name }) => ({
-    group: 'Models',
+    group: path === '/models' ? 'Models' : 'Catalogue',
     label: name,
     detail: id,
-    href: address('/models', { q: id }),
+    href: address(path, { [parameter]: id }),
   }));
 }
 
