@@ -204,6 +204,7 @@ const operator = '/api/console/operator';
 const table: Readonly<Record<string, Row>> = {
   'GET /api/console/sign-in-options': { who: forEveryone },
   'GET /api/console/me': { who: forSignedIn },
+  [`GET ${account}/find`]: { who: forMembers, query: 'q=x' },
   [`GET ${account}/keys`]: { who: forMembers },
   [`POST ${account}/keys`]: { who: forOwnersAlone, body: () => ({ name: 'Another' }) },
   [`PATCH ${account}/keys/:key`]: { who: forOwnersAlone, names: someKey, body: () => ({ name: 'Renamed' }) },
@@ -290,6 +291,7 @@ const table: Readonly<Record<string, Row>> = {
   ),
   [`GET ${account}/alerts`]: { who: forMembers },
   [`PATCH ${account}/alerts`]: { who: forOwnersAlone, body: () => ({ low_balance: nextThreshold() }) },
+  [`GET ${operator}/find`]: { who: forOperators, query: 'q=x' },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
     who: forOperators,
