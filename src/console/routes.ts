@@ -40,8 +40,10 @@ import { marginsPage } from './operator/margins.ts';
 import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { operatorPaymentsPage } from './operator/payments.ts';
+import { providerSeriesPage } from './operator/provider-series.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
+import { anyRequestFiguresPage } from './operator/request-figures.ts';
 import { anyRequestDownload, anyRequestPage } from './operator/requests.ts';
 import { statementPage } from './operator/statement.ts';
 import { tokensPage } from './operator/tokens.ts';
@@ -49,6 +51,7 @@ import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
+import { requestFiguresPage } from './request-figures.ts';
 import { requestsPage } from './requests.ts';
 import { requestsDownload } from './requests-csv.ts';
 import { topUpsPage } from './top-ups.ts';
@@ -109,6 +112,7 @@ export function consoleRoutes(
       ...overviewPage(services),
       ...generationsPage({ ...services, cursorKey }),
       ...requestsPage({ ...services, cursorKey }),
+      ...requestFiguresPage(services),
       ...usagePage(services),
       ...billingPage(services),
       ...grantsPage(services),
@@ -139,10 +143,12 @@ export function consoleRoutes(
       ...usersPage(services),
       ...tokensPage(services, adminDocument),
       ...providersPage(services),
+      ...providerSeriesPage(services),
       ...catalogPage(services),
       ...nodesPage(services),
       ...anyGenerationPage(services),
       ...anyRequestPage({ ...services, cursorKey }),
+      ...anyRequestFiguresPage(services),
       ...ledgerPage(services),
       ...reconciliationPage(services),
       ...marginsPage(services),
