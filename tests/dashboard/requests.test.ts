@@ -159,7 +159,7 @@ test('a refusal says what was needed, what was there and the one thing to do', (
   });
   const parameter = { ...refusal, error_code: 'invalid_parameter', param: 'temperature', shortage: null };
   expect(explainRefusal(parameter)).toMatchObject({ figures: null, place: 'docs' });
-  expect(explainRefusal(parameter).what).toContain('It is temperature.');
+  expect(explainRefusal(parameter).what).toBe('A parameter had the wrong type, range or shape: temperature.');
   expect(explainRefusal({ ...parameter, error_code: 'new_code' }).what).toContain(refusal.message);
 });
 

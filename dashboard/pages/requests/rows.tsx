@@ -88,23 +88,26 @@ type ColumnHead = Readonly<{ name: string; className?: string }>;
 const stateColumn: ColumnHead = { name: 'State', className: 'w-7' };
 const timeColumn: ColumnHead = { name: 'Time', className: 'w-32' };
 const modelColumn: ColumnHead = { name: 'Model' };
-const accountColumn: ColumnHead = { name: 'Account', className: 'w-32' };
-const keyColumn: ColumnHead = { name: 'Key', className: 'w-32' };
-const providerColumn: ColumnHead = { name: 'Provider', className: 'w-40 max-xl:hidden' };
+const accountColumn: ColumnHead = { name: 'Account', className: 'w-28' };
+const keyColumn: ColumnHead = { name: 'Key', className: 'w-28' };
+const providerColumn: ColumnHead = { name: 'Provider', className: 'w-36 max-xl:hidden' };
 const figureColumns: readonly ColumnHead[] = [
-  { name: 'Tokens', className: 'w-18 text-right' },
+  { name: 'Tokens', className: 'w-16 text-right' },
   { name: 'Cost', className: 'w-24 text-right' },
   { name: 'Duration', className: 'w-28 text-right' },
 ];
 
+/** Operators know accounts; where there is no room, the key is only in the panel. */
+const operatorsKeyClass = 'max-2xl:hidden';
+
 function columnsFor(isOperator: boolean): readonly ColumnHead[] {
+  const key = isOperator ? { name: 'Key', className: classNames('w-28', operatorsKeyClass) } : keyColumn;
   return [
     stateColumn,
     timeColumn,
     modelColumn,
     ...(isOperator ? [accountColumn] : []),
-    // Operators know accounts; the key is in the panel where there is no room.
-    { ...keyColumn, className: classNames(keyColumn.className, isOperator && 'max-xl:hidden') },
+    key,
     providerColumn,
     ...figureColumns,
   ];
@@ -119,7 +122,6 @@ function Row({ row, isSelected, isUtc, maxMs }: RowProps) {
     <tr
       {...roles.row}
       data-request={row.id}
-      aria-selected={undefined}
       onClick={openRow}
       className={classNames(
         'group/row h-8 cursor-pointer hover:bg-hover/60 has-[a:focus-visible]:bg-hover/60',
@@ -148,7 +150,7 @@ function Row({ row, isSelected, isUtc, maxMs }: RowProps) {
           )}
         </Cell>
       )}
-      <Cell className={classNames('max-md:hidden', isOperator && 'max-xl:hidden')}>
+      <Cell className={classNames('max-md:hidden', isOperator && operatorsKeyClass)}>
         <FilterCell name="key" value={row.key.id} label={row.key.name}>
           {row.key.name}
         </FilterCell>
