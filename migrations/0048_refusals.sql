@@ -62,6 +62,7 @@ begin
   select (row ->> 'id')::uuid, (row ->> 'account_id')::uuid, label ->> 0, label ->> 1
   from jsonb_array_elements(refused) as row, jsonb_array_elements(row -> 'labels') as label
   on conflict do nothing;
+  perform count_refusals(counts);
   return true;
 end
 $$;

@@ -187,6 +187,70 @@ CREATE TRIGGER api_keys_told AFTER INSERT ON api_keys
   FOR EACH ROW
   EXECUTE FUNCTION tell_key();
 
+-- The same for an hour. Kept for 400 days.
+CREATE TABLE attempt_hours (
+  provider text NOT NULL,
+  hour timestamp with time zone NOT NULL,
+  model text NOT NULL,
+  status text NOT NULL,
+  error_code text NOT NULL,
+  count integer NOT NULL,
+  duration_1 integer,
+  duration_2 integer,
+  duration_3 integer,
+  duration_4 integer,
+  duration_5 integer,
+  duration_6 integer,
+  duration_7 integer,
+  duration_8 integer,
+  duration_9 integer,
+  duration_10 integer,
+  duration_11 integer,
+  duration_12 integer,
+  duration_13 integer,
+  duration_14 integer,
+  duration_15 integer,
+  duration_16 integer,
+  duration_17 integer,
+  duration_18 integer,
+  duration_19 integer,
+  duration_20 integer,
+  CONSTRAINT attempt_hours_pkey PRIMARY KEY (provider, hour, model, status, error_code)
+);
+CREATE INDEX attempt_hours_by_hour ON attempt_hours USING btree (hour);
+
+-- Attempts of the Generations of a minute, by provider. Durations are of those that succeeded. Kept for 14 days.
+CREATE TABLE attempt_minutes (
+  provider text NOT NULL,
+  minute timestamp with time zone NOT NULL,
+  model text NOT NULL,
+  status text NOT NULL,
+  error_code text NOT NULL,
+  count integer NOT NULL,
+  duration_1 integer,
+  duration_2 integer,
+  duration_3 integer,
+  duration_4 integer,
+  duration_5 integer,
+  duration_6 integer,
+  duration_7 integer,
+  duration_8 integer,
+  duration_9 integer,
+  duration_10 integer,
+  duration_11 integer,
+  duration_12 integer,
+  duration_13 integer,
+  duration_14 integer,
+  duration_15 integer,
+  duration_16 integer,
+  duration_17 integer,
+  duration_18 integer,
+  duration_19 integer,
+  duration_20 integer,
+  CONSTRAINT attempt_minutes_pkey PRIMARY KEY (provider, minute, model, status, error_code)
+);
+CREATE INDEX attempt_minutes_by_minute ON attempt_minutes USING btree (minute);
+
 -- Calls to providers, one row for each attempt of a Generation. Partitioned into months by ID.
 CREATE TABLE attempts (
   generation_id uuid NOT NULL,
@@ -392,6 +456,15 @@ CREATE TABLE decision_calls (
 );
 CREATE INDEX decision_calls_by_time ON decision_calls USING btree (ended_at);
 
+-- Minutes that were added up, or are about to be, and of which a Generation was written since. Not unique, so that
+-- whoever writes one does not wait for whoever adds up.
+CREATE TABLE dirty_minutes (
+  id bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
+  minute timestamp with time zone NOT NULL,
+  CONSTRAINT dirty_minutes_pkey PRIMARY KEY (id)
+);
+CREATE INDEX dirty_minutes_by_minute ON dirty_minutes USING btree (minute);
+
 -- One-time links that verify the address of a user, as hashes. Apart from verifications, because these must not set a
 -- password.
 CREATE TABLE email_verifications (
@@ -561,6 +634,10 @@ CREATE TABLE generations (
   cost_cache_read numeric(38,12),
   cost_cache_write numeric(38,12),
   cost_cache_write_long numeric(38,12),
+  -- Which endpoint was called; null for those from before this was recorded.
+  api text,
+  -- Why the answer ended, as the provider reported it; null if it did not.
+  finish_reason text,
   CONSTRAINT generations_pkey PRIMARY KEY (id)
 ) PARTITION BY RANGE (id);
 CREATE INDEX generations_by_account_and_status ON generations USING btree (account_id, status, id);
@@ -568,6 +645,12 @@ CREATE INDEX generations_by_account_status_and_model ON generations USING btree 
 CREATE INDEX generations_by_key_and_status ON generations USING btree (key_id, status, id);
 CREATE INDEX generations_by_key_status_and_model ON generations USING btree (key_id, status, model, id);
 CREATE INDEX generations_unsuccessful ON generations USING btree (status, id) WHERE status <> 'completed'::text;
+CREATE TRIGGER changed_generation AFTER DELETE OR UPDATE ON generations
+  FOR EACH ROW
+  EXECUTE FUNCTION mark_minute();
+CREATE TRIGGER late_generation AFTER INSERT ON generations
+  FOR EACH ROW WHEN (new.id < first_id_at(clock_timestamp() - '00:00:15'::interval))
+  EXECUTE FUNCTION mark_minute();
 
 -- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
 CREATE TABLE generations_default PARTITION OF generations DEFAULT;
@@ -1002,6 +1085,8 @@ CREATE TABLE open_generations (
   created_at timestamp with time zone NOT NULL,
   -- Which limits it counts towards, as the gateway that admitted it wrote them. Null if none.
   limits jsonb,
+  -- Which endpoint was called; null if a gateway without this column wrote it.
+  api text,
   CONSTRAINT open_generations_pkey PRIMARY KEY (id),
   CONSTRAINT open_generations_hold_check CHECK (hold >= 0::numeric)
 ) WITH (fillfactor=70, autovacuum_vacuum_scale_factor=0, autovacuum_vacuum_threshold=5000);
@@ -1305,6 +1390,141 @@ CREATE INDEX refusals_by_account ON refusals USING btree (account_id, id);
 CREATE INDEX refusals_by_account_and_code ON refusals USING btree (account_id, code, id);
 CREATE INDEX refusals_by_code ON refusals USING btree (code, id);
 CREATE INDEX refusals_by_key ON refusals USING btree (key_id, id);
+
+-- The same for an hour: the sums of its minutes. Kept for 400 days.
+CREATE TABLE request_hours (
+  account_id uuid NOT NULL,
+  key_id uuid NOT NULL,
+  hour timestamp with time zone NOT NULL,
+  model text NOT NULL,
+  provider text NOT NULL,
+  status text NOT NULL,
+  error_code text NOT NULL,
+  count integer NOT NULL,
+  input_tokens bigint NOT NULL DEFAULT 0,
+  output_tokens bigint NOT NULL DEFAULT 0,
+  cost numeric(38,12) NOT NULL DEFAULT 0,
+  duration_1 integer,
+  duration_2 integer,
+  duration_3 integer,
+  duration_4 integer,
+  duration_5 integer,
+  duration_6 integer,
+  duration_7 integer,
+  duration_8 integer,
+  duration_9 integer,
+  duration_10 integer,
+  duration_11 integer,
+  duration_12 integer,
+  duration_13 integer,
+  duration_14 integer,
+  duration_15 integer,
+  duration_16 integer,
+  duration_17 integer,
+  duration_18 integer,
+  duration_19 integer,
+  duration_20 integer,
+  first_token_1 integer,
+  first_token_2 integer,
+  first_token_3 integer,
+  first_token_4 integer,
+  first_token_5 integer,
+  first_token_6 integer,
+  first_token_7 integer,
+  first_token_8 integer,
+  first_token_9 integer,
+  first_token_10 integer,
+  first_token_11 integer,
+  first_token_12 integer,
+  first_token_13 integer,
+  first_token_14 integer,
+  first_token_15 integer,
+  first_token_16 integer,
+  first_token_17 integer,
+  first_token_18 integer,
+  first_token_19 integer,
+  first_token_20 integer,
+  CONSTRAINT request_hours_pkey PRIMARY KEY (account_id, key_id, hour, model, provider, status, error_code)
+);
+CREATE INDEX request_hours_by_hour ON request_hours USING btree (hour);
+
+-- What was asked for in a minute, by the time in the ID of each request: one row for each key, one for the account
+-- (key_id is the nil UUID), one for everybody (account_id, too). Those that were refused are added as they are stored;
+-- all others are computed from generations. Kept for 14 days.
+CREATE TABLE request_minutes (
+  account_id uuid NOT NULL,
+  key_id uuid NOT NULL,
+  minute timestamp with time zone NOT NULL,
+  model text NOT NULL,
+  provider text NOT NULL,
+  status text NOT NULL,
+  -- Empty without an error, as provider is if none was called, and model if it is none.
+  error_code text NOT NULL,
+  count integer NOT NULL,
+  input_tokens bigint NOT NULL DEFAULT 0,
+  output_tokens bigint NOT NULL DEFAULT 0,
+  cost numeric(38,12) NOT NULL DEFAULT 0,
+  -- How many of the completed took less than the first of duration_bounds; null if none, as in all of these.
+  duration_1 integer,
+  duration_2 integer,
+  duration_3 integer,
+  duration_4 integer,
+  duration_5 integer,
+  duration_6 integer,
+  duration_7 integer,
+  duration_8 integer,
+  duration_9 integer,
+  duration_10 integer,
+  duration_11 integer,
+  duration_12 integer,
+  duration_13 integer,
+  duration_14 integer,
+  duration_15 integer,
+  duration_16 integer,
+  duration_17 integer,
+  duration_18 integer,
+  duration_19 integer,
+  duration_20 integer,
+  -- The same for the time to their first token.
+  first_token_1 integer,
+  first_token_2 integer,
+  first_token_3 integer,
+  first_token_4 integer,
+  first_token_5 integer,
+  first_token_6 integer,
+  first_token_7 integer,
+  first_token_8 integer,
+  first_token_9 integer,
+  first_token_10 integer,
+  first_token_11 integer,
+  first_token_12 integer,
+  first_token_13 integer,
+  first_token_14 integer,
+  first_token_15 integer,
+  first_token_16 integer,
+  first_token_17 integer,
+  first_token_18 integer,
+  first_token_19 integer,
+  first_token_20 integer,
+  CONSTRAINT request_minutes_pkey PRIMARY KEY (account_id, key_id, minute, model, provider, status, error_code)
+);
+CREATE INDEX request_minutes_by_minute ON request_minutes USING btree (minute);
+
+-- Which minutes and hours were added up. One row. Minutes are, from minutes_from to rolled_to, and so are the hours
+-- from hours_from that were over by then; except those in dirty_minutes.
+CREATE TABLE rollup_progress (
+  is_only boolean NOT NULL DEFAULT true,
+  -- Whoever writes a Generation whose ID is from before this marks its minute in dirty_minutes. It moves first, and
+  -- rolled_to follows when nobody is left who may not have seen that.
+  frontier timestamp with time zone NOT NULL,
+  rolled_to timestamp with time zone NOT NULL,
+  -- It moves back, to 14 days before now; hours_from further, to 400 days, or to minus infinity when there is nothing
+  -- before.
+  minutes_from timestamp with time zone NOT NULL,
+  hours_from timestamp with time zone NOT NULL,
+  CONSTRAINT rollup_progress_pkey PRIMARY KEY (is_only),
+  CONSTRAINT rollup_progress_is_only_check CHECK (is_only)
+);
 
 -- The migrations that were applied. compatible_with is the newest migration of the oldest gateways that keep working.
 CREATE TABLE schema_migrations (
@@ -1664,6 +1884,48 @@ CREATE VIEW account_overviews AS
     price_group
    FROM accounts;
 
+-- Attempts of finished Generations as they are added up. A range of both IDs finds them fast.
+CREATE VIEW counted_attempts AS
+ SELECT attempts.generation_id,
+    attempts.provider,
+    generations.model,
+    attempts.status,
+    COALESCE(attempts.error_code, ''::text) AS error_code,
+        CASE
+            WHEN attempts.status = 'succeeded'::text THEN width_bucket(LEAST(EXTRACT(epoch FROM attempts.completed_at -
+    attempts.started_at) * 1000::numeric, 2147483647::numeric)::integer, duration_bounds()) + 1
+            ELSE NULL::integer
+        END AS duration_bucket,
+    generations.id
+   FROM attempts
+     JOIN generations ON generations.id = attempts.generation_id;
+
+-- Finished Generations as they are added up. Buckets are counted from 1.
+CREATE VIEW counted_generations AS
+ SELECT id,
+    account_id,
+    key_id,
+    model,
+    provider,
+    status,
+    COALESCE(error_code, ''::text) AS error_code,
+    api,
+    streaming,
+    fallback,
+    latency_ms,
+    COALESCE(input_tokens, 0::bigint) AS input_tokens,
+    COALESCE(output_tokens, 0::bigint) AS output_tokens,
+    COALESCE(cost_total, 0::numeric) AS cost,
+        CASE
+            WHEN status = 'completed'::text THEN width_bucket(latency_ms, duration_bounds()) + 1
+            ELSE NULL::integer
+        END AS duration_bucket,
+        CASE
+            WHEN status = 'completed'::text THEN width_bucket(time_to_first_token_ms, duration_bounds()) + 1
+            ELSE NULL::integer
+        END AS first_token_bucket
+   FROM generations;
+
 -- Generations as lists show them.
 CREATE VIEW finished_generations AS
  SELECT id,
@@ -1692,7 +1954,9 @@ CREATE VIEW finished_generations AS
     cache_write_long_tokens,
     cost_cache_read,
     cost_cache_write,
-    cost_cache_write_long
+    cost_cache_write_long,
+    api,
+    finish_reason
    FROM generations;
 
 -- Finished and open Generations with their attempts, for showing one of them.
@@ -1729,7 +1993,9 @@ CREATE VIEW generation_details AS
     generation.cache_write_long_tokens,
     generation.cost_cache_read,
     generation.cost_cache_write,
-    generation.cost_cache_write_long
+    generation.cost_cache_write_long,
+    generation.api,
+    generation.finish_reason
    FROM finished_generations generation
 UNION ALL
  SELECT generation.id,
@@ -1761,7 +2027,9 @@ UNION ALL
     generation.cache_write_long_tokens,
     generation.cost_cache_read,
     generation.cost_cache_write,
-    generation.cost_cache_write_long
+    generation.cost_cache_write_long,
+    generation.api,
+    generation.finish_reason
    FROM unfinished_generations generation;
 
 -- What is left to spend, in the order of spending: priority, the earliest expiry, allowances, promotional, paid, the
@@ -1872,7 +2140,9 @@ CREATE VIEW unfinished_generations AS
     NULL::bigint AS cache_write_long_tokens,
     NULL::numeric AS cost_cache_read,
     NULL::numeric AS cost_cache_write,
-    NULL::numeric AS cost_cache_write_long
+    NULL::numeric AS cost_cache_write_long,
+    api,
+    NULL::text AS finish_reason
    FROM open_generations;
 
 -- Users as the lists of the operator show them.
@@ -2078,6 +2348,12 @@ CREATE TYPE ledger_opened_row AS (
   price_list_id integer,
   attempts jsonb,
   created_at_ms double precision
+);
+
+-- How an opened or settled row was asked for, and why its answer ended. In the order of those rows.
+CREATE TYPE ledger_request_row AS (
+  api text,
+  finish_reason text
 );
 
 -- Everything about a Generation that has ended. It does not need the open row, which a crash of the database may have
@@ -2679,6 +2955,32 @@ begin
   return null;
 end $$;
 
+-- Adds to what was refused: rows with account_id, key_id, at (a time), model (empty if it is none of the catalogue),
+-- error_code and count.
+CREATE FUNCTION count_refusals(counts jsonb)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  -- In the order of the primary key, so that two nodes never wait for each other.
+  insert into request_minutes as known (account_id, key_id, minute, model, provider, status, error_code, count)
+  select level.account_id, level.key_id, date_trunc('minute', at, 'UTC'), model, '', 'refused', error_code, sum(count)
+  from jsonb_to_recordset(counts) as row (account_id uuid, key_id uuid, at timestamptz, model text, error_code text, count integer),
+       lateral (values (account_id, key_id), (account_id, nobody), (nobody, nobody)) as level (account_id, key_id)
+  group by 1, 2, 3, 4, 7 order by 1, 2, 3, 4, 7
+  on conflict (account_id, key_id, minute, model, provider, status, error_code)
+    do update set count = known.count + excluded.count;
+  insert into request_hours as known (account_id, key_id, hour, model, provider, status, error_code, count)
+  select level.account_id, level.key_id, date_trunc('hour', at, 'UTC'), model, '', 'refused', error_code, sum(count)
+  from jsonb_to_recordset(counts) as row (account_id uuid, key_id uuid, at timestamptz, model text, error_code text, count integer),
+       lateral (values (account_id, key_id), (account_id, nobody), (nobody, nobody)) as level (account_id, key_id)
+  group by 1, 2, 3, 4, 7 order by 1, 2, 3, 4, 7
+  on conflict (account_id, key_id, hour, model, provider, status, error_code)
+    do update set count = known.count + excluded.count;
+end $$;
+
 -- Creates the monthly partitions from one day to another; those of the ledger at most three months ahead. Can be
 -- repeated; the caller lets one node do it at a time. Rows in a default partition move to the month that is created for
 -- them.
@@ -2829,6 +3131,16 @@ begin
   return seen - first_seen;
 end $$;
 
+-- Where the buckets of durations end, in milliseconds: the first has what took less than the first of these, the last
+-- has the rest. src/rollups/buckets.ts has the same.
+CREATE FUNCTION duration_bounds()
+ RETURNS integer[]
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select '{50, 80, 130, 210, 350, 560, 900, 1500, 2400, 3900, 6200, 10000, 16000, 26000, 43000, 70000, 110000, 180000, 300000}'::integer[]
+$$;
+
 -- The usage in a range of an account's entries, one row for each: a charge adds its record, a refund by the gateway,
 -- which has no reference, takes it back, and a refund by hand takes back money alone.
 CREATE FUNCTION entry_usage(of_account uuid, first_number bigint, last_number bigint)
@@ -2882,6 +3194,15 @@ AS $$
   select count(*) >= 3 from payment_orders
   where account_id = of_account and is_live = with_live and kind = 'automatic'
     and state in ('failed', 'contradicted') and created_at > now() - interval '1 day'
+$$;
+
+-- The minute of the time in a UUIDv7.
+CREATE FUNCTION id_minute(id uuid)
+ RETURNS timestamp with time zone
+ LANGUAGE sql
+ IMMUTABLE
+AS $$
+  select to_timestamp(floor(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 60000.0) * 60)
 $$;
 
 -- Creates the indexes of a month of the ledger. The table cannot have them itself: a unique index of it would have to
@@ -3478,7 +3799,8 @@ end $$;
 -- says when it was decided (at_ms). Limits that the batch counts towards are returned the same way: the meter, its
 -- amount, what is used. A batch without locks admits requests of accounts that have limits only if it knows them, by
 -- their version. An array without rows is null; open_count is how many of the settled Generations are open. The
--- sessions of the ledger do not wait for the disk; with is_durable this commit does.
+-- sessions of the ledger do not wait for the disk; with is_durable this commit does. How each of the opened and settled
+-- rows was asked for is in opened_requests and settled_requests, in the same order.
 CREATE FUNCTION ledger_write_batch(at_ms double precision, account_rows ledger_account_delta[],
     key_rows ledger_key_delta[], claim_rows ledger_claim_row[], opened_rows ledger_opened_row[],
     settled_rows ledger_settled_row[], open_count integer, attempt_rows ledger_attempt_row[],
@@ -3486,7 +3808,9 @@ CREATE FUNCTION ledger_write_batch(at_ms double precision, account_rows ledger_a
     uncharged_rows ledger_uncharged_row[], attribution_rows ledger_attribution_row[], has_arrivals boolean,
     is_durable boolean, limit_rows ledger_limit_delta[] DEFAULT NULL::ledger_limit_delta[],
     limit_versions ledger_limit_version[] DEFAULT NULL::ledger_limit_version[],
-    opened_limits ledger_opened_limits[] DEFAULT NULL::ledger_opened_limits[])
+    opened_limits ledger_opened_limits[] DEFAULT NULL::ledger_opened_limits[],
+    opened_requests ledger_request_row[] DEFAULT NULL::ledger_request_row[],
+    settled_requests ledger_request_row[] DEFAULT NULL::ledger_request_row[])
  RETURNS json
  LANGUAGE plpgsql
 AS $$
@@ -3620,10 +3944,10 @@ begin
 
   if opened_rows is not null then
     insert into open_generations (id, account_id, key_id, node_id, workload, model, provider, streaming, hold,
-      price_list_id, attempts, created_at)
+      price_list_id, attempts, created_at, api)
     select id, account_id, key_id, node_id, workload, model, provider, streaming, hold, price_list_id, attempts,
-           to_timestamp(created_at_ms / 1000)
-    from unnest(opened_rows);
+           to_timestamp(created_at_ms / 1000), api
+    from unnest(opened_rows, opened_requests);
   end if;
   if opened_limits is not null then
     update open_generations set limits = row.limits from unnest(opened_limits) as row
@@ -3644,7 +3968,7 @@ begin
     with settled as materialized (
       select row.*, to_timestamp(completed_at_ms / 1000) as completed_at, cache_read_tokens, cache_write_tokens,
              cache_write_long_tokens, cost_cache_read, cost_cache_write, cost_cache_write_long, cache_saved, provider_cost
-      from unnest(settled_rows) as row left join unnest(metered_rows) as metered on metered.generation_id = row.id
+      from unnest(settled_rows, settled_requests) as row left join unnest(metered_rows) as metered on metered.generation_id = row.id
     ), used as (
       insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, tier, cost,
         price_list_id, month, billed_at, cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cache_saved,
@@ -3662,12 +3986,13 @@ begin
     insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
       attempt_count, hold, price_list_id, input_tokens, output_tokens, units, unit, tier, cost_input, cost_output,
       cost_total, latency_ms, time_to_first_token_ms, error_code, created_at, completed_at, cache_read_tokens,
-      cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write, cost_cache_write_long)
+      cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write, cost_cache_write_long, api,
+      finish_reason)
     select id, account_id, key_id, workload, model, provider, status, streaming, attempt_count > 1, attempt_count,
            nullif(hold, 0), price_list_id, input_tokens, output_tokens, units, unit, tier, cost_input, cost_output,
            cost_total, latency_ms, time_to_first_token_ms, error_code, to_timestamp(created_at_ms / 1000), completed_at,
            cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write,
-           cost_cache_write_long
+           cost_cache_write_long, api, finish_reason
     from settled;
 
     insert into attempts (generation_id, index, provider, status, started_at, completed_at, upstream_status, error_code)
@@ -3751,6 +4076,19 @@ AS $$
     when event_type = 'grant.expiring' then 'grant_expiry'
   end
 $$;
+
+-- Notes that what was added up of a minute is no longer true.
+CREATE FUNCTION mark_minute()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+begin
+  insert into dirty_minutes (minute)
+  select id_minute(old_or_new.id)
+  from (select case when tg_op = 'DELETE' then old.id else new.id end as id) as old_or_new, rollup_progress
+  where old_or_new.id < first_id_at(frontier);
+  return null;
+end $$;
 
 -- At most the largest integer: a Generation may be open for 25 days, for instance after a backup is restored.
 CREATE FUNCTION milliseconds_since(at timestamp with time zone)
@@ -4063,6 +4401,310 @@ begin
   return null;
 end $$;
 
+-- The same for an hour whose minutes are not kept.
+CREATE FUNCTION roll_up_hour(at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+  first_id constant uuid := first_id_at(at);
+  end_id constant uuid := first_id_at(at + interval '1 hour');
+begin
+  delete from request_hours where hour = at and status <> 'refused';
+  insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
+    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
+    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
+    first_token_20)
+  select account_id, key_id, at, model, provider, status, error_code, count(*), sum(input_tokens),
+         sum(output_tokens), sum(cost),
+         nullif(count(*) filter (where duration_bucket = 1), 0),
+         nullif(count(*) filter (where duration_bucket = 2), 0),
+         nullif(count(*) filter (where duration_bucket = 3), 0),
+         nullif(count(*) filter (where duration_bucket = 4), 0),
+         nullif(count(*) filter (where duration_bucket = 5), 0),
+         nullif(count(*) filter (where duration_bucket = 6), 0),
+         nullif(count(*) filter (where duration_bucket = 7), 0),
+         nullif(count(*) filter (where duration_bucket = 8), 0),
+         nullif(count(*) filter (where duration_bucket = 9), 0),
+         nullif(count(*) filter (where duration_bucket = 10), 0),
+         nullif(count(*) filter (where duration_bucket = 11), 0),
+         nullif(count(*) filter (where duration_bucket = 12), 0),
+         nullif(count(*) filter (where duration_bucket = 13), 0),
+         nullif(count(*) filter (where duration_bucket = 14), 0),
+         nullif(count(*) filter (where duration_bucket = 15), 0),
+         nullif(count(*) filter (where duration_bucket = 16), 0),
+         nullif(count(*) filter (where duration_bucket = 17), 0),
+         nullif(count(*) filter (where duration_bucket = 18), 0),
+         nullif(count(*) filter (where duration_bucket = 19), 0),
+         nullif(count(*) filter (where duration_bucket = 20), 0),
+         nullif(count(*) filter (where first_token_bucket = 1), 0),
+         nullif(count(*) filter (where first_token_bucket = 2), 0),
+         nullif(count(*) filter (where first_token_bucket = 3), 0),
+         nullif(count(*) filter (where first_token_bucket = 4), 0),
+         nullif(count(*) filter (where first_token_bucket = 5), 0),
+         nullif(count(*) filter (where first_token_bucket = 6), 0),
+         nullif(count(*) filter (where first_token_bucket = 7), 0),
+         nullif(count(*) filter (where first_token_bucket = 8), 0),
+         nullif(count(*) filter (where first_token_bucket = 9), 0),
+         nullif(count(*) filter (where first_token_bucket = 10), 0),
+         nullif(count(*) filter (where first_token_bucket = 11), 0),
+         nullif(count(*) filter (where first_token_bucket = 12), 0),
+         nullif(count(*) filter (where first_token_bucket = 13), 0),
+         nullif(count(*) filter (where first_token_bucket = 14), 0),
+         nullif(count(*) filter (where first_token_bucket = 15), 0),
+         nullif(count(*) filter (where first_token_bucket = 16), 0),
+         nullif(count(*) filter (where first_token_bucket = 17), 0),
+         nullif(count(*) filter (where first_token_bucket = 18), 0),
+         nullif(count(*) filter (where first_token_bucket = 19), 0),
+         nullif(count(*) filter (where first_token_bucket = 20), 0)
+  from counted_generations where id >= first_id and id < end_id
+  group by account_id, key_id, model, provider, status, error_code;
+  insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
+    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
+    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
+    first_token_20)
+  select account_id, nobody, hour, model, provider, status, error_code, sum(count), sum(input_tokens),
+         sum(output_tokens), sum(cost),
+         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
+         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
+         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
+         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
+         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
+         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
+         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
+         sum(first_token_19), sum(first_token_20)
+  from request_hours where hour = at and key_id <> nobody and status <> 'refused'
+  group by account_id, hour, model, provider, status, error_code;
+  insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
+    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
+    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
+    first_token_20)
+  select nobody, nobody, hour, model, provider, status, error_code, sum(count), sum(input_tokens),
+         sum(output_tokens), sum(cost),
+         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
+         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
+         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
+         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
+         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
+         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
+         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
+         sum(first_token_19), sum(first_token_20)
+  from request_hours where hour = at and account_id <> nobody and key_id = nobody and status <> 'refused'
+  group by hour, model, provider, status, error_code;
+
+  delete from attempt_hours where hour = at;
+  insert into attempt_hours (provider, hour, model, status, error_code, count,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20)
+  select provider, at, model, status, error_code, count(*),
+         nullif(count(*) filter (where duration_bucket = 1), 0),
+         nullif(count(*) filter (where duration_bucket = 2), 0),
+         nullif(count(*) filter (where duration_bucket = 3), 0),
+         nullif(count(*) filter (where duration_bucket = 4), 0),
+         nullif(count(*) filter (where duration_bucket = 5), 0),
+         nullif(count(*) filter (where duration_bucket = 6), 0),
+         nullif(count(*) filter (where duration_bucket = 7), 0),
+         nullif(count(*) filter (where duration_bucket = 8), 0),
+         nullif(count(*) filter (where duration_bucket = 9), 0),
+         nullif(count(*) filter (where duration_bucket = 10), 0),
+         nullif(count(*) filter (where duration_bucket = 11), 0),
+         nullif(count(*) filter (where duration_bucket = 12), 0),
+         nullif(count(*) filter (where duration_bucket = 13), 0),
+         nullif(count(*) filter (where duration_bucket = 14), 0),
+         nullif(count(*) filter (where duration_bucket = 15), 0),
+         nullif(count(*) filter (where duration_bucket = 16), 0),
+         nullif(count(*) filter (where duration_bucket = 17), 0),
+         nullif(count(*) filter (where duration_bucket = 18), 0),
+         nullif(count(*) filter (where duration_bucket = 19), 0),
+         nullif(count(*) filter (where duration_bucket = 20), 0)
+  from counted_attempts where generation_id >= first_id and generation_id < end_id and id >= first_id and id < end_id
+  group by provider, model, status, error_code;
+end $$;
+
+-- Adds up a minute anew. Those that were refused are no part of it.
+CREATE FUNCTION roll_up_minute(at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+  first_id constant uuid := first_id_at(at);
+  end_id constant uuid := first_id_at(at + interval '1 minute');
+begin
+  delete from request_minutes where minute = at and status <> 'refused';
+  insert into request_minutes (account_id, key_id, minute, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
+    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
+    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
+    first_token_20)
+  select account_id, key_id, at, model, provider, status, error_code, count(*), sum(input_tokens),
+         sum(output_tokens), sum(cost),
+         nullif(count(*) filter (where duration_bucket = 1), 0),
+         nullif(count(*) filter (where duration_bucket = 2), 0),
+         nullif(count(*) filter (where duration_bucket = 3), 0),
+         nullif(count(*) filter (where duration_bucket = 4), 0),
+         nullif(count(*) filter (where duration_bucket = 5), 0),
+         nullif(count(*) filter (where duration_bucket = 6), 0),
+         nullif(count(*) filter (where duration_bucket = 7), 0),
+         nullif(count(*) filter (where duration_bucket = 8), 0),
+         nullif(count(*) filter (where duration_bucket = 9), 0),
+         nullif(count(*) filter (where duration_bucket = 10), 0),
+         nullif(count(*) filter (where duration_bucket = 11), 0),
+         nullif(count(*) filter (where duration_bucket = 12), 0),
+         nullif(count(*) filter (where duration_bucket = 13), 0),
+         nullif(count(*) filter (where duration_bucket = 14), 0),
+         nullif(count(*) filter (where duration_bucket = 15), 0),
+         nullif(count(*) filter (where duration_bucket = 16), 0),
+         nullif(count(*) filter (where duration_bucket = 17), 0),
+         nullif(count(*) filter (where duration_bucket = 18), 0),
+         nullif(count(*) filter (where duration_bucket = 19), 0),
+         nullif(count(*) filter (where duration_bucket = 20), 0),
+         nullif(count(*) filter (where first_token_bucket = 1), 0),
+         nullif(count(*) filter (where first_token_bucket = 2), 0),
+         nullif(count(*) filter (where first_token_bucket = 3), 0),
+         nullif(count(*) filter (where first_token_bucket = 4), 0),
+         nullif(count(*) filter (where first_token_bucket = 5), 0),
+         nullif(count(*) filter (where first_token_bucket = 6), 0),
+         nullif(count(*) filter (where first_token_bucket = 7), 0),
+         nullif(count(*) filter (where first_token_bucket = 8), 0),
+         nullif(count(*) filter (where first_token_bucket = 9), 0),
+         nullif(count(*) filter (where first_token_bucket = 10), 0),
+         nullif(count(*) filter (where first_token_bucket = 11), 0),
+         nullif(count(*) filter (where first_token_bucket = 12), 0),
+         nullif(count(*) filter (where first_token_bucket = 13), 0),
+         nullif(count(*) filter (where first_token_bucket = 14), 0),
+         nullif(count(*) filter (where first_token_bucket = 15), 0),
+         nullif(count(*) filter (where first_token_bucket = 16), 0),
+         nullif(count(*) filter (where first_token_bucket = 17), 0),
+         nullif(count(*) filter (where first_token_bucket = 18), 0),
+         nullif(count(*) filter (where first_token_bucket = 19), 0),
+         nullif(count(*) filter (where first_token_bucket = 20), 0)
+  from counted_generations where id >= first_id and id < end_id
+  group by account_id, key_id, model, provider, status, error_code;
+  insert into request_minutes (account_id, key_id, minute, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
+    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
+    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
+    first_token_20)
+  select account_id, nobody, minute, model, provider, status, error_code, sum(count), sum(input_tokens),
+         sum(output_tokens), sum(cost),
+         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
+         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
+         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
+         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
+         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
+         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
+         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
+         sum(first_token_19), sum(first_token_20)
+  from request_minutes where minute = at and key_id <> nobody and status <> 'refused'
+  group by account_id, minute, model, provider, status, error_code;
+  insert into request_minutes (account_id, key_id, minute, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
+    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
+    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
+    first_token_20)
+  select nobody, nobody, minute, model, provider, status, error_code, sum(count), sum(input_tokens),
+         sum(output_tokens), sum(cost),
+         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
+         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
+         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
+         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
+         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
+         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
+         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
+         sum(first_token_19), sum(first_token_20)
+  from request_minutes where minute = at and account_id <> nobody and key_id = nobody and status <> 'refused'
+  group by minute, model, provider, status, error_code;
+
+  delete from attempt_minutes where minute = at;
+  insert into attempt_minutes (provider, minute, model, status, error_code, count,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20)
+  select provider, at, model, status, error_code, count(*),
+         nullif(count(*) filter (where duration_bucket = 1), 0),
+         nullif(count(*) filter (where duration_bucket = 2), 0),
+         nullif(count(*) filter (where duration_bucket = 3), 0),
+         nullif(count(*) filter (where duration_bucket = 4), 0),
+         nullif(count(*) filter (where duration_bucket = 5), 0),
+         nullif(count(*) filter (where duration_bucket = 6), 0),
+         nullif(count(*) filter (where duration_bucket = 7), 0),
+         nullif(count(*) filter (where duration_bucket = 8), 0),
+         nullif(count(*) filter (where duration_bucket = 9), 0),
+         nullif(count(*) filter (where duration_bucket = 10), 0),
+         nullif(count(*) filter (where duration_bucket = 11), 0),
+         nullif(count(*) filter (where duration_bucket = 12), 0),
+         nullif(count(*) filter (where duration_bucket = 13), 0),
+         nullif(count(*) filter (where duration_bucket = 14), 0),
+         nullif(count(*) filter (where duration_bucket = 15), 0),
+         nullif(count(*) filter (where duration_bucket = 16), 0),
+         nullif(count(*) filter (where duration_bucket = 17), 0),
+         nullif(count(*) filter (where duration_bucket = 18), 0),
+         nullif(count(*) filter (where duration_bucket = 19), 0),
+         nullif(count(*) filter (where duration_bucket = 20), 0)
+  from counted_attempts where generation_id >= first_id and generation_id < end_id and id >= first_id and id < end_id
+  group by provider, model, status, error_code;
+end $$;
+
+-- Adds up an hour from its minutes, anew.
+CREATE FUNCTION roll_up_minutes_of_hour(at timestamp with time zone)
+ RETURNS void
+ LANGUAGE plpgsql
+AS $$
+declare
+  ends_at constant timestamptz := at + interval '1 hour';
+begin
+  delete from request_hours where hour = at and status <> 'refused';
+  insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
+    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
+    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
+    first_token_20)
+  select account_id, key_id, at, model, provider, status, error_code, sum(count), sum(input_tokens),
+         sum(output_tokens), sum(cost),
+         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
+         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
+         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
+         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
+         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
+         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
+         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
+         sum(first_token_19), sum(first_token_20)
+  from request_minutes where minute >= at and minute < ends_at and status <> 'refused'
+  group by account_id, key_id, model, provider, status, error_code;
+  delete from attempt_hours where hour = at;
+  insert into attempt_hours (provider, hour, model, status, error_code, count,
+    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
+    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
+    duration_18, duration_19, duration_20)
+  select provider, at, model, status, error_code, sum(count),
+         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
+         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
+         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
+         sum(duration_19), sum(duration_20)
+  from attempt_minutes where minute >= at and minute < ends_at
+  group by provider, model, status, error_code;
+end $$;
+
 -- Takes what has ended and no hold needs, gives allowances that are due, and says when to do it again. What holds keep
 -- of a grant that has ended stays due.
 CREATE FUNCTION settle_grants(of_account uuid)
@@ -4175,6 +4817,7 @@ begin
   select (row ->> 'id')::uuid, (row ->> 'account_id')::uuid, label ->> 0, label ->> 1
   from jsonb_array_elements(refused) as row, jsonb_array_elements(row -> 'labels') as label
   on conflict do nothing;
+  perform count_refusals(counts);
   return true;
 end
 $$;

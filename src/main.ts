@@ -189,9 +189,7 @@ async function openAll(given: Start) {
   const audits = openAuditJobs(database.sql, database.openDedicated, log);
   closers.add('audits', audits.close);
   const readOn = new ReadOnStreams();
-  const isModel = (name: string) => catalog.current().catalog.models.has(name);
-  const refusals = new RefusalRecorder({ sql: database.sql, nodeId: node.id, isModel, log });
-  closers.add('refusals', () => refusals.close());
+  const refusals = startRefusals(given, database, node.id, catalog);
   const cancelledCalls = new CancelledCalls(database.sql, log);
   closers.add('cancelled calls', () => cancelledCalls.close());
   return {
@@ -214,6 +212,13 @@ async function openAll(given: Start) {
     refusals,
     cancelledCalls,
   };
+}
+
+function startRefusals({ log, closers }: Start, { sql }: Database, nodeId: string, catalog: FollowedCatalog) {
+  const isModel = (name: string) => catalog.current().catalog.models.has(name);
+  const refusals = new RefusalRecorder({ sql, nodeId, isModel, log });
+  closers.add('refusals', () => refusals.close());
+  return refusals;
 }
 
 /** Null when nothing can be paid here. */

@@ -10,10 +10,10 @@ import type { OwnNames } from './own-names.ts';
 import type { ChatRequest } from './request.ts';
 
 export type ChatDialect<Asked> = Readonly<{
+  /** Which endpoint it is, as Generations record it. */
+  api: string;
   /** The scope of an idempotency key. */
   route: string;
-  /** What the endpoint is called where requests are listed. */
-  api: string;
   /** What it calls the parameters of the chat format, where that differs. Left out: all are the same. */
   names?: OwnNames;
   /** The parameters that its address may have, all without effect. Left out: none. */

@@ -1,7 +1,7 @@
 /** Follows a stream from the provider and decides what the client gets of it. It has state, but does no I/O. */
 import type { ErrorCode } from '../errors.ts';
 import { cachedTokensOf, inputTokensOf, type Meters } from '../lib/meters.ts';
-import type { ChatEvent, ReportedUsage } from '../providers/chat.ts';
+import type { ChatEvent, FinishReason, ReportedUsage } from '../providers/chat.ts';
 import { DepthMeter } from '../providers/tool-arguments.ts';
 import { beyondLimit, ProviderError } from '../providers/upstream.ts';
 import type { ChatWriter } from './dialect.ts';
@@ -15,6 +15,8 @@ export class StreamProgress {
   usage: ReportedUsage | null = null;
   /** The provider has sent the reason why the answer ends, whether it is complete or failed. */
   isFinished = false;
+  /** That reason, if there was one. */
+  finishReason: FinishReason | null = null;
   /** The provider has announced that nothing follows. */
   isEnded = false;
   /** Why nothing more of the stream is passed on. */
@@ -88,6 +90,7 @@ export class StreamProgress {
       case 'finish':
         if (this.isFinished) return '';
         this.isFinished = true;
+        this.finishReason = event.reason;
         return isSilent ? '' : this.#writer.finish(event);
       case 'usage':
         this.usage = latestUsage(this.usage, event.usage);

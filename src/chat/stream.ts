@@ -275,6 +275,7 @@ async function deliver(
   const { providerPrice } = run.generation;
   const charge = usage === null ? null : chargeOf(run.bill, { usage, finishedAt, hasText }, providerPrice);
   if (charge !== null && coversAnswer(progress, code)) run.generation.noteUsed(charge.reported);
+  run.generation.noteFinish(progress.finishReason);
   endAttempt(run, stream.status, outcome);
   const isComplete = code === null && usage !== null && charge !== null;
   const last = isComplete ? writer.complete(charge, usage) : '';

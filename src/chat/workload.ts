@@ -35,8 +35,8 @@ export function chatWorkload<Asked>(
   const { names = noNames } = dialect;
   return {
     name: 'chat',
-    route: dialect.route,
     api: dialect.api,
+    route: dialect.route,
     queryParameters: dialect.queryParameters ?? [],
     keepsNumbers: dialect.keepsNumbers ?? false,
     parse: dialect.parse,
@@ -69,6 +69,7 @@ export function chatWorkload<Asked>(
       ),
     bill: ({ bill }, { usage, items }, finishedAt, providerPrice) =>
       usage === null ? null : chargeOf(bill, { usage, finishedAt, hasText: hasText(items) }, providerPrice),
+    finishReasonOf: ({ finishReason }) => finishReason,
     present: ({ chat: { model, asked } }, answer, charge, requestId, createdSeconds) =>
       dialect.present({ requestId, createdSeconds, model, asked }, answer, charge),
     stream: chatStream(),

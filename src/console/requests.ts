@@ -133,11 +133,11 @@ export function requestFields(
   const { id, attempts, provider } = generation;
   return {
     at: timeOfId(id).toISOString(),
-    api: (generation.api ?? null) as RequestApi | null,
+    api: generation.api as RequestApi | null,
     fallback_from: fallbackFrom(attempts?.[0]?.provider ?? null, attempts?.length ? provider : null),
     streamed: generation.streaming,
     error_code: generation.error_code,
-    finish_reason: generation.finish_reason ?? null,
+    finish_reason: generation.finish_reason,
     duration_ms: generation.latency_ms,
   };
 }

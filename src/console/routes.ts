@@ -42,7 +42,7 @@ import { nodesPage } from './operator/nodes.ts';
 import { operatorPaymentsPage } from './operator/payments.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
-import { anyRequestPage } from './operator/requests.ts';
+import { anyRequestDownload, anyRequestPage } from './operator/requests.ts';
 import { statementPage } from './operator/statement.ts';
 import { tokensPage } from './operator/tokens.ts';
 import { usersPage } from './operator/users.ts';
@@ -50,6 +50,7 @@ import { overviewPage } from './overview.ts';
 import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
 import { requestsPage } from './requests.ts';
+import { requestsDownload } from './requests-csv.ts';
 import { topUpsPage } from './top-ups.ts';
 import { usageDownload, usagePage } from './usage.ts';
 import { accountWebhooksPage, operatorWebhooksPage } from './webhooks.ts';
@@ -120,10 +121,14 @@ export function consoleRoutes(
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
       ...generationsDownload(services),
+      ...requestsDownload(services),
       ...accountExports(services),
       ...playgroundPage(services),
     }),
-    ...guarded(guard.forOperatorsAtLength, '/api/console/operator', operatorExports(services)),
+    ...guarded(guard.forOperatorsAtLength, '/api/console/operator', {
+      ...operatorExports(services),
+      ...anyRequestDownload(services),
+    }),
     ...guarded(guard.forOperators, '/api/console/operator', {
       ...accountsPage(services),
       ...accountLimitsPage(services),

@@ -45,9 +45,9 @@ export type GenerationRecord = GenerationSummary &
     streaming: boolean;
     time_to_first_token_ms: number | null;
     error_code: string | null;
-    /** Left out by databases that do not have it yet, as is the next. */
-    api?: string | null;
-    finish_reason?: string | null;
+    /** Null for those from before it was recorded. */
+    api: string | null;
+    finish_reason: string | null;
     attempts: readonly Attempt[] | null;
   }>;
 

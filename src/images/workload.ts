@@ -17,8 +17,8 @@ type ImageJob = Readonly<{ order: ImageOrder; price: ImagePrice }>;
 
 export const imageWorkload: Workload<ImageRequest, Plan & ImageJob, ImageJob, ImageAnswer> = {
   name: 'image',
-  route: 'images',
   api: 'images',
+  route: 'images',
   parse: parseImages,
   isStreamed: () => false,
   plan: (wanted, active, allowedModels) => {

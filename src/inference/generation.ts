@@ -41,6 +41,7 @@ export class OpenGeneration {
   /** Ends the first call, if that started before its hold was committed. */
   #cancellation: Cancellation | null = null;
   #firstTokenAtMs: number | null = null;
+  #finishReason: string | null = null;
   /** When the last attempt ended, on the clock of the process. From then on, the client waits for the database alone. */
   #attemptEndedAtMs: number | null = null;
   readonly #trace: TraceContext | null;
@@ -178,6 +179,11 @@ export class OpenGeneration {
     this.#endAttempt('cancelled', upstreamStatus, code, true)?.permit.withdrawn();
   }
 
+  /** Why the answer ended, as the provider reported it. */
+  noteFinish(reason: string | null): void {
+    this.#finishReason = reason;
+  }
+
   noteFirstToken(): void {
     this.#firstTokenAtMs ??= Date.now();
     this.#current?.permit.answered();
@@ -278,6 +284,7 @@ export class OpenGeneration {
       provider,
       attempts: [...this.#attempts],
       firstTokenAtMs: this.#firstTokenAtMs,
+      finishReason: this.#finishReason,
       tokens: this.#tokens,
     };
     return settlementOf(known, ending);

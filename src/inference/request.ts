@@ -117,6 +117,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
         accountId: key.accountId,
         keyId: key.id,
         workload: workload.name,
+        api: workload.api,
         model: plan.model,
         streaming: workload.isStreamed(wanted),
         priceListId,
@@ -217,6 +218,7 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
     const finishedAt = new Date();
     const charge = workload.bill(job, answer, finishedAt, generation.providerPrice);
     if (charge !== null) generation.noteUsed(charge.reported);
+    generation.noteFinish(workload.finishReasonOf?.(answer) ?? null);
     generation.attemptSucceeded(status);
     if (charge === null) {
       await generation.settle(failure('billing_consistency_error', 'usage_missing'));

@@ -53,10 +53,10 @@ export type StreamServices = Readonly<{ log: Log; readOn: ReadOnStreams }>;
 
 export type Workload<Wanted, Planned extends Plan, Job, Answer, Opened = never> = Readonly<{
   name: WorkloadName;
+  /** Which endpoint it is, as Generations record it. */
+  api: string;
   /** The scope of an idempotency key: the same key on another route is another request. */
   route: string;
-  /** What the endpoint is called where requests are listed. */
-  api: string;
   /** The parameters that its address may have, all without effect. Left out: none. */
   queryParameters?: readonly string[];
   /** Whether its bodies hold data in which no digit of a number may be lost. Left out: no. */
@@ -81,6 +81,8 @@ export type Workload<Wanted, Planned extends Plan, Job, Answer, Opened = never> 
   ) => Promise<Readonly<{ status: number; answer: Answer }>>;
   /** Null when the provider reported no usage. `providerPrice` is what it asks of the operator. */
   bill: (job: Job, answer: Answer, finishedAt: Date, providerPrice: Price | null) => Charge | null;
+  /** Why the answer ended, as its provider reported it. Left out where providers do not. */
+  finishReasonOf?: (answer: Answer) => string;
   present: (job: Job, answer: Answer, charge: Charge, requestId: string, createdSeconds: number) => object;
   stream: Exchange<Job, Opened> | null;
 }>;

@@ -35,6 +35,7 @@ import {
   openedLimits,
   openedRows,
   type RowOf,
+  requestRows,
   settledRows,
   unchargedRows,
   writeOffRows,
@@ -50,6 +51,9 @@ export class Effects {
   readonly #returned = new Map<string, Returned>();
   readonly #opened: RowOf<typeof openedRows>[] = [];
   readonly #settled: RowOf<typeof settledRows>[] = [];
+  /** One for each of the opened and of the settled. */
+  readonly #openedRequests: RequestRow[] = [];
+  readonly #settledRequests: RequestRow[] = [];
   /** How many of them are open. */
   #openCount = 0;
   /** How many requests of each key count towards its rate. */
@@ -70,6 +74,7 @@ export class Effects {
     this.count(keyId);
     if (name !== null) this.#claims.push({ keyId, name, requestId: id });
     this.#opened.push({ ...generation, nodeId, provider, hold: amount, attempts });
+    this.#openedRequests.push({ api: generation.api, finishReason: null });
     if (generation.limits && generation.limits.meters.length > 0)
       this.#openedLimits.push({ generationId: id, limits: generation.limits });
     if (generation.attribution) this.#attributions.push(...attributionRowsOf(generation));
@@ -111,6 +116,7 @@ export class Effects {
       balanceAfter: account.balance,
       isEstimated: settlement.isEstimated,
     });
+    this.#settledRequests.push({ api: generation.api, finishReason: settlement.finishReason });
     this.#meter(settlement, charge);
     for (const attempt of attempts) this.#attempts.push(attemptRow(id, attempt));
     if (charge === null || attempts.length > 1)
@@ -296,7 +302,9 @@ export class Effects {
         ${unchargedRows.literal(this.#uncharged)}::text::ledger_uncharged_row[],
         ${attributionRows.literal(this.#attributions)}::text::ledger_attribution_row[],
         ${this.#arrivals.size > 0}::boolean,
-        ${how.isDurable}::boolean${this.#limitArguments(connection, rows, how.needs)}) as written`.execute();
+        ${how.isDurable}::boolean${this.#limitArguments(connection, rows, how.needs)},
+        opened_requests => ${requestRows.literal(this.#openedRequests)}::text::ledger_request_row[],
+        settled_requests => ${requestRows.literal(this.#settledRequests)}::text::ledger_request_row[]) as written`.execute();
     return admittedFrom(written);
   }
 
@@ -359,6 +367,7 @@ type UnusedTokens = NonNullable<Settlement['unusedTokens']>;
 type Returned = Readonly<{ minute: number; count: number }>;
 
 type SettledRow = RowOf<typeof settledRows>;
+type RequestRow = RowOf<typeof requestRows>;
 
 /** Its entry and its balance, counted from the last ones that the batch leaves: only the database knows these. */
 function afterLast(row: SettledRow, { accounts }: BatchRows): SettledRow {

@@ -69,6 +69,8 @@ export type GenerationFacts = Readonly<{
   accountId: string;
   keyId: string;
   workload: string;
+  /** Which endpoint was called. Left out where that was not recorded. */
+  api?: string | null | undefined;
   model: string;
   streaming: boolean;
   priceListId: number;
@@ -170,6 +172,8 @@ export type Settlement = Readonly<{
   attempts: readonly Attempt[];
   /** The part of its tokens that it did not use. Left out if none were counted. */
   unusedTokens?: Readonly<{ count: number; countedAtMs: number }> | null | undefined;
+  /** Why the answer ended, as the provider reported it. Left out if it did not. */
+  finishReason?: string | null | undefined;
   /** Stored in the same transaction as the charge. */
   stored: StoredResponse | null;
   completedAtMs: number;

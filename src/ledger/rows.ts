@@ -162,6 +162,12 @@ export const settledRows = new RowType('ledger_settled_row', {
   isEstimated: boolean,
 });
 
+/** How each of the opened or settled rows was asked for, in their order. */
+export const requestRows = new RowType('ledger_request_row', {
+  api: optional(text),
+  finishReason: optional(text),
+});
+
 export const attemptRows = new RowType('ledger_attempt_row', {
   generationId: word,
   index: number,

@@ -47,12 +47,21 @@ export type EndedGeneration = Readonly<{
   provider: string;
   attempts: readonly Attempt[];
   firstTokenAtMs?: number | null;
+  finishReason?: string | null | undefined;
   /** How many tokens were counted towards limits. */
   tokens?: GrantedTokens | null;
 }>;
 
 export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement {
-  const { generation, isHeld, provider, attempts, firstTokenAtMs = null, tokens = null } = facts;
+  const {
+    generation,
+    isHeld,
+    provider,
+    attempts,
+    finishReason,
+    firstTokenAtMs = null,
+    tokens = null,
+  } = facts;
   const completedAtMs = Date.now();
   return {
     kind: 'settle',
@@ -61,6 +70,7 @@ export function settlementOf(facts: EndedGeneration, ending: Ending): Settlement
     provider,
     attempts,
     ...ending,
+    finishReason,
     ...(tokens === null ? {} : { unusedTokens: unusedOf(tokens, ending.usage) }),
     completedAtMs,
     latencyMs: completedAtMs - generation.createdAtMs,
@@ -251,6 +261,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
     accountId: z.uuid(),
     keyId: z.uuid(),
     workload: z.string(),
+    api: z.string().nullish(),
     model: z.string(),
     streaming: z.boolean(),
     priceListId: z.int(),
@@ -298,6 +309,7 @@ const settlementSchema: z.ZodType<Settlement> = z.object({
     ])
     .nullable(),
   attempts: attemptsSchema,
+  finishReason: z.string().nullish(),
   stored: z
     .object({
       idempotencyHash: z.string(),

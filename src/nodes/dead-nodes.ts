@@ -36,7 +36,7 @@ const maxOrphansAtOnce = 500;
 /** The settlements that close the Generations of dead nodes. A node that asks is alive, even if its lease has expired. */
 export async function findOrphans(sql: SQL, nodeId: string, silenceSeconds: number): Promise<Settlement[]> {
   const rows = await sql<OrphanRow[]>`
-    select open_generations.id, account_id as "accountId", key_id as "keyId", workload, model, provider, streaming,
+    select open_generations.id, account_id as "accountId", key_id as "keyId", workload, api, model, provider, streaming,
            price_list_id as "priceListId", attempts, limits, extract(epoch from created_at)::float8 * 1000 as "createdAtMs"
     from open_generations left join nodes on nodes.id = node_id
     where node_id <> ${nodeId} and (nodes.id is null or stopped_at is not null

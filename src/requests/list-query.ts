@@ -275,14 +275,14 @@ function ownedBy(sql: SQL, { accountId, keyId }: RequestFilter) {
 /** Without a call, the provider of a Generation is the one that would have been called. */
 function finishedColumns(sql: SQL) {
   return sql`
-    id, account_id, key_id, status, null::text as api, model, case when attempt_count > 0 then provider end as provider, streaming,
-    fallback, error_code, null::text as finish_reason, input_tokens, output_tokens, cache_read_tokens, units, unit, cost_total,
+    id, account_id, key_id, status, api, model, case when attempt_count > 0 then provider end as provider, streaming,
+    fallback, error_code, finish_reason, input_tokens, output_tokens, cache_read_tokens, units, unit, cost_total,
     latency_ms, time_to_first_token_ms`;
 }
 
 function openColumns(sql: SQL) {
   return sql`
-    id, account_id, key_id, 'in_progress'::text as status, null::text as api, model,
+    id, account_id, key_id, 'in_progress'::text as status, api, model,
     case when jsonb_array_length(attempts) > 0 then provider end as provider, streaming,
     jsonb_array_length(attempts) > 1 as fallback, null::text as error_code, null::text as finish_reason,
     null::bigint as input_tokens, null::bigint as output_tokens, null::bigint as cache_read_tokens, null::bigint as units,

@@ -114,8 +114,8 @@ export class RefusalRecorder {
       this.#logUncounted();
       return;
     }
-    const minute = new Date(minuteMs).toISOString();
-    this.#counts.set(name, { minute, account_id: accountId, key_id: keyId, model, code, count: 1 });
+    const at = new Date(minuteMs).toISOString();
+    this.#counts.set(name, { at, account_id: accountId, key_id: keyId, model, error_code: code, count: 1 });
   }
 
   async #flush(): Promise<void> {

@@ -27,11 +27,11 @@ export type NewRefusal = Omit<StoredRefusal, 'fitting_max_tokens'> &
 
 /** How many requests were refused in a minute. The model is empty if there is none of that name. */
 export type RefusalCount = {
-  readonly minute: string;
+  readonly at: string;
   readonly account_id: string;
   readonly key_id: string;
   readonly model: string;
-  readonly code: string;
+  readonly error_code: string;
   count: number;
 };
 

@@ -252,6 +252,35 @@ test('an unknown parameter, a key of others and a cursor of another list are err
   );
 });
 
+test('a file has the rows of the list', async () => {
+  const { people, account, key } = fixture;
+  await refusalOf(await send(key, { model: '=in/file', messages: hello }));
+  await send(key, { model: 'full', messages: [{ role: 'user', content: '[[usage 3 4]] hi' }] });
+  const linesOf = async (visitor: typeof people.owner, path: string) => {
+    const response = await visitor.send('GET', path);
+    expect(response.status).toBe(200);
+    return (await response.text()).trimEnd().split('\r\n');
+  };
+  const own = `/api/console/accounts/${account}/requests`;
+  const [header = '', ...lines] = await linesOf(people.member, `${own}.csv`);
+  expect(header).toStartWith('at,request_id,status,error_code,api,model,key_id,');
+  const ids = [];
+  for (let query = '?limit=10'; query !== ''; ) {
+    const response = await people.member.send('GET', own + query);
+    const { data, next_cursor: cursor } = (await response.json()) as RequestPage;
+    ids.push(...data.map(({ id }) => id));
+    query = cursor === null ? '' : `?limit=10&cursor=${cursor}`;
+  }
+  expect(lines.map((line) => line.split(',')[1])).toEqual(ids);
+  expect(lines[0]).toContain(',completed,,chat_completions,"full",');
+  const [, refused = ''] = await linesOf(
+    people.operator,
+    '/api/console/operator/requests.csv?model=%3Din/file',
+  );
+  expect(refused).toStartWith(`"${account}","Test",`);
+  expect(refused).toContain(`,refused,model_not_found,chat_completions,"'=in/file",`);
+});
+
 test('a drain stores what was refused last', async () => {
   const gateway = await startGateway({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
   const response = await send(fixture.key, { model: 'no/such', messages: hello }, { origin: gateway.origin });

@@ -86,8 +86,8 @@ class Writer implements ChatWriter {
 }
 
 const dialect: ChatDialect<null> = {
+  api: 'chat_completions',
   route: 'made-up',
-  api: 'made-up',
   parse: () => {
     throw new TypeError('not asked');
   },

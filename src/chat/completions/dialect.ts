@@ -7,8 +7,8 @@ import { ChunkWriter, presentCompletion } from './present.ts';
 /** `extensions` are the parameters beyond the contract that are served too. */
 export function completionsWith(extensions: ReadonlySet<ChatExtension>): ChatDialect<AskedOfCompletions> {
   return {
-    route: 'chat',
     api: 'chat_completions',
+    route: 'chat',
     parse: (body) => parseExtendedChat(body, extensions),
     present: presentCompletion,
     openWriter: (facts) => new ChunkWriter(facts),

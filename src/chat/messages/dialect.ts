@@ -19,8 +19,8 @@ const names = new Map([
 
 export function messages(signatures: Signatures): ChatDialect<AskedOfMessages> {
   return {
-    route: 'messages',
     api: 'messages',
+    route: 'messages',
     names,
     queryParameters,
     keepsNumbers: true,

@@ -15,8 +15,8 @@ const names = new Map([
 
 export function responses(signatures: Signatures): ChatDialect<AskedOfResponses> {
   return {
-    route: 'responses',
     api: 'responses',
+    route: 'responses',
     names,
     servesAgents: true,
     parse: parseResponses(signatures),

@@ -1,11 +1,14 @@
 /** The requests of all accounts, for operators. */
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
+import { type Column, id as idColumn, text as textColumn } from '../../exports/columns.ts';
 import { attributionColumn } from '../../generations/attribution.ts';
 import { findDrawsOfGeneration } from '../../grants/grant-store.ts';
+import { sendDownload } from '../../http/download.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { parseLimit, readQuery } from '../../http/query.ts';
 import { uuidFromRequestId } from '../../lib/ids.ts';
+import type { Log } from '../../lib/log.ts';
 import type { RequestFilter } from '../../requests/filter.ts';
 import {
   type FoundRequests,
@@ -19,8 +22,14 @@ import { presentDraw } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import { type NamedRefusal, type NamedRequest, presentRefusal, presentRequests } from '../present-request.ts';
 import type { RequestDetail, RequestPage } from '../request-contract.ts';
-import { parseAccount, parseRequestFilter, requestParameters, scopeOfRequests } from '../request-list-filter.ts';
+import {
+  parseAccount,
+  parseRequestFilter,
+  requestParameters,
+  scopeOfRequests,
+} from '../request-list-filter.ts';
 import { cursorsOf, defaultRequestLimit, requestFields } from '../requests.ts';
+import { columns, type FindPiece, fileOf, rowsPerPiece } from '../requests-csv.ts';
 import { findAnyGeneration, presentAny } from './generations.ts';
 
 const failure = 'generation_lookup_failed';
@@ -58,6 +67,29 @@ export function anyRequestPage({ sql, reads, cursorKey }: AnyRequestServices): R
     },
   };
 }
+
+type AnyDownloadServices = Readonly<{ reads: () => SQL; log: Log }>;
+
+/** Takes the filters of the list. */
+export function anyRequestDownload({ reads, log }: AnyDownloadServices): Routes<ConsoleHandler> {
+  return {
+    '/requests.csv': {
+      GET: async (request, context) => {
+        const query = readQuery(request.url, anyRequestParameters);
+        const filter = parseRequestFilter(query, parseAccount(query));
+        const find: FindPiece = (before) =>
+          findOfAnyone(reads(), context.signedIn, filter, before, rowsPerPiece);
+        return await sendDownload(fileOf(anyColumns, filter, context, find), request, context.base, log);
+      },
+    },
+  };
+}
+
+const anyColumns: readonly Column<NamedRequest>[] = [
+  idColumn('account_id', (row) => row.account_id),
+  textColumn('account_name', (row) => row.account_name ?? null),
+  ...columns,
+];
 
 /** The newest `rowCount` before a position. */
 export async function findOfAnyone(
