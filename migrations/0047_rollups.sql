@@ -507,15 +507,15 @@ create index dirty_minutes_by_minute on dirty_minutes (minute);
 comment on table dirty_minutes is
   'Minutes that were added up, or are about to be, and of which a Generation was written since. Not unique, so that whoever writes one does not wait for whoever adds up.';
 
-create function id_minute(id uuid) returns timestamptz language sql immutable as $$
-  select to_timestamp(floor(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 60000.0) * 60)
+create function id_ms(id uuid) returns bigint language sql immutable as $$
+  select ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint
 $$;
-comment on function id_minute is 'The minute of the time in a UUIDv7.';
+comment on function id_ms is 'The time in a UUIDv7, in milliseconds since 1970.';
 
 create function mark_minute() returns trigger language plpgsql as $$
 begin
   insert into dirty_minutes (minute)
-  select id_minute(old_or_new.id)
+  select to_timestamp(id_ms(old_or_new.id) / 60000 * 60)
   from (select case when tg_op = 'DELETE' then old.id else new.id end as id) as old_or_new, rollup_progress
   where old_or_new.id < first_id_at(frontier);
   return null;

@@ -3196,13 +3196,13 @@ AS $$
     and state in ('failed', 'contradicted') and created_at > now() - interval '1 day'
 $$;
 
--- The minute of the time in a UUIDv7.
-CREATE FUNCTION id_minute(id uuid)
- RETURNS timestamp with time zone
+-- The time in a UUIDv7, in milliseconds since 1970.
+CREATE FUNCTION id_ms(id uuid)
+ RETURNS bigint
  LANGUAGE sql
  IMMUTABLE
 AS $$
-  select to_timestamp(floor(('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint / 60000.0) * 60)
+  select ('x' || left(replace(id::text, '-', ''), 12))::bit(48)::bigint
 $$;
 
 -- Creates the indexes of a month of the ledger. The table cannot have them itself: a unique index of it would have to
@@ -4084,7 +4084,7 @@ CREATE FUNCTION mark_minute()
 AS $$
 begin
   insert into dirty_minutes (minute)
-  select id_minute(old_or_new.id)
+  select to_timestamp(id_ms(old_or_new.id) / 60000 * 60)
   from (select case when tg_op = 'DELETE' then old.id else new.id end as id) as old_or_new, rollup_progress
   where old_or_new.id < first_id_at(frontier);
   return null;

@@ -60,6 +60,7 @@ import { keepBillsReconciled } from './reconciliation/daily.ts';
 import { readBillFigures } from './reconciliation/figures.ts';
 import { RefusalRecorder } from './requests/refusal-recorder.ts';
 import { keepRefusalsTidy } from './requests/upkeep.ts';
+import { keepRequestsRolledUp } from './rollups/keep.ts';
 import { createRoutes } from './routes.ts';
 import { type FollowedCatalog, followCatalog } from './routing/active-catalog.ts';
 import { Conversations } from './routing/conversations.ts';
@@ -235,6 +236,7 @@ function startPayments({ config: { payments: settings }, log, closers }: Start, 
 function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, closers: Closers): void {
   closers.add('partitions', keepPartitionsAhead(sql, log));
   closers.add('usage', keepUsageAddedUp(sql, log));
+  closers.add('rollups', keepRequestsRolledUp(sql, config.generationRetentionDays, log));
   if (config.generationRetentionDays !== null)
     closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
   closers.add('old refusals', keepRefusalsTidy(sql, config.refusalRetentionDays, log));

@@ -42,6 +42,7 @@ import { nodesPage } from './operator/nodes.ts';
 import { operatorPaymentsPage } from './operator/payments.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
+import { anyRequestFiguresPage } from './operator/request-figures.ts';
 import { anyRequestDownload, anyRequestPage } from './operator/requests.ts';
 import { statementPage } from './operator/statement.ts';
 import { tokensPage } from './operator/tokens.ts';
@@ -49,6 +50,7 @@ import { usersPage } from './operator/users.ts';
 import { overviewPage } from './overview.ts';
 import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
+import { requestFiguresPage } from './request-figures.ts';
 import { requestsPage } from './requests.ts';
 import { requestsDownload } from './requests-csv.ts';
 import { topUpsPage } from './top-ups.ts';
@@ -109,6 +111,7 @@ export function consoleRoutes(
       ...overviewPage(services),
       ...generationsPage({ ...services, cursorKey }),
       ...requestsPage({ ...services, cursorKey }),
+      ...requestFiguresPage(services),
       ...usagePage(services),
       ...billingPage(services),
       ...grantsPage(services),
@@ -143,6 +146,7 @@ export function consoleRoutes(
       ...nodesPage(services),
       ...anyGenerationPage(services),
       ...anyRequestPage({ ...services, cursorKey }),
+      ...anyRequestFiguresPage(services),
       ...ledgerPage(services),
       ...reconciliationPage(services),
       ...marginsPage(services),

@@ -1,0 +1,258 @@
+/** The requests of an account, counted: over time, and by what they have in common. */
+import type { SQL, TransactionSQL } from 'bun';
+import { ApiError, type ErrorCode } from '../errors.ts';
+import { lookUp } from '../http/lookup.ts';
+import { invalidQuery, type Query, readQuery } from '../http/query.ts';
+import { formatMoney } from '../lib/money.ts';
+import { shortSnapshot } from '../lib/short-transaction.ts';
+import { percentileMs } from '../rollups/buckets.ts';
+import {
+  addFigures,
+  type Figures,
+  type FiguresRow,
+  figuresFrom,
+  figuresQuery,
+  inProgressQuery,
+  lookedAtQuery,
+  noFigures,
+  readProgress,
+  type Wanted,
+} from '../rollups/figures.ts';
+import {
+  before,
+  inOneStep,
+  type Progress,
+  type Span,
+  type Steps,
+  stepCount,
+  stepsOf,
+} from '../rollups/range.ts';
+import { type Found, readableAccount } from './access.ts';
+import type { AccountHandler, Routes } from './guard.ts';
+import {
+  type RequestFigures,
+  type RequestGrouping,
+  type RequestGroups,
+  type RequestSeries,
+  requestGroupings,
+} from './request-contract.ts';
+import { type CountFilter, parseCountFilter, requestParameters, sumParameters } from './request-filter.ts';
+
+const failure = 'usage_lookup_failed';
+const statementTimeout = '5s';
+const maxGroups = 50;
+
+export function requestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<AccountHandler> {
+  return {
+    '/requests/series': {
+      GET: async (request, { caller }) => {
+        const query = readQuery(request.url, requestParameters);
+        const filter = { ...parseCountFilter(query, Date.now()), accountId: caller.accountId };
+        const series = await lookUp(failure, () =>
+          findSeries(reads(), (sql) => readableAccount(sql, caller), 'account_not_found', filter),
+        );
+        return Response.json(series satisfies RequestSeries);
+      },
+    },
+    '/requests/groups': {
+      GET: async (request, { caller }) => {
+        const query = readQuery(request.url, [...sumParameters, 'by', 'order']);
+        const filter = { ...parseCountFilter(query, Date.now()), accountId: caller.accountId };
+        const wanted = parseGrouping(query);
+        if (wanted.by === 'account') throw invalidQuery('by', 'key, model, provider, error_code');
+        const groups = await lookUp(failure, () =>
+          findGroups(reads(), (sql) => readableAccount(sql, caller), 'account_not_found', filter, wanted),
+        );
+        return Response.json(groups satisfies RequestGroups);
+      },
+    },
+  };
+}
+
+type GroupOrder = 'requests' | 'cost' | 'errors';
+type GroupsWanted = Readonly<{ by: RequestGrouping; order: GroupOrder }>;
+
+export function parseGrouping(query: Query): GroupsWanted {
+  const by = requestGroupings.find((one) => one === query.get('by'));
+  if (by === undefined) throw invalidQuery('by', requestGroupings.join(', '));
+  const text = query.get('order') ?? 'requests';
+  const order = (['requests', 'cost', 'errors'] as const).find((one) => one === text);
+  if (order === undefined) throw invalidQuery('order', 'requests, cost, errors');
+  return { by, order };
+}
+
+/** One row for whoever may see this, and none for anyone else. */
+type Allowed = (sql: SQL) => ReturnType<typeof readableAccount>;
+
+/** All that is read here is of one moment. */
+async function inSnapshot<Result>(
+  sql: SQL,
+  run: (transaction: TransactionSQL) => Promise<Result>,
+): Promise<Result> {
+  return await shortSnapshot(sql, async (transaction) => {
+    await transaction`
+      select set_config('statement_timeout', ${statementTimeout}, true), set_config('jit', 'off', true)`;
+    return await run(transaction);
+  });
+}
+
+type Counted = Readonly<{ rows: FiguresRow[]; countedFromMs: number | null }>;
+
+export async function findSeries(
+  sql: SQL,
+  allowed: Allowed,
+  denial: ErrorCode,
+  filter: CountFilter,
+): Promise<RequestSeries> {
+  const steps = stepsOf(filter.span, Date.now());
+  return await inSnapshot(sql, async (transaction) => {
+    const progress = await readProgress(transaction, { ...steps, fromMs: before(steps).fromMs });
+    const count = (of: Steps) => countIn(transaction, allowed(transaction), denial, filter, of, progress);
+    const { rows, countedFromMs } = await count(steps);
+    await requireKey(transaction, filter);
+    const earlier = await countBefore(steps, progress, countedFromMs, count);
+    const [{ in_progress }] = await transaction<[{ in_progress: number }]>`
+      ${inProgressQuery(transaction, wantedOf(filter), steps)}`;
+    const byStep = new Map(rows.map((row) => [row.step, figuresFrom(row)]));
+    const points = Array.from({ length: stepCount(steps) }, (_, step) => byStep.get(step) ?? noFigures);
+    return {
+      from: timeOf(steps.fromMs),
+      to: timeOf(steps.toMs),
+      step_seconds: steps.stepMs / 1000,
+      points: points.map((point, step) => ({
+        at: timeOf(steps.fromMs + step * steps.stepMs),
+        ...presentFigures(point),
+      })),
+      totals: presentFigures(points.reduce(addFigures, noFigures)),
+      before: earlier === null ? null : presentFigures(earlier),
+      in_progress,
+      counted_from: countedFromMs === null ? null : timeOf(countedFromMs),
+    };
+  });
+}
+
+async function countIn(
+  sql: SQL,
+  readable: ReturnType<Allowed>,
+  denial: ErrorCode,
+  filter: CountFilter,
+  steps: Steps,
+  progress: Progress,
+): Promise<Counted> {
+  const wanted = wantedOf(filter);
+  type Row = FiguresRow & Readonly<{ looked_from_ms?: number | null }>;
+  const rows = await sql<Found<Row, 'step'>[]>`
+    select figures.* from ${readable} as readable
+    left join lateral (${
+      filter.needsRows ? lookedAtQuery(sql, wanted, steps) : figuresQuery(sql, wanted, steps, progress)
+    }) as figures on true`;
+  const [first] = rows;
+  if (first === undefined) throw new ApiError(denial);
+  const found = rows.filter((row): row is Row => row.step !== null);
+  const lookedFromMs = 'looked_from_ms' in first ? first.looked_from_ms : null;
+  return {
+    rows: found,
+    countedFromMs: filter.needsRows ? (lookedFromMs ?? null) : knownFrom(steps, progress),
+  };
+}
+
+/** From when on the sums are known, if that is later than the beginning. */
+function knownFrom({ fromMs, toMs }: Span, { hoursFromMs }: Progress): number | null {
+  return hoursFromMs > fromMs ? Math.min(hoursFromMs, toMs) : null;
+}
+
+/** The period before; null when not all of it is known. */
+async function countBefore(
+  steps: Steps,
+  progress: Progress,
+  countedFromMs: number | null,
+  count: (steps: Steps) => Promise<Counted>,
+): Promise<Figures | null> {
+  const earlier = inOneStep(before(steps));
+  // Minutes that are no longer kept cannot be told apart, but for those of whole hours.
+  const { fromMs } = stepsOf(earlier, Date.now());
+  if (countedFromMs !== null || fromMs < earlier.fromMs || knownFrom(earlier, progress) !== null) return null;
+  const counted = await count(earlier);
+  if (counted.countedFromMs !== null) return null;
+  return counted.rows.map(figuresFrom).reduce(addFigures, noFigures);
+}
+
+function wantedOf({ accountId, keyId, sums, rows }: CountFilter) {
+  return { scope: { accountId, keyId }, filter: sums, rows };
+}
+
+/** A key that the account does not have is an error: no requests would look as if it had never been used. */
+async function requireKey(sql: SQL, { accountId, keyId }: CountFilter): Promise<void> {
+  if (keyId === null) return;
+  const found = await sql`
+    select 1 from api_keys where id = ${keyId} and (${accountId}::uuid is null or account_id = ${accountId})`;
+  if (found.length === 0) throw new ApiError('key_not_found', { param: 'key' });
+}
+
+export async function findGroups(
+  sql: SQL,
+  allowed: Allowed,
+  denial: ErrorCode,
+  filter: CountFilter,
+  { by, order }: GroupsWanted,
+): Promise<RequestGroups> {
+  const { fromMs, toMs } = stepsOf(filter.span, Date.now());
+  const steps = inOneStep({ fromMs, toMs });
+  type Row = FiguresRow & Readonly<{ name: string | null }>;
+  return await inSnapshot(sql, async (transaction) => {
+    const progress = await readProgress(transaction, steps);
+    const wanted: Wanted = { ...wantedOf(filter), by };
+    const rows = await transaction<Found<Row, 'step'>[]>`
+      select figures.*, ${nameOf(transaction, by)} as name from ${allowed(transaction)} as readable
+      left join lateral (
+        select * from (${figuresQuery(transaction, wanted, steps, progress)}) as grouped
+        order by ${rankOf(transaction, order)} desc, value limit ${maxGroups}
+      ) as figures on true
+      order by ${rankOf(transaction, order)} desc, value`;
+    if (rows.length === 0) throw new ApiError(denial);
+    await requireKey(transaction, filter);
+    const groups = rows.filter((row): row is Row => row.step !== null);
+    return {
+      from: timeOf(fromMs),
+      to: timeOf(toMs),
+      data: groups.map((row) => ({
+        value: row.value === '' ? null : row.value,
+        name: row.name,
+        ...presentFigures(figuresFrom(row)),
+      })),
+    };
+  });
+}
+
+function nameOf(sql: SQL, by: RequestGrouping) {
+  if (by === 'key') return sql`(select name from api_keys where id::text = figures.value)`;
+  if (by === 'account') return sql`(select name from accounts where id::text = figures.value)`;
+  return sql`null::text`;
+}
+
+function rankOf(sql: SQL, order: GroupOrder) {
+  if (order === 'cost') return sql`cost`;
+  return order === 'errors' ? sql`failed + refused` : sql`completed + failed + cancelled + refused`;
+}
+
+function timeOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
+export function presentFigures(figures: Figures): RequestFigures {
+  const { completed, failed, cancelled, refused, inputTokens, outputTokens, cost, durations, firstTokens } =
+    figures;
+  return {
+    completed,
+    failed,
+    cancelled,
+    refused,
+    input_tokens: inputTokens,
+    output_tokens: outputTokens,
+    cost: formatMoney(cost),
+    duration_ms_p50: percentileMs(durations, 0.5),
+    duration_ms_p95: percentileMs(durations, 0.95),
+    time_to_first_token_ms_p50: percentileMs(firstTokens, 0.5),
+    time_to_first_token_ms_p95: percentileMs(firstTokens, 0.95),
+  };
+}

@@ -1,0 +1,126 @@
+/** Reads what requests must be like to be counted. */
+import { attributionParameters, parseLabels } from '../generations/attribution.ts';
+import { invalidQuery, type Query } from '../http/query.ts';
+import { parseTime } from '../lib/calendar.ts';
+import { isUuid } from '../lib/ids.ts';
+import { parseMoney } from '../lib/money.ts';
+import type { RowFilter, SumFilter } from '../rollups/figures.ts';
+import { hoursKeptMs, type Span } from '../rollups/range.ts';
+import { requestApis, requestStatuses } from './request-contract.ts';
+
+/** What sums are kept by, and the time. */
+export const sumParameters = ['from', 'to', 'status', 'error_code', 'model', 'key', 'provider'] as const;
+const rowParameters = [
+  'api',
+  'streamed',
+  'fallback',
+  'min_cost',
+  'min_duration_ms',
+  ...attributionParameters,
+] as const;
+export const requestParameters = [...sumParameters, ...rowParameters] as const;
+
+export type CountFilter = Readonly<{
+  span: Span;
+  accountId: string | null;
+  keyId: string | null;
+  sums: SumFilter;
+  rows: RowFilter;
+  /** Sums do not suffice. */
+  needsRows: boolean;
+}>;
+
+const dayMs = 24 * 60 * 60 * 1000;
+
+export function parseCountFilter(query: Query, nowMs: number): CountFilter {
+  return {
+    span: parseSpan(query, nowMs),
+    accountId: parseId(query, 'account'),
+    keyId: parseId(query, 'key'),
+    sums: {
+      status: parseChoice(query, 'status', requestStatuses),
+      errorCode: parseName(query, 'error_code'),
+      model: parseName(query, 'model'),
+      provider: parseName(query, 'provider'),
+    },
+    rows: {
+      api: parseChoice(query, 'api', requestApis),
+      isStreamed: parseYes(query, 'streamed'),
+      isFallback: parseYes(query, 'fallback'),
+      minCost: parseCost(query),
+      minDurationMs: parseDuration(query),
+      labels: parseLabels(query),
+    },
+    needsRows: rowParameters.some((name) => query.has(name)),
+  };
+}
+
+/** The last 24 hours, unless the query says otherwise. */
+export function parseSpan(query: Query, nowMs: number): Span {
+  const toMs = parseMoment(query, 'to') ?? nowMs;
+  const fromMs = parseMoment(query, 'from') ?? toMs - dayMs;
+  if (fromMs >= toMs) throw invalidQuery('from', 'a time before to');
+  if (toMs - fromMs > hoursKeptMs) throw invalidQuery('from', 'a time at most 400 days before to');
+  return { fromMs, toMs };
+}
+
+function parseMoment(query: Query, name: string): number | null {
+  const text = query.get(name);
+  if (text === null) return null;
+  const time = parseTime(text);
+  // Within what an ID can hold, and the database.
+  if (time === null || time.getTime() < 0 || time.getUTCFullYear() > 9000)
+    throw invalidQuery(name, 'a time such as 2026-01-31T12:00:00Z');
+  return time.getTime();
+}
+
+function parseId(query: Query, name: string): string | null {
+  const text = query.get(name);
+  if (text !== null && !isUuid(text)) throw invalidQuery(name, 'an ID');
+  return text?.toLowerCase() ?? null;
+}
+
+function parseChoice<Choice extends string>(
+  query: Query,
+  name: string,
+  choices: readonly Choice[],
+): Choice | null {
+  const text = query.get(name);
+  if (text === null) return null;
+  const choice = choices.find((candidate) => candidate === text);
+  if (choice === undefined) throw invalidQuery(name, choices.join(', '));
+  return choice;
+}
+
+function parseYes(query: Query, name: string): boolean | null {
+  const answer = parseChoice(query, name, ['yes', 'no']);
+  return answer === null ? null : answer === 'yes';
+}
+
+const maxNameLength = 200;
+
+/** Any name is valid: there may be requests for models, and from providers, that have left the catalogue. */
+function parseName(query: Query, name: string): string | null {
+  const text = query.get(name);
+  // PostgreSQL cannot store a NUL.
+  if (text === '' || text?.includes('\0') || (text?.length ?? 0) > maxNameLength)
+    throw invalidQuery(name, `a name of at most ${maxNameLength} characters`);
+  return text;
+}
+
+function parseCost(query: Query): string | null {
+  const text = query.get('min_cost');
+  if (text === null) return null;
+  const cost = parseMoney(text);
+  if (cost === null || cost < 0n) throw invalidQuery('min_cost', 'an amount in USD such as 0.01');
+  return text;
+}
+
+const durationPattern = /^[0-9]{1,9}$/;
+
+function parseDuration(query: Query): number | null {
+  const text = query.get('min_duration_ms');
+  if (text === null) return null;
+  if (!durationPattern.test(text)) throw invalidQuery('min_duration_ms', 'a number of milliseconds');
+  return Number(text);
+}

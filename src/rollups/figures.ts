@@ -1,0 +1,326 @@
+/** Reads what was added up, and counts the rest one by one, so that the figures are exact at the moment they are read. */
+import type { SQL } from 'bun';
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { addBuckets, type BucketCounts, bucketCount, emptyBuckets } from './buckets.ts';
+import { type Piece, type Progress, piecesOf, refusalPiecesOf, type Span, type Steps } from './range.ts';
+
+/** Whose requests: of everybody, of an account, or of a key. */
+export type Scope = Readonly<{ accountId: string | null; keyId: string | null }>;
+
+/** What sums are kept by. Null for all. */
+export type SumFilter = Readonly<{
+  status: string | null;
+  errorCode: string | null;
+  model: string | null;
+  provider: string | null;
+}>;
+
+export type Grouping = 'key' | 'model' | 'provider' | 'error_code' | 'account';
+
+export type Figures = Readonly<{
+  completed: number;
+  failed: number;
+  cancelled: number;
+  refused: number;
+  inputTokens: number;
+  outputTokens: number;
+  cost: Money;
+  durations: BucketCounts;
+  firstTokens: BucketCounts;
+}>;
+
+/** As the queries below return them. */
+export type FiguresRow = Readonly<{
+  step: number;
+  value: string;
+  completed: number;
+  failed: number;
+  cancelled: number;
+  refused: number;
+  input_tokens: number;
+  output_tokens: number;
+  cost: string;
+  durations: (number | null)[];
+  first_tokens: (number | null)[];
+}>;
+
+export const noFigures: Figures = {
+  completed: 0,
+  failed: 0,
+  cancelled: 0,
+  refused: 0,
+  inputTokens: 0,
+  outputTokens: 0,
+  cost: 0n,
+  durations: emptyBuckets,
+  firstTokens: emptyBuckets,
+};
+
+export function figuresFrom(row: FiguresRow): Figures {
+  return {
+    completed: row.completed,
+    failed: row.failed,
+    cancelled: row.cancelled,
+    refused: row.refused,
+    inputTokens: row.input_tokens,
+    outputTokens: row.output_tokens,
+    cost: moneyFromDatabase(row.cost),
+    durations: row.durations.map((count) => count ?? 0),
+    firstTokens: row.first_tokens.map((count) => count ?? 0),
+  };
+}
+
+export function addFigures(one: Figures, other: Figures): Figures {
+  return {
+    completed: one.completed + other.completed,
+    failed: one.failed + other.failed,
+    cancelled: one.cancelled + other.cancelled,
+    refused: one.refused + other.refused,
+    inputTokens: one.inputTokens + other.inputTokens,
+    outputTokens: one.outputTokens + other.outputTokens,
+    cost: one.cost + other.cost,
+    durations: addBuckets(one.durations, other.durations),
+    firstTokens: addBuckets(one.firstTokens, other.firstTokens),
+  };
+}
+
+/** What has been added up, as far as a span is concerned. Read in the snapshot of the query that relies on it. */
+export async function readProgress(sql: SQL, { fromMs, toMs }: Span): Promise<Progress> {
+  const [row] = await sql<[Omit<Progress, 'dirtyMs'> & Readonly<{ dirty: string | null }>]>`
+    select (extract(epoch from rolled_to) * 1000)::float8 as "rolledToMs",
+           (extract(epoch from minutes_from) * 1000)::float8 as "minutesFromMs",
+           (extract(epoch from hours_from) * 1000)::float8 as "hoursFromMs",
+           (select string_agg(distinct extract(epoch from minute)::bigint::text, ',') from dirty_minutes
+            where minute >= to_timestamp(${fromMs}::float8 / 1000) and minute < to_timestamp(${toMs}::float8 / 1000)) as dirty
+    from rollup_progress`;
+  const { dirty, ...progress } = row;
+  return {
+    ...progress,
+    dirtyMs: dirty === null ? [] : dirty.split(',').map((seconds) => Number(seconds) * 1000),
+  };
+}
+
+const nobody = '00000000-0000-0000-0000-000000000000';
+const numbers = Array.from({ length: bucketCount }, (_, index) => index + 1);
+const durationColumns = numbers.map((number) => `duration_${number}`);
+const bucketColumns = [...durationColumns, ...numbers.map((number) => `first_token_${number}`)].join(', ');
+const ownBuckets = [
+  ...numbers.map((number) => `case when duration_bucket = ${number} then 1 end`),
+  ...numbers.map((number) => `case when first_token_bucket = ${number} then 1 end`),
+].join(', ');
+const bucketSums = (name: string) =>
+  `array[${numbers.map((number) => `sum(${name}_${number})`).join(', ')}]::float8[]`;
+const figureSums = `
+  coalesce(sum(count) filter (where status = 'completed'), 0)::float8 as completed,
+  coalesce(sum(count) filter (where status = 'failed'), 0)::float8 as failed,
+  coalesce(sum(count) filter (where status = 'cancelled'), 0)::float8 as cancelled,
+  coalesce(sum(count) filter (where status = 'refused'), 0)::float8 as refused,
+  coalesce(sum(input_tokens), 0)::float8 as input_tokens, coalesce(sum(output_tokens), 0)::float8 as output_tokens,
+  coalesce(sum(cost), 0)::numeric(38,12) as cost,
+  ${bucketSums('duration')} as durations, ${bucketSums('first_token')} as first_tokens`;
+
+/** The names of our own columns, which are no parameters. */
+const valueColumns: Readonly<Record<Grouping, string>> = {
+  key: 'key_id::text',
+  account: 'account_id::text',
+  model: 'model',
+  provider: 'provider',
+  error_code: 'error_code',
+};
+
+export type Wanted = Readonly<{ scope: Scope; filter: SumFilter; by?: Grouping }>;
+
+/**
+ * The figures of each step, and of each value of what they are grouped by, as rows for other queries to include. Steps and values
+ * without requests are missing.
+ */
+export function figuresQuery(sql: SQL, wanted: Wanted, steps: Steps, progress: Progress) {
+  const { scope, filter, by } = wanted;
+  const value = sql.unsafe(by === undefined ? `''` : valueColumns[by]);
+  const sums = (table: 'minute' | 'hour', pieces: readonly Piece[], isRefused: boolean) => sql`
+    select step, ${value} as value, status, count, input_tokens, output_tokens, cost, ${sql.unsafe(bucketColumns)}
+    from ${ownersOf(sql, scope, by)} as owner (of_account, of_key) cross join ${piecesAs(sql, pieces)}
+    join ${sql.unsafe(`request_${table}s`)} as sums on account_id = of_account and key_id = of_key
+      and ${sql.unsafe(table)} >= begins_at and ${sql.unsafe(table)} < ends_at
+    where ${isRefused ? sql`status = 'refused'` : sql`status <> 'refused'`} and ${matches(sql, filter)}`;
+  const { hours, minutes, raw } = piecesOf(steps, progress);
+  const refused = refusalPiecesOf(steps);
+  return sql`
+    select step, value, ${sql.unsafe(figureSums)} from (
+      ${sums('hour', hours, false)} union all ${sums('minute', minutes, false)}
+      union all ${sums('hour', refused.hours, true)} union all ${sums('minute', refused.minutes, true)}
+      union all
+      select step, ${value} as value, status, 1, input_tokens, output_tokens, cost, ${sql.unsafe(ownBuckets)}
+      from ${piecesAs(sql, raw)} join counted_generations on id >= first_id_at(begins_at) and id < first_id_at(ends_at)
+      where ${isOf(sql, scope)} and ${matches(sql, filter)}
+    ) as counted
+    group by step, value`;
+}
+
+/** Whose sums are read. */
+function ownersOf(sql: SQL, { accountId, keyId }: Scope, by: Grouping | undefined) {
+  if (by === 'key')
+    return sql`(select account_id, id from api_keys where (${accountId}::uuid is null or account_id = ${accountId})
+                and (${keyId}::uuid is null or id = ${keyId}))`;
+  if (by === 'account' && keyId === null)
+    return sql`(select id, ${nobody}::uuid from accounts where ${accountId}::uuid is null or id = ${accountId})`;
+  if (keyId !== null)
+    return sql`(select account_id, id from api_keys where id = ${keyId}
+                and (${accountId}::uuid is null or account_id = ${accountId}))`;
+  return sql`(select ${accountId ?? nobody}::uuid, ${nobody}::uuid)`;
+}
+
+function isOf(sql: SQL, { accountId, keyId }: Scope) {
+  const ofAccount = accountId === null ? sql`true` : sql`account_id = ${accountId}`;
+  const ofKey = keyId === null ? sql`true` : sql`key_id = ${keyId}`;
+  // All that there are, so that the indexes by status can be used.
+  return sql`${ofAccount} and ${ofKey} and status in ('completed', 'failed', 'cancelled')`;
+}
+
+function matches(sql: SQL, { status, errorCode, model, provider }: SumFilter) {
+  return sql`(${status}::text is null or status = ${status}) and (${errorCode}::text is null or error_code = ${errorCode})
+    and (${model}::text is null or model = ${model}) and (${provider}::text is null or provider = ${provider})`;
+}
+
+function piecesAs(sql: SQL, pieces: readonly Piece[]) {
+  const list = (of: (piece: Piece) => number) => `{${pieces.map(of).join(',')}}`;
+  return sql`(
+    select step, to_timestamp(from_ms / 1000) as begins_at, to_timestamp(to_ms / 1000) as ends_at
+    from unnest(${list(({ step }) => step)}::text::int[], ${list(({ fromMs }) => fromMs)}::text::float8[],
+                ${list(({ toMs }) => toMs)}::text::float8[]) as row (step, from_ms, to_ms)) as piece`;
+}
+
+/** What is not added up: requests that match this are looked at one by one. Null for all. */
+export type RowFilter = Readonly<{
+  api: string | null;
+  isStreamed: boolean | null;
+  isFallback: boolean | null;
+  /** As a decimal number, in USD. */
+  minCost: string | null;
+  minDurationMs: number | null;
+  /** The kind and text of each label. */
+  labels: readonly (readonly [string, string])[];
+}>;
+
+/** As many as can be looked at while a user waits. */
+export const maxLookedAt = 100_000;
+
+/**
+ * The same figures of requests that were looked at one by one, the newest first. `looked_from_ms` is the time from which on
+ * all were, in every row; null if that is the whole range.
+ */
+export function lookedAtQuery(sql: SQL, wanted: Wanted & Readonly<{ rows: RowFilter }>, steps: Steps) {
+  const { scope, filter, rows } = wanted;
+  return sql`
+    with looked_at as materialized (${newestQuery(sql, scope, filter, rows, steps)}),
+    bound as (
+      select case when count(*) >= ${maxLookedAt} then min(id_ms(id))::float8 end as looked_from_ms from looked_at
+    ), figures as (
+      select step, '' as value, ${sql.unsafe(figureSums)} from (
+        select floor((id_ms(id) - ${steps.fromMs}::float8) / ${steps.stepMs}::float8)::int as step, status, 1 as count,
+               input_tokens, output_tokens, cost, ${sql.unsafe(withNames(ownBuckets))}
+        from looked_at
+        where ${matches(sql, filter)} and ${rowMatches(sql, rows)}
+      ) as counted
+      group by step
+    )
+    select figures.*, looked_from_ms from bound left join figures on true`;
+}
+
+function withNames(columns: string): string {
+  const names = bucketColumns.split(', ');
+  return columns
+    .split(', ')
+    .map((column, index) => `${column} as ${names[index]}`)
+    .join(', ');
+}
+
+function newestQuery(
+  sql: SQL,
+  scope: Scope,
+  { status }: SumFilter,
+  { labels }: RowFilter,
+  { fromMs, toMs }: Span,
+) {
+  const [label] = labels;
+  const inRange = (id: 'id' | 'generation_id') => {
+    const column = sql.unsafe(id);
+    return sql`${column} >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
+      and ${column} < first_id_at(to_timestamp(${toMs}::float8 / 1000))`;
+  };
+  if (label !== undefined) {
+    const ofAccount = scope.accountId === null ? sql`true` : sql`account_id = ${scope.accountId}`;
+    return sql`
+      select counted_generations.* from (
+        select generation_id from generation_attributions
+        where ${ofAccount} and kind = ${label[0]} and label = ${label[1]} and ${inRange('generation_id')}
+        order by generation_id desc limit ${maxLookedAt}
+      ) as labelled join counted_generations on id = generation_id
+      where ${isOf(sql, scope)}`;
+  }
+  const owner =
+    scope.keyId === null
+      ? scope.accountId === null
+        ? null
+        : sql`account_id = ${scope.accountId}`
+      : sql`key_id = ${scope.keyId}`;
+  if (owner === null)
+    return sql`select * from counted_generations where ${inRange('id')} order by id desc limit ${maxLookedAt}`;
+  // One index range for each status.
+  const ofStatus = (one: string) => sql`
+    (select * from counted_generations where ${owner} and status = ${one} and ${inRange('id')}
+     order by id desc limit ${maxLookedAt})`;
+  return status === null
+    ? sql`select * from (${ofStatus('completed')} union all ${ofStatus('failed')} union all ${ofStatus('cancelled')}) as each
+          order by id desc limit ${maxLookedAt}`
+    : ofStatus(status);
+}
+
+function rowMatches(sql: SQL, { api, isStreamed, isFallback, minCost, minDurationMs, labels }: RowFilter) {
+  return sql`(${api}::text is null or api = ${api})
+    and (${isStreamed}::boolean is null or streaming = ${isStreamed}::boolean)
+    and (${isFallback}::boolean is null or fallback = ${isFallback}::boolean)
+    and (${minCost}::text is null or cost >= ${minCost}::text::numeric)
+    and (${minDurationMs}::float8 is null or latency_ms >= ${minDurationMs}::float8)
+    and ${hasLabels(sql, labels, 'looked_at.id')}`;
+}
+
+function hasLabels(sql: SQL, labels: RowFilter['labels'], id: 'looked_at.id' | 'open_generations.id') {
+  const kinds = sql.array(
+    labels.map(([kind]) => kind),
+    'TEXT',
+  );
+  const texts = sql.array(
+    labels.map(([, text]) => text),
+    'TEXT',
+  );
+  return sql`not exists (
+    select from unnest(${kinds}::text[], ${texts}::text[]) as wanted (kind, label)
+    where not exists (select from generation_attributions as given
+      where given.generation_id = ${sql.unsafe(id)} and given.kind = wanted.kind and given.label = wanted.label))`;
+}
+
+/** How many requests are in progress, as one row. */
+export function inProgressQuery(
+  sql: SQL,
+  wanted: Wanted & Readonly<{ rows: RowFilter }>,
+  { fromMs, toMs }: Span,
+) {
+  const { scope, filter, rows } = wanted;
+  // Nothing has been charged, and nothing has failed yet.
+  const isNone =
+    (filter.status ?? 'in_progress') !== 'in_progress' || filter.errorCode !== null || rows.minCost !== null;
+  return sql`
+    select count(*)::int as in_progress from open_generations
+    where ${!isNone}::boolean and id >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
+      and id < first_id_at(to_timestamp(${toMs}::float8 / 1000))
+      and (${scope.accountId}::uuid is null or account_id = ${scope.accountId})
+      and (${scope.keyId}::uuid is null or key_id = ${scope.keyId})
+      and (${filter.model}::text is null or model = ${filter.model})
+      and (${filter.provider}::text is null or provider = ${filter.provider})
+      and (${rows.api}::text is null or api = ${rows.api})
+      and (${rows.isStreamed}::boolean is null or streaming = ${rows.isStreamed}::boolean)
+      and (${rows.isFallback}::boolean is null or (jsonb_array_length(attempts) > 1) = ${rows.isFallback}::boolean)
+      and (${rows.minDurationMs}::float8 is null or milliseconds_since(created_at) >= ${rows.minDurationMs}::float8)
+      and ${hasLabels(sql, rows.labels, 'open_generations.id')}`;
+}

@@ -1,0 +1,249 @@
+/**
+ * Adds up requests by minute and by hour, from generations. Readers count what has not been added up yet, or no longer true,
+ * themselves, so progress affects only what a query costs, never its result. Each step is a transaction of its own, and may be
+ * the last one of this process: another one goes on from there.
+ */
+import type { SQL, TransactionSQL } from 'bun';
+import { shortTransaction } from '../lib/short-transaction.ts';
+import { hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
+
+export const rollupLock = 7_012_018_047;
+/**
+ * How far the frontier stays behind the clock of the database. Whoever writes a Generation compares with the frontier only if
+ * its ID is older than 15 s (the trigger late_generation), so it must be more than that, and what clocks may differ by
+ * after a failover.
+ */
+const frontierLagMs = 45_000;
+/** A minute that changes again and again is added up less and less often. Meanwhile it is counted one by one. */
+const firstRestMs = 10_000;
+const longestRestMs = 300_000;
+const maxDirtyHours = 20;
+const maxDirtyMinutesAtOnce = 5;
+const maxMinutesFilledAtOnce = 5;
+const rowsRemovedAtOnce = 5_000;
+
+export type RollUpOptions = Readonly<{
+  /** How long Generations are kept; null for ever. Without them a minute cannot be added up anew. */
+  retentionDays?: number | null;
+  isStopped?: () => boolean;
+  /** How long one pass may work at what is old. */
+  patienceMs?: number;
+}>;
+
+type State = Readonly<{
+  nowMs: number;
+  frontierMs: number;
+  rolledToMs: number;
+  minutesFromMs: number;
+  hoursFromMs: number;
+}>;
+
+export class RollUp {
+  readonly #sql: SQL;
+  readonly #retentionMs: number;
+  readonly #isStopped: () => boolean;
+  readonly #patienceMs: number;
+  /** The frontier, and the first transaction that has surely seen it. */
+  #awaited: Readonly<{ frontierMs: number; transaction: string }> | null = null;
+  readonly #rests = new Map<number, Readonly<{ untilMs: number; nextMs: number }>>();
+
+  constructor(
+    sql: SQL,
+    { retentionDays = null, isStopped = () => false, patienceMs = 2_000 }: RollUpOptions = {},
+  ) {
+    this.#sql = sql;
+    this.#retentionMs = retentionDays === null ? Infinity : retentionDays * 24 * hourMs;
+    this.#isStopped = isStopped;
+    this.#patienceMs = patienceMs;
+  }
+
+  /** One pass. Any number of nodes may do this at once: they take turns, a step at a time. */
+  async run(): Promise<void> {
+    await this.#step(advanceFrontier);
+    const settledMs = await this.#settledFrontier();
+    if (settledMs !== null)
+      while (await this.#step((transaction, state) => rollNext(transaction, state, settledMs)));
+    await this.#rollDirty();
+    const untilMs = performance.now() + this.#patienceMs;
+    while (performance.now() < untilMs && (await this.#step(fillBack)));
+    while (performance.now() < untilMs && (await this.#step(removeOld)));
+  }
+
+  /** Whether there may be more to do. */
+  async #step(run: (transaction: TransactionSQL, state: State) => Promise<boolean>): Promise<boolean> {
+    if (this.#isStopped()) return false;
+    return await shortTransaction(this.#sql, async (transaction) => {
+      const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`
+        select pg_try_advisory_xact_lock(${rollupLock}) as is_mine`;
+      return isMine && (await run(transaction, await readState(transaction)));
+    });
+  }
+
+  /**
+   * The frontier, once every transaction has ended that may have compared with an earlier one: what they wrote is visible now,
+   * and all others leave a mark. Null as long as there is one.
+   */
+  async #settledFrontier(): Promise<number | null> {
+    const [now] = await this.#sql<[{ frontier_ms: number; next: string; oldest: string }]>`
+      select ${inMs(this.#sql, 'frontier')} as frontier_ms, pg_snapshot_xmax(pg_current_snapshot())::text as next,
+             pg_snapshot_xmin(pg_current_snapshot())::text as oldest
+      from rollup_progress`;
+    if (this.#awaited?.frontierMs !== now.frontier_ms)
+      this.#awaited = { frontierMs: now.frontier_ms, transaction: now.next };
+    return BigInt(now.oldest) >= BigInt(this.#awaited.transaction) ? this.#awaited.frontierMs : null;
+  }
+
+  async #rollDirty(): Promise<void> {
+    const nowMs = performance.now();
+    for (const [minute, rest] of this.#rests)
+      if (rest.untilMs + longestRestMs < nowMs) this.#rests.delete(minute);
+    const rows = await this.#sql<{ minute_ms: number }[]>`
+      select distinct ${inMs(this.#sql, 'minute')} as minute_ms from dirty_minutes order by minute_ms desc limit 1000`;
+    const due = rows
+      .map((row) => row.minute_ms)
+      .filter((minute) => (this.#rests.get(minute)?.untilMs ?? 0) <= nowMs);
+    const byHour = [...Map.groupBy(due, (minute) => Math.floor(minute / hourMs))].slice(0, maxDirtyHours);
+    for (const [, minutes] of byHour) {
+      const some = minutes.slice(0, maxDirtyMinutesAtOnce);
+      for (const minute of some) this.#rest(minute, nowMs);
+      await this.#step(async (transaction, state) => {
+        await rollAgain(transaction, state, some, state.nowMs - this.#retentionMs);
+        return false;
+      });
+    }
+  }
+
+  #rest(minute: number, nowMs: number): void {
+    const { nextMs } = this.#rests.get(minute) ?? { nextMs: firstRestMs };
+    this.#rests.set(minute, { untilMs: nowMs + nextMs, nextMs: Math.min(2 * nextMs, longestRestMs) });
+  }
+}
+
+/** In milliseconds; minus infinity as the number. */
+function inMs(sql: SQL, column: 'frontier' | 'rolled_to' | 'minutes_from' | 'hours_from' | 'minute') {
+  return sql`(extract(epoch from ${sql(column)}) * 1000)::float8`;
+}
+
+function at(sql: SQL, timeMs: number) {
+  return sql`to_timestamp(${timeMs}::float8 / 1000)`;
+}
+
+async function readState(sql: SQL): Promise<State> {
+  const [row] = await sql<[State]>`
+    select (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs", ${inMs(sql, 'frontier')} as "frontierMs",
+           ${inMs(sql, 'rolled_to')} as "rolledToMs", ${inMs(sql, 'minutes_from')} as "minutesFromMs",
+           ${inMs(sql, 'hours_from')} as "hoursFromMs"
+    from rollup_progress`;
+  return row;
+}
+
+async function advanceFrontier(sql: SQL, { nowMs, frontierMs, rolledToMs }: State): Promise<boolean> {
+  const next = Math.floor((nowMs - frontierLagMs) / minuteMs) * minuteMs;
+  if (rolledToMs < frontierMs || next <= frontierMs) return false;
+  await sql`update rollup_progress set frontier = ${at(sql, next)}`;
+  return true;
+}
+
+/** The next minute before `untilMs`, and its hour, if it is the last one. */
+async function rollNext(sql: SQL, { rolledToMs }: State, untilMs: number): Promise<boolean> {
+  if (rolledToMs >= untilMs) return false;
+  const nextMs = rolledToMs + minuteMs;
+  await sql`select roll_up_minute(${at(sql, rolledToMs)})`;
+  if (nextMs % hourMs === 0) await sql`select roll_up_minutes_of_hour(${at(sql, nextMs - hourMs)})`;
+  await sql`update rollup_progress set rolled_to = ${at(sql, nextMs)}`;
+  return true;
+}
+
+/**
+ * Some minutes of one hour. Their marks go first: whoever marks a minute after this has written what the next statement may
+ * not see. What has not been added up yet will be, with what is written by now.
+ */
+async function rollAgain(
+  sql: SQL,
+  state: State,
+  minutes: readonly number[],
+  keptFromMs: number,
+): Promise<void> {
+  const hour = Math.floor((minutes[0] ?? 0) / hourMs) * hourMs;
+  const times = sql.array(
+    minutes.map((minute) => new Date(minute).toISOString()),
+    'TEXT',
+  );
+  await sql`delete from dirty_minutes where minute = any (${times}::text[]::timestamptz[])`;
+  if (hour < keptFromMs) return;
+  for (const minute of minutes)
+    if (minute >= state.minutesFromMs && minute < state.rolledToMs)
+      await sql`select roll_up_minute(${at(sql, minute)})`;
+  if (hour < state.hoursFromMs || hour + hourMs > state.rolledToMs) return;
+  if (hour < state.minutesFromMs) await sql`select roll_up_hour(${at(sql, hour)})`;
+  else await sql`select roll_up_minutes_of_hour(${at(sql, hour)})`;
+}
+
+/**
+ * A part of what is from before all this began, the newest first, as far back as sums are kept. All of it is before the frontier, so
+ * whatever changes it leaves a mark.
+ */
+async function fillBack(sql: SQL, state: State): Promise<boolean> {
+  const { nowMs, minutesFromMs, hoursFromMs } = state;
+  if (hoursFromMs === -Infinity) return false;
+  const hour = hoursFromMs - hourMs;
+  if (minutesFromMs < hoursFromMs) return await fillBackMinutes(sql, hour, minutesFromMs);
+  const [{ last_ms: lastMs }] = await sql<[{ last_ms: number | null }]>`
+    select id_ms((
+      select id from generations where id < first_id_at(${at(sql, hoursFromMs)}) order by id desc limit 1
+    ))::float8 as last_ms`;
+  const isOver = lastMs === null || lastMs < nowMs - hoursKeptMs;
+  const emptyFromMs = isOver ? -Infinity : Math.floor(lastMs / hourMs) * hourMs + hourMs;
+  if (emptyFromMs < hoursFromMs) {
+    const emptyFrom = isOver ? sql`'-infinity'` : at(sql, emptyFromMs);
+    await sql`
+      update rollup_progress
+      set hours_from = ${emptyFrom},
+          minutes_from = case when minutes_from = hours_from then ${emptyFrom} else minutes_from end`;
+    return true;
+  }
+  if (minutesFromMs === hoursFromMs && hour >= nowMs - minutesKeptMs)
+    return await fillBackMinutes(sql, hour, minutesFromMs);
+  await sql`select roll_up_hour(${at(sql, hour)})`;
+  await sql`update rollup_progress set hours_from = ${at(sql, hour)}`;
+  return true;
+}
+
+/** Some minutes of an hour, from its end, and the hour itself with the last of them. */
+async function fillBackMinutes(sql: SQL, hour: number, minutesFromMs: number): Promise<boolean> {
+  const fromMs = Math.max(hour, minutesFromMs - maxMinutesFilledAtOnce * minuteMs);
+  for (let minute = fromMs; minute < minutesFromMs; minute += minuteMs)
+    await sql`select roll_up_minute(${at(sql, minute)})`;
+  await sql`update rollup_progress set minutes_from = ${at(sql, fromMs)}`;
+  if (fromMs > hour) return true;
+  await sql`select roll_up_minutes_of_hour(${at(sql, hour)})`;
+  await sql`update rollup_progress set hours_from = ${at(sql, hour)}`;
+  return true;
+}
+
+/** Readers are told before anything is removed. */
+async function removeOld(sql: SQL, { nowMs }: State): Promise<boolean> {
+  const minutes = at(sql, Math.floor((nowMs - minutesKeptMs) / hourMs) * hourMs);
+  const hours = at(sql, Math.floor((nowMs - hoursKeptMs) / hourMs) * hourMs);
+  await sql`
+    update rollup_progress
+    set minutes_from = greatest(minutes_from, ${minutes}), hours_from = greatest(hours_from, ${hours})
+    where minutes_from < ${minutes} or hours_from < ${hours}`;
+  const [{ removed }] = await sql<[{ removed: number }]>`
+    with requests_by_minute as (
+      delete from request_minutes where ctid = any (array(
+        select ctid from request_minutes where minute < ${minutes} limit ${rowsRemovedAtOnce})) returning 1
+    ), requests_by_hour as (
+      delete from request_hours where ctid = any (array(
+        select ctid from request_hours where hour < ${hours} limit ${rowsRemovedAtOnce})) returning 1
+    ), attempts_by_minute as (
+      delete from attempt_minutes where ctid = any (array(
+        select ctid from attempt_minutes where minute < ${minutes} limit ${rowsRemovedAtOnce})) returning 1
+    ), attempts_by_hour as (
+      delete from attempt_hours where ctid = any (array(
+        select ctid from attempt_hours where hour < ${hours} limit ${rowsRemovedAtOnce})) returning 1
+    )
+    select (select count(*) from requests_by_minute)::int + (select count(*) from requests_by_hour)::int
+      + (select count(*) from attempts_by_minute)::int + (select count(*) from attempts_by_hour)::int as removed`;
+  return removed > 0;
+}

@@ -1,0 +1,346 @@
+/**
+ * What is added up and what is read, against every Generation that was written: at any moment, with several nodes that write and
+ * add up, whatever comes late, changes or is undone, and wherever a node stops.
+ */
+import { afterAll, beforeEach, describe, expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { findGroups, findSeries } from '../../src/console/request-figures.ts';
+import type { CountFilter } from '../../src/console/request-filter.ts';
+import type { Hold, Settlement } from '../../src/ledger/operations.ts';
+import { failure } from '../../src/ledger/settlement.ts';
+import { firstIdAt, newId } from '../../src/lib/ids.ts';
+import { formatMoney, moneyFromDatabase } from '../../src/lib/money.ts';
+import { durationBoundsMs, emptyBuckets, percentileMs } from '../../src/rollups/buckets.ts';
+import { RollUp } from '../../src/rollups/roll-up.ts';
+import { type Customer, LedgerFixture } from '../support/ledger-fixture.ts';
+import {
+  newAttempt,
+  newGeneration,
+  newHold,
+  newSettlement,
+  succeeded,
+} from '../support/ledger-operations.ts';
+
+const fixture = await LedgerFixture.open();
+const { database, nodeId } = fixture;
+const { sql } = database;
+const ledgers = [fixture.openLedger('one'), fixture.openLedger('other')] as const;
+await sql`insert into nodes (id, name) values (${nodeId}, 'test')`;
+const first = await fixture.customer(10n ** 15n);
+const second = await fixture.anotherKey(first.accountId);
+const third = await fixture.customer(10n ** 15n);
+const customers = [first, second, third] as const;
+
+afterAll(async () => {
+  await Promise.all(ledgers.map((ledger) => ledger.close()));
+  await fixture.close();
+});
+
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+/** As if nothing had been added up since this many hours ago. */
+async function forget(hours: number): Promise<void> {
+  await sql`truncate request_minutes, request_hours, attempt_minutes, attempt_hours, dirty_minutes`;
+  await sql`
+    update rollup_progress set frontier = at, rolled_to = at, minutes_from = '-infinity', hours_from = '-infinity'
+    from (select date_trunc('hour', now(), 'UTC') - make_interval(hours => ${hours}::int) as at) as long_ago`;
+}
+
+// Nothing here is older than that.
+beforeEach(() => forget(5));
+
+/** An ID of this time. */
+function idAt(timeMs: number): string {
+  return firstIdAt(Math.floor(timeMs)).slice(0, 14) + newId().slice(14);
+}
+
+function holdAt(owner: Customer, timeMs: number, model = 'm'): Hold {
+  const facts = { id: idAt(timeMs), model, createdAtMs: timeMs, api: 'messages' };
+  const generation = newGeneration({ ...owner, priceListId: fixture.priceListId }, facts);
+  return newHold(generation, nodeId, 1_000_000n, { attempts: [newAttempt()] });
+}
+
+describe('the database and the code agree', () => {
+  test('on the buckets of durations', async () => {
+    const [row] = await sql<[{ bounds: string }]>`select duration_bounds()::text as bounds`;
+    expect(row.bounds).toBe(`{${durationBoundsMs.join(',')}}`);
+  });
+
+  test('on the time in an ID', async () => {
+    const timeMs = Date.now();
+    const [row] = await sql<[{ ms: number }]>`select id_ms(${idAt(timeMs)}::uuid)::float8 as ms`;
+    expect(row.ms).toBe(timeMs);
+  });
+});
+
+type Written = Readonly<{
+  ms: number;
+  account: string;
+  key: string;
+  model: string;
+  provider: string;
+  status: string;
+  error_code: string | null;
+  input: number;
+  output: number;
+  cost: string | null;
+  latency: number;
+  first_token: number | null;
+}>;
+
+async function allWritten(): Promise<Written[]> {
+  return await sql<Written[]>`
+    select id_ms(id)::float8 as ms, account_id as account, key_id as key, model, provider, status, error_code,
+           coalesce(input_tokens, 0)::float8 as input, coalesce(output_tokens, 0)::float8 as output, cost_total as cost,
+           latency_ms as latency, time_to_first_token_ms as first_token
+    from generations`;
+}
+
+/** The figures of some Generations, without anything that was added up. */
+function figuresOf(written: readonly Written[]) {
+  const count = (status: string) => written.filter((one) => one.status === status).length;
+  const sum = (of: (one: Written) => number) => written.reduce((total, one) => total + of(one), 0);
+  const cost = written.reduce(
+    (total, one) => total + (one.cost === null ? 0n : moneyFromDatabase(one.cost)),
+    0n,
+  );
+  const buckets = (of: (one: Written) => number | null) => {
+    const counts = [...emptyBuckets];
+    for (const one of written) {
+      const ms = of(one);
+      if (one.status !== 'completed' || ms === null) continue;
+      const bucket = durationBoundsMs.filter((bound) => bound <= ms).length;
+      counts[bucket] = (counts[bucket] ?? 0) + 1;
+    }
+    return counts;
+  };
+  const durations = buckets(({ latency }) => latency);
+  const firstTokens = buckets(({ first_token }) => first_token);
+  return {
+    completed: count('completed'),
+    failed: count('failed'),
+    cancelled: count('cancelled'),
+    refused: 0,
+    input_tokens: sum(({ input }) => input),
+    output_tokens: sum(({ output }) => output),
+    cost: formatMoney(cost),
+    duration_ms_p50: percentileMs(durations, 0.5),
+    duration_ms_p95: percentileMs(durations, 0.95),
+    time_to_first_token_ms_p50: percentileMs(firstTokens, 0.5),
+    time_to_first_token_ms_p95: percentileMs(firstTokens, 0.95),
+  };
+}
+
+const everything: CountFilter = {
+  span: { fromMs: 0, toMs: 0 },
+  accountId: null,
+  keyId: null,
+  sums: { status: null, errorCode: null, model: null, provider: null },
+  rows: { api: null, isStreamed: null, isFallback: null, minCost: null, minDurationMs: null, labels: [] },
+  needsRows: false,
+};
+
+const anyone = () => sql`(select 1)`;
+const read = (filter: CountFilter) => findSeries(sql, anyone, 'permission_denied', filter);
+
+/** Ranges whose steps are minutes, and hours; with odd ends. */
+function ranges(): CountFilter['span'][] {
+  const now = Date.now();
+  return [
+    { fromMs: now - 5 * hourMs - 17_123, toMs: now },
+    { fromMs: now - 70 * hourMs, toMs: now },
+    { fromMs: now - 2 * hourMs, toMs: now - 90 * minuteMs },
+  ];
+}
+
+async function expectExact(): Promise<void> {
+  const written = await allWritten();
+  const scopes = [
+    { accountId: null, keyId: null },
+    { accountId: first.accountId, keyId: null },
+    { accountId: first.accountId, keyId: second.keyId },
+    { accountId: third.accountId, keyId: null },
+  ];
+  for (const scope of scopes) {
+    const own = written.filter(
+      ({ account, key }) => (scope.accountId ?? account) === account && (scope.keyId ?? key) === key,
+    );
+    for (const span of ranges()) await expectSeries({ ...everything, ...scope, span }, own);
+  }
+  const [span = everything.span] = ranges();
+  for (const sums of [
+    { ...everything.sums, status: 'failed' },
+    { ...everything.sums, model: 'n' },
+    { ...everything.sums, provider: 'Q' },
+    { ...everything.sums, errorCode: 'provider_unavailable' },
+  ]) {
+    const own = written.filter(
+      (one) =>
+        (sums.status ?? one.status) === one.status &&
+        (sums.model ?? one.model) === one.model &&
+        (sums.provider ?? one.provider) === one.provider &&
+        (sums.errorCode ?? one.error_code) === one.error_code,
+    );
+    await expectSeries({ ...everything, span, sums }, own);
+    // The same, one by one.
+    await expectSeries({ ...everything, span, sums, needsRows: true }, own);
+  }
+  await expectGroups(span, written);
+}
+
+async function expectSeries(filter: CountFilter, own: readonly Written[]): Promise<void> {
+  const series = await read(filter);
+  const [fromMs, toMs] = [Date.parse(series.from), Date.parse(series.to)];
+  expect(fromMs).toBeLessThanOrEqual(filter.span.fromMs);
+  expect(toMs).toBeGreaterThanOrEqual(filter.span.toMs);
+  const within = (from: number, to: number) => own.filter(({ ms }) => ms >= from && ms < to);
+  expect(series.counted_from).toBeNull();
+  expect(series.totals).toEqual(figuresOf(within(fromMs, toMs)));
+  expect(series.before).toEqual(figuresOf(within(fromMs - (toMs - fromMs), fromMs)));
+  expect(series.points.length).toBeLessThanOrEqual(100);
+  for (const { at, ...figures } of series.points) {
+    const start = Date.parse(at);
+    const end = Math.min(start + series.step_seconds * 1000, toMs);
+    expect(figures).toEqual(figuresOf(within(start, end)));
+  }
+}
+
+const groupings = [
+  ['key', ({ key }: Written) => key],
+  ['account', ({ account }: Written) => account],
+  ['model', ({ model }: Written) => model],
+  ['provider', ({ provider }: Written) => provider],
+  ['error_code', ({ error_code }: Written) => error_code],
+] as const;
+
+async function expectGroups(span: CountFilter['span'], written: readonly Written[]): Promise<void> {
+  for (const [by, groupOf] of groupings) {
+    const filter = { ...everything, span };
+    const groups = await findGroups(sql, anyone, 'permission_denied', filter, { by, order: 'requests' });
+    const [fromMs, toMs] = [Date.parse(groups.from), Date.parse(groups.to)];
+    const expected = [
+      ...Map.groupBy(
+        written.filter(({ ms }) => ms >= fromMs && ms < toMs),
+        groupOf,
+      ),
+    ]
+      .map(([value, own]) => [value, figuresOf(own)] as const)
+      .sort();
+    expect(groups.data.map(({ value, name: _, ...figures }) => [value, figures] as const).sort()).toEqual(
+      expected,
+    );
+  }
+}
+
+/** What was billed according to the ledger, and according to the figures. */
+async function expectBilledAsCharged(): Promise<void> {
+  for (const { accountId } of [first, third]) {
+    const [row] = await sql<[{ billed: string }]>`
+      select coalesce(-sum(amount), 0)::numeric(38,12) as billed from ledger_entries
+      where account_id = ${accountId} and kind in ('charge', 'refund')`;
+    const [, span = everything.span] = ranges();
+    expect((await read({ ...everything, accountId, span })).totals.cost).toBe(row.billed);
+  }
+}
+
+/** Until everything that can be has been added up. */
+async function addUp(rollUp = new RollUp(sql)): Promise<void> {
+  for (;;) {
+    await rollUp.run();
+    const [row] = await sql<[{ is_done: boolean }]>`
+      select rolled_to >= now() - interval '106 seconds' and rolled_to = frontier
+             and not exists (select from dirty_minutes) as is_done
+      from rollup_progress`;
+    if (row.is_done) return;
+  }
+}
+
+/** Sums themselves, level by level. */
+async function expectTrueSums(): Promise<void> {
+  const written = await allWritten();
+  for (const table of ['request_minutes', 'request_hours']) {
+    const time = table === 'request_minutes' ? 'minute' : 'hour';
+    const rows = await sql<{ level: string; count: number; cost: string; last: Date | null }[]>`
+      select case when account_id = nobody then 'everybody' when key_id = nobody then 'account' else 'key' end as level,
+             sum(count)::int as count, sum(cost)::numeric(38,12) as cost
+      from ${sql(table)}, (values ('00000000-0000-0000-0000-000000000000'::uuid)) as nil (nobody)
+      where ${sql(time)} < date_trunc('hour', now(), 'UTC') - interval '1 hour' group by 1 order by 1`;
+    const endMs = Math.floor(Date.now() / hourMs) * hourMs - hourMs;
+    const figures = figuresOf(written.filter(({ ms }) => ms < endMs));
+    const count = figures.completed + figures.failed + figures.cancelled;
+    const levels = count === 0 ? [] : ['account', 'everybody', 'key'];
+    expect(rows.map((row) => ({ ...row }))).toEqual(
+      levels.map((level) => ({ level, count, cost: figures.cost })) as never,
+    );
+  }
+}
+
+type Event = Readonly<{
+  owner: Customer;
+  minutesAgo: number;
+  model: string;
+  node: 0 | 1;
+  latencyMs: number;
+  cost: number;
+  end: 'completed' | 'failed' | 'cancelled' | 'fallback' | 'refunded' | 'discarded';
+  /** What the nodes that add up do before: nothing, a pass of one of them, or of both at once. */
+  passes: 0 | 1 | 2;
+}>;
+
+const anyEvent: fc.Arbitrary<Event> = fc.record({
+  owner: fc.constantFrom(...customers),
+  minutesAgo: fc.oneof(fc.integer({ min: 0, max: 4 }), fc.integer({ min: 0, max: 250 })),
+  model: fc.constantFrom('m', 'n'),
+  node: fc.constantFrom(0 as const, 1 as const),
+  latencyMs: fc.integer({ min: 0, max: 400_000 }),
+  cost: fc.integer({ min: 1, max: 1_000_000 }),
+  end: fc.constantFrom('completed', 'completed', 'failed', 'cancelled', 'fallback', 'refunded', 'discarded'),
+  passes: fc.constantFrom(0 as const, 0 as const, 1 as const, 2 as const),
+});
+
+async function play(event: Event, keepers: readonly RollUp[]): Promise<void> {
+  await Promise.all(keepers.slice(0, event.passes).map((keeper) => keeper.run()));
+  const ledger = ledgers[event.node];
+  const hold = holdAt(event.owner, Date.now() - event.minutesAgo * minuteMs, event.model);
+  expect(await ledger.hold(hold)).toMatchObject({ outcome: 'held' });
+  const isFallback = event.end === 'fallback';
+  const failed = { ...newAttempt(), status: 'failed' as const, errorCode: 'provider_unavailable' as const };
+  const served = succeeded(newAttempt({ index: isFallback ? 2 : 1, provider: isFallback ? 'Q' : 'P' }));
+  const changes: Partial<Settlement> = {
+    latencyMs: event.latencyMs,
+    timeToFirstTokenMs: event.latencyMs > 1_000 ? event.latencyMs >> 1 : null,
+    provider: served.provider,
+    attempts: isFallback ? [failed, served] : [served],
+    onInsufficientBalance: 'write_off',
+  };
+  const total = event.end === 'failed' ? null : BigInt(event.cost);
+  const status = event.end === 'cancelled' ? ({ status: 'cancelled' } as const) : {};
+  const settlement = newSettlement(hold.generation, total, { ...changes, ...status });
+  if (event.end === 'discarded')
+    await ledger.settle({
+      ...newSettlement(hold.generation, null, changes),
+      ...failure('gateway_interrupted', 'interrupted'),
+      isHeld: false,
+    });
+  await ledger.settle(settlement);
+  if (event.end === 'refunded')
+    await ledger.settle({ ...newSettlement(hold.generation, null), onAlreadyCharged: 'refund' });
+}
+
+test('whatever happens, figures are exact before, while and after it is added up', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.array(anyEvent, { minLength: 1, maxLength: 25 }), async (events) => {
+      await forget(5);
+      const keepers = [new RollUp(sql), new RollUp(sql)];
+      for (const event of events) await play(event, keepers);
+      await expectExact();
+      await expectBilledAsCharged();
+      await addUp();
+      await expectTrueSums();
+      await expectExact();
+      await expectBilledAsCharged();
+    }),
+    { numRuns: 4 },
+  );
+}, 120_000);
