@@ -89,12 +89,12 @@ const stateColumn: ColumnHead = { name: 'State', className: 'w-7' };
 const timeColumn: ColumnHead = { name: 'Time', className: 'w-32' };
 const modelColumn: ColumnHead = { name: 'Model' };
 const accountColumn: ColumnHead = { name: 'Account', className: 'w-28' };
-const keyColumn: ColumnHead = { name: 'Key', className: 'w-28' };
+const keyColumn: ColumnHead = { name: 'Key', className: 'w-24 xl:w-28' };
 const providerColumn: ColumnHead = { name: 'Provider', className: 'w-36 max-xl:hidden' };
 const figureColumns: readonly ColumnHead[] = [
   { name: 'Tokens', className: 'w-16 text-right' },
   { name: 'Cost', className: 'w-24 text-right' },
-  { name: 'Duration', className: 'w-28 text-right' },
+  { name: 'Duration', className: 'w-20 text-right xl:w-28' },
 ];
 
 /** Operators know accounts; where there is no room, the key is only in the panel. */
@@ -155,7 +155,7 @@ function Row({ row, isSelected, isUtc, maxMs }: RowProps) {
           {row.key.name}
         </FilterCell>
       </Cell>
-      <Cell className="max-xl:hidden">
+      <Cell className="max-md:hidden max-xl:hidden">
         <Providers row={row} />
       </Cell>
       <Cell className="text-right max-md:hidden">
@@ -266,7 +266,7 @@ function ModelAndError({
       {model === null ? (
         <Dash />
       ) : (
-        <FilterCell name="model" value={model} label={model} className="font-medium">
+        <FilterCell name="model" value={model} label={model} className="max-w-[60%] shrink-0 font-medium">
           {model}
         </FilterCell>
       )}
@@ -284,7 +284,12 @@ function ModelAndError({
         </FilterCell>
       )}
       {endUser !== null && (
-        <FilterCell name="end_user" value={endUser} label={endUser} className="min-w-8 text-ink-faint">
+        <FilterCell
+          name="end_user"
+          value={endUser}
+          label={endUser}
+          className="min-w-8 text-ink-faint max-xl:hidden"
+        >
           <bdi>{endUser}</bdi>
         </FilterCell>
       )}
@@ -344,7 +349,7 @@ function DurationBar({
     );
   return (
     <span className="flex items-center justify-end gap-2">
-      <span aria-hidden className="h-1 w-8 overflow-hidden rounded-full bg-hover max-md:hidden">
+      <span aria-hidden className="h-1 w-8 overflow-hidden rounded-full bg-hover max-xl:hidden">
         <span
           style={{ width: `${Math.max(2, (ms / maxMs) * 100)}%` }}
           className={classNames(
