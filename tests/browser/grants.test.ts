@@ -133,7 +133,7 @@ test('an owner sees what the balance consists of, and what each charge was drawn
   await rowOf(page, 'What was left of entry').getByText('Expired', { exact: true }).waitFor();
   await waitUntilLoaded(page);
   await checkLooks(page, 'billing-entries');
-  await visit(page, `/generations/${request}`);
+  await visit(page, `/requests/${request}`);
   await page.getByText('Drawn from grants:').waitFor();
   await page.getByText('$0.001 from promotional credit (entry 2)').waitFor();
   await waitUntilLoaded(page);

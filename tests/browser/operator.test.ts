@@ -315,7 +315,7 @@ describe('providers', () => {
     await page.getByText('1 failure in a row').waitFor();
     await page.getByText('Absent · NO_KEY').waitFor();
     await page.getByRole('row').filter({ hasText: 'provider_unavailable' }).getByRole('link').first().click();
-    await page.waitForURL(`**/operator/generations/${failedId}`);
+    await page.waitForURL(`**/operator/requests/${failedId}`);
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
     await page.getByText('HTTP status 503').waitFor();
   });
@@ -329,7 +329,7 @@ describe('providers', () => {
     await page.getByLabel('Find a request by its ID').fill(`x-service-request-id: ${failedId}`);
     await page.getByRole('button', { name: 'Find' }).click();
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
-    await page.goto(`/operator/generations/req_${'0'.repeat(32)}`);
+    await page.goto(`/operator/requests/req_${'0'.repeat(32)}`);
     await page.getByText('No account has this request').waitFor();
   });
 });
@@ -534,7 +534,7 @@ test('a request is refunded from its page, in parts', async () => {
   const owner = { accountId: fixture.account, keyId: fixture.keyId };
   const id = await settleAs(fixture.database, owner);
   const { page } = operator;
-  await visit(page, `/operator/generations/${id}`);
+  await visit(page, `/operator/requests/${id}`);
   const dialog = page.getByRole('dialog');
   const answered = new Set<string>();
   await page.route('**/refunds', async (route) => {
@@ -589,7 +589,7 @@ test('a settlement that the database refused is noticed on every page, and expla
   for (const words of ['Northwind', '$0.25', '22003']) await row.getByText(words).waitFor();
   await checkLooks(page, 'operator-dead-letters');
   await row.getByTitle(id).click();
-  await page.waitForURL(`**/operator/generations/${id}`);
+  await page.waitForURL(`**/operator/requests/${id}`);
   await page.getByRole('heading', { name: 'full for Northwind' }).waitFor();
   await database.sql`delete from dead_letters`;
   await page.goto('/operator/ledger');
@@ -612,7 +612,7 @@ test('reported usage that was not believed is shown to operators only', async ()
       },
     },
   );
-  await visit(page, `/operator/generations/${id}`);
+  await visit(page, `/operator/requests/${id}`);
   await page
     .getByText(
       'The provider reported 100,000,000 output tokens, but at most 5 were requested. Charged for 5.',
@@ -620,7 +620,7 @@ test('reported usage that was not believed is shown to operators only', async ()
     .waitFor();
   await page.getByText('The difference of $60.00 was not charged to anyone.').waitFor();
   await checkLooks(page, 'operator-implausible');
-  const owner = await fixture.enter('owner', `/generations/${id}`);
+  const owner = await fixture.enter('owner', `/requests/${id}`);
   await owner.page.getByText('The total was deducted from the balance.').waitFor();
   expect(await owner.page.content()).not.toContain('100,000,000');
   await owner.close();
@@ -636,7 +636,7 @@ test('reported usage that was not believed is shown to operators only', async ()
       },
     },
   );
-  await page.goto(`/operator/generations/${contradictory}`);
+  await page.goto(`/operator/requests/${contradictory}`);
   await page.getByText('The provider reported counts that contradict each other.').waitFor();
   await page.getByRole('listitem').getByText('cached_tokens: 900').waitFor();
   await checkLooks(page, 'operator-contradiction');
@@ -746,7 +746,7 @@ describe('the team', () => {
 
 test.each([
   ['providers', '/operator/providers', '1 (100%)'],
-  ['generation', () => `/operator/generations/${failedId}`, 'HTTP status 503'],
+  ['generation', () => `/operator/requests/${failedId}`, 'HTTP status 503'],
   ['catalog', '/operator/catalog', 'It is disabled.'],
   ['ledger', '/operator/ledger', 'The ledger is consistent'],
   ['audit-log', '/operator/audit-log', 'Added credit'],

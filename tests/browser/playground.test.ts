@@ -91,9 +91,9 @@ test('an answer is streamed, shown without its HTML taking effect, and charged a
   const requestId = new URL(href, fixture.gateway.origin).pathname.split('/').at(-1);
   const response = await fixture.people.owner.send(
     'GET',
-    `/api/console/accounts/${fixture.account}/generations/${requestId}`,
+    `/api/console/accounts/${fixture.account}/requests/${requestId}`,
   );
-  const generation = (await response.json()) as GenerationDetail;
+  const { request: generation } = (await response.json()) as { request: GenerationDetail };
   expect(generation.key.id).toBe(fixture.keyId);
   expect(cost).toBe(`$${generation.cost?.total.replace(/0+$/, '')} USD`);
 

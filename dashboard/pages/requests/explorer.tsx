@@ -22,7 +22,15 @@ import type { Extras } from './request-content.tsx';
 import { Rows } from './rows.tsx';
 import { type Scope, ScopeContext } from './scope.ts';
 import { Toolbar } from './toolbar.tsx';
-import { longestRange, type View, viewIn, withoutFilter, withoutFilters, withRange } from './view.ts';
+import {
+  isOpenEnded,
+  longestRange,
+  type View,
+  viewIn,
+  withoutFilter,
+  withoutFilters,
+  withRange,
+} from './view.ts';
 
 type ExplorerProps = Readonly<{ scope: Scope; extras: Extras }>;
 
@@ -182,7 +190,9 @@ function NothingListed({ view, hasMore }: Readonly<{ view: View; hasMore: boolea
         </>
       }
     >
-      Requests to models appear here within two seconds, with their cost and outcome.
+      {isOpenEnded(view)
+        ? 'Requests to models appear here within two seconds, with their cost and outcome.'
+        : 'Choose another range, or other filters.'}
     </EmptyState>
   );
 }
