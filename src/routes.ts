@@ -70,7 +70,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
     (route: string, handler: Handler): Listener =>
     (request, host) =>
       serve(route, handler, request, new RequestContext(request, host, services.trustedProxies), services);
-  const reference = referencePages(origin);
+  const reference = referencePages(origin, services.publicUrl);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
   const signatures = new Signatures(services.deriveKey('signatures'));
   // Both endpoints share them.
@@ -107,6 +107,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
         (await reference.showGuide(request)) ?? (await dashboard.showMissing(request, context)),
     },
     '/docs.css': { GET: reference.showStyle },
+    '/docs.js': { GET: reference.showScript },
     ...Object.fromEntries(appPaths.map((path) => [path, { GET: dashboard.showApp }])),
     // Some clients look whether there is anything at their base URL.
     '/': { GET: dashboard.showApp, HEAD: () => new Response(null) },
