@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { NewKey } from '../../src/console/contract.ts';
 import type { ResetLink } from '../../src/console/operator-contract.ts';
-import { expectNoComplaints, openPage, overflowOf, phone, takePicture, visit } from '../support/browser.ts';
+import {
+  checkLooks,
+  expectNoComplaints,
+  openPage,
+  overflowOf,
+  phone,
+  takePicture,
+  visit,
+} from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -66,6 +74,29 @@ test('Tab goes from the e-mail to the password, and a person whose session has e
   await page.context().clearCookies();
   await page.reload();
   await page.getByText('Your session has ended. Sign in again.').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('every example of the reference and of a guide can be copied, with the address of this gateway', async () => {
+  const watched = await openPage(fixture.browser, fixture.gateway.origin);
+  const { page } = watched;
+  for (const path of ['/docs', '/docs/chat']) {
+    await page.goto(path);
+    const blocks = page.locator('pre');
+    expect(await page.getByRole('button', { name: 'Copy', includeHidden: true }).count()).toBe(
+      await blocks.count(),
+    );
+    await page.getByRole('button', { name: 'Copy' }).first().click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    const texts = await blocks.evaluateAll((found) => found.map(({ textContent }) => textContent));
+    expect(texts.map((text) => text?.trimEnd())).toContain(copied);
+    expect(copied).toContain(fixture.gateway.origin);
+  }
+  await checkLooks(page, 'guide');
+  await page.getByRole('link', { name: 'Playground' }).click();
+  await page.waitForURL('**/sign-in?**');
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);

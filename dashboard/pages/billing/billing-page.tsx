@@ -49,9 +49,10 @@ export function BillingPage() {
           <Link
             key={label}
             to="/billing"
-            search={tab === undefined ? {} : { tab }}
+            search={{ tab }}
+            // Without a tab is a tab of its own.
+            activeOptions={{ explicitUndefined: true }}
             resetScroll={false}
-            aria-current={tab === shown ? 'page' : undefined}
             className="-mb-px border-b-2 border-transparent px-0.5 py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink aria-[current=page]:border-accent-text aria-[current=page]:font-medium aria-[current=page]:text-ink"
           >
             {label}
