@@ -1,6 +1,6 @@
 /** Who is signed in, which of their accounts is selected, and how sessions start and end. */
 import { queryOptions, type UseQueryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query';
-import { useLocation } from '@tanstack/react-router';
+import { useMatch } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import type { Me, SignInOptions } from '../../src/console/contract.ts';
 import type { OperatorAccount } from '../../src/console/operator-contract.ts';
@@ -116,12 +116,17 @@ export function useForeignAccount() {
   return { ...found, id };
 }
 
-/** The account in the address of the current page, if there is one. On the operator's own pages it is but a filter. */
+/**
+ * The account in the address of a page about one. Elsewhere it may be a filter. Not by the location, which is that of the next
+ * page already while this one is still shown.
+ */
 export function useNamedAccount(): string | undefined {
-  return useLocation({
-    select: ({ pathname, search }) => {
+  return useMatch({
+    from: '/signed-in/of-account',
+    shouldThrow: false,
+    select: ({ search }) => {
       const { account } = search as Readonly<{ account?: unknown }>;
-      return typeof account === 'string' && !pathname.startsWith('/operator') ? account : undefined;
+      return typeof account === 'string' ? account : undefined;
     },
   });
 }

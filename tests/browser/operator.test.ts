@@ -212,17 +212,17 @@ describe('the page of an account', () => {
   test('has its parts in the address, and suspends', async () => {
     const { page } = operator;
     await visit(page, `/operator/accounts/${fixture.account}?tab=members`);
-    await rowOf(page, 'owner@example.com').getByText('Owner').waitFor();
+    await rowOf(page, 'owner@example.com').getByText('Owner', { exact: true }).waitFor();
     await checkLooks(page, 'operator-account-members');
-    for (const [label, tab, table] of [
-      ['Keys', 'keys', 'Keys of the account'],
+    for (const [label, tab, heading] of [
+      ['Keys', 'keys', 'Keys'],
       ['Grants', 'grants', 'Grants'],
       ['Limits', 'limits', 'Limits'],
       ['Log', 'log', 'Changes'],
     ] as const) {
       await partsOf(page).getByRole('link', { name: label }).click();
       await page.waitForURL(`**/operator/accounts/*?tab=${tab}`);
-      await page.getByText(table, { exact: true }).first().waitFor();
+      await page.getByRole('heading', { name: heading }).waitFor();
       await waitUntilLoaded(page);
       await checkLooks(page, `operator-account-${tab}`);
     }
@@ -263,7 +263,8 @@ describe('the page of an account', () => {
     await visit(page, `/playground?account=${fixture.account}`);
     await page.getByText('This page is for members of the account').waitFor();
     await banner.getByRole('link', { name: 'Open the operator’s page of Northwind' }).click();
-    await page.waitForURL(`**/operator/accounts/${fixture.account}`);
+    await page.waitForURL(`**/operator/accounts/${fixture.account}*`);
+    await partsOf(page).waitFor();
   });
 
   test('and a link that a customer sends opens the same page; leaving ends it', async () => {

@@ -67,7 +67,7 @@ export function OperatorAccountPage() {
       ) : (
         <>
           <AccountFigures account={account} />
-          <AccountTabs accountId={id} shown={tab} />
+          <AccountTabs accountId={id} />
           <TabContent
             key={tab}
             tab={tab}

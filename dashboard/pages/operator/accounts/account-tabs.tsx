@@ -23,7 +23,7 @@ const tabClass =
   '-mb-px border-b-2 border-transparent px-0.5 py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink aria-[current=page]:border-accent-text aria-[current=page]:font-medium aria-[current=page]:text-ink';
 
 /** Links and not buttons: each can be copied, and opened in another tab of the browser. */
-export function AccountTabs({ accountId, shown }: Readonly<{ accountId: string; shown: AccountTab }>) {
+export function AccountTabs({ accountId }: Readonly<{ accountId: string }>) {
   return (
     <nav aria-label="Parts of the account" className="flex gap-5 overflow-x-auto border-b border-line">
       <a href={`/operator/requests?account=${accountId}`} className={tabClass}>
@@ -35,8 +35,7 @@ export function AccountTabs({ accountId, shown }: Readonly<{ accountId: string; 
           to="/operator/accounts/$id"
           params={{ id: accountId }}
           search={{ tab: value === defaultTab ? undefined : value }}
-          activeProps={{}}
-          aria-current={value === shown ? 'page' : undefined}
+          activeOptions={{ explicitUndefined: true }}
           resetScroll={false}
           className={tabClass}
         >
