@@ -25,7 +25,7 @@ import {
   UsersRound,
   Webhook,
 } from 'lucide-react';
-import type { Me } from '../../src/console/contract.ts';
+import type { Account } from '../api/session.ts';
 
 /** The reference is a page of the gateway, and not of the app. */
 export const docsPath = '/docs';
@@ -62,10 +62,13 @@ const accountGroups: readonly (readonly Destination[])[] = [
 /** Only owners see who changed what, and where events are sent. */
 const ownersOnly = new Set<Destination['to']>(['/audit-log', '/webhooks']);
 
-export function groupsFor({
-  role,
-}: Pick<Me['accounts'][number], 'role'>): readonly (readonly Destination[])[] {
-  return accountGroups.map((list) => list.filter(({ to }) => role === 'owner' || !ownersOnly.has(to)));
+/** What is done with the money of an account, or by each person for themselves. */
+export const membersOnly: ReadonlySet<string | undefined> = new Set(['/playground', '/decisions']);
+
+export function groupsFor({ role }: Pick<Account, 'role'>): readonly (readonly Destination[])[] {
+  const isShown = ({ to }: Destination) =>
+    role === 'operator' ? !membersOnly.has(to) : role === 'owner' || !ownersOnly.has(to);
+  return accountGroups.map((list) => list.filter(isShown));
 }
 
 /** Customers and traffic; then money; then what the gateway runs on. */
