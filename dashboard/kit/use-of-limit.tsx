@@ -18,7 +18,7 @@ type UseOfLimitProps = Readonly<{
 /** How much of a limit is used, on one line of a table: a bar, the share and the figures. */
 export function UseOfLimit({ label, share, certainShare, figures, title, children }: UseOfLimitProps) {
   return (
-    <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap" title={title}>
+    <span className="flex flex-wrap items-center gap-x-2 lg:flex-nowrap" title={title}>
       <Meter
         label={label}
         share={share}
