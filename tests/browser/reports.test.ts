@@ -109,7 +109,7 @@ test('the overview shows the money, the days and the latest requests', async () 
   await chart.focus();
   await page.keyboard.press('ArrowLeft');
   expect(await chart.getAttribute('aria-valuetext')).not.toBe(today);
-  await page.getByText('Requests', { exact: true }).click();
+  await page.locator('#content').getByText('Requests', { exact: true }).click();
   const numbers = page.getByRole('table', { name: 'Requests by day' });
   expect(await numbers.getByRole('row').count()).toBe(31);
   expect(await numbers.getByRole('row').last().innerText()).toContain(`${requestCount}`);
@@ -128,7 +128,7 @@ test('a running request is followed in the list until it ends, and leads to its 
   const id = await asked;
   expect(await rows.first().innerText()).toContain('1,401');
   expect(await rows.first().innerText()).toMatch(/Gone\s*→/);
-  await rows.first().click();
+  await rows.first().getByRole('link').click();
   await page.getByRole('link', { name: 'Open as a page' }).click();
   await page.waitForURL(`**/requests/${id}?*`);
   await page.getByRole('heading', { level: 1, name: 'fallback' }).waitFor();
@@ -146,7 +146,7 @@ test('one can page forward and come back, also from a request', async () => {
   await page.getByText('Page 2').waitFor();
   await rows.nth(49).waitFor({ state: 'detached' });
   const oldest = await rows.count();
-  await rows.last().click();
+  await rows.last().getByRole('link').click();
   await page.getByRole('heading', { name: 'Attempts' }).waitFor();
   await page.goBack();
   await page.getByRole('heading', { name: 'Attempts' }).waitFor({ state: 'detached' });
@@ -360,7 +360,7 @@ test('requests are found by whom they were for, by customers and by operators', 
   await page.getByRole('link', { name: 'CSV' }).click();
   const csv = readFileSync(await (await downloading).path(), 'utf8');
   expect([csv.includes(first), csv.includes(last)]).toEqual([true, false]);
-  await rows.first().click();
+  await rows.first().getByRole('link').click();
   await page.getByText('Tags', { exact: true }).waitFor();
   await takePicture(page, 'attributed-request');
   await page.getByRole('link', { name: 'team=search' }).click();
