@@ -235,6 +235,25 @@ describe('the page of an account', () => {
     await page.getByRole('button', { name: 'Suspend' }).waitFor();
   });
 
+  test('shows a key that its monthly limit blocks as what it is', async () => {
+    const { page } = operator;
+    const { sql } = fixture.database;
+    const { account, keyId } = fixture;
+    const id = newId();
+    await sql`
+      insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
+        attempt_count, latency_ms, created_at, completed_at, hold)
+      values (${id}, ${account}, ${keyId}, 'chat', 'full', 'Main', 'completed', false, false, 1, 5, now(), now(), 0.05)`;
+    await sql`update api_keys set monthly_limit = 0.03 where id = ${keyId}`;
+    await page.goto(`/operator/accounts/${account}?tab=keys`);
+    const row = rowOf(page, 'API key');
+    await row.getByText('Blocked', { exact: true }).waitFor();
+    await row.getByText('$0.03 left, a typical request holds $0.05').waitFor();
+    await checkLooks(page, 'operator-account-blocked-key');
+    await sql`delete from generations where id = ${id}`;
+    await sql`update api_keys set monthly_limit = null where id = ${keyId}`;
+  });
+
   test('leads to what its customer sees, where nothing can be changed', async () => {
     const { page } = operator;
     await page.getByRole('link', { name: 'See what they see' }).click();

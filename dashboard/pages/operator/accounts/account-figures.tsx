@@ -36,12 +36,12 @@ const fewHours = 8;
 
 export function describeRunway({ hours_left: left, hours_used: used }: Runway): Described {
   if (left === null) return { words: 'Unknown', hint: 'Nothing was spent in the last 7 days', tone: 'plain' };
-  const hint = `Of use, of which there were ${used === 1 ? '1 hour' : `${formatCount(used)} hours`} in the last 7 days`;
+  const hint = `At the pace of ${used === 1 ? 'the 1 hour' : `the ${formatCount(used)} hours`} of use in the last 7 days`;
   if (left === 0) return { words: 'Used up', hint, tone: 'bad' };
-  if (left < 1) return { words: 'Less than an hour', hint, tone: 'bad' };
+  if (left < 1) return { words: 'Less than an hour of use', hint, tone: 'bad' };
   const hours = Math.floor(left);
   return {
-    words: hours === 1 ? '1 hour' : `${formatCount(hours)} hours`,
+    words: `${hours === 1 ? '1 hour' : `${formatCount(hours)} hours`} of use`,
     hint,
     tone: left < fewHours ? 'warn' : 'plain',
   };
