@@ -45,7 +45,7 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
   return (
     <ul className="md:flex md:flex-wrap md:gap-x-3">
       {names.map((name) => (
-        <li key={name} className="break-words">
+        <li key={name} className="wrap-anywhere">
           <span className="text-ink-faint">{name.replaceAll('_', ' ')}: </span>
           {before !== null && name in before && (
             <>
