@@ -104,7 +104,10 @@ test('the overview shows the money, the days and the latest requests', async () 
   // In cents, and to the same digit as the statement when one looks closer.
   const balanceFigure = page.getByText('Balance', { exact: true }).locator('xpath=..');
   await balanceFigure.getByText('$99.99', { exact: true }).waitFor();
-  await balanceFigure.getByTitle(`$${balance.replace(/0+$/, '')} USD`).waitFor();
+  const exact = balance.replace(/0+$/, '');
+  await balanceFigure.getByTitle(`$${exact} USD`).dblclick();
+  await page.keyboard.press('Control+c');
+  expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(exact);
   await balanceFigure.getByText('All of it is available').waitFor();
   await page.getByText('Charged requests, last 30 days').waitFor();
   await takePicture(page, 'overview');
