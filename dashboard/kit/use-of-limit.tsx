@@ -38,7 +38,7 @@ export function UseOfLimit({
       >
         {formatShare(Math.min(1, share))}
       </span>
-      <span>{figures}</span>
+      <span className="md:whitespace-nowrap">{figures}</span>
       {children}
     </span>
   );
