@@ -3,22 +3,27 @@
  * gateway looks for them, so that a container image does not have to build them at its first start.
  */
 import { join } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import { bundle } from './build/bundle.ts';
 import { type Files, stampOf, storeFiles } from './build/dist.ts';
+import { readFonts } from './build/fonts.ts';
+import { hashedFile, type NamedFile } from './build/named-file.ts';
 import { compileStyle } from './build/style.ts';
 
 const folder = import.meta.dir;
 const maxCompressedShare = 0.95;
 
 export async function buildDashboard(): Promise<Files> {
-  const [{ scripts, main, theme, preloads }, style] = await Promise.all([
+  const fonts = await readFonts(folder);
+  const [{ scripts, main, theme, preloads }, style, icon] = await Promise.all([
     bundle(folder),
-    compileStyle(folder),
+    compileStyle(folder, fonts.css),
+    hashedFile('favicon.svg', join(folder, 'images/favicon.svg')),
   ]);
-  const icon = await named('favicon.svg', join(folder, 'images/favicon.svg'));
   const template = await Bun.file(join(folder, 'index.html')).text();
   const page = template
     .replace('{{icon}}', `/assets/${icon.name}`)
+    .replace('{{font}}', `/assets/${fonts.first}`)
     .replace('{{theme}}', `/assets/${theme}`)
     .replace('{{style}}', `/assets/${style.name}`)
     .replace('{{main}}', `/assets/${main}`)
@@ -28,31 +33,29 @@ export async function buildDashboard(): Promise<Files> {
     );
   return withCompressed([
     ...scripts,
+    ...fonts.files,
     style,
     icon,
+    { name: 'fonts.css', bytes: new TextEncoder().encode(fonts.css) },
     { name: 'index.html', bytes: new TextEncoder().encode(page) },
   ]);
 }
 
-async function named(name: string, path: string): Promise<{ name: string; bytes: Uint8Array<ArrayBuffer> }> {
-  const bytes = await Bun.file(path).bytes();
-  const [stem, ending] = name.split('.');
-  return { name: `${stem}-${Bun.hash(bytes).toString(36)}.${ending}`, bytes };
-}
-
 /** Compresses the files once instead of for each request. Those that do not get smaller are served uncompressed. */
-function withCompressed(files: readonly { name: string; bytes: Uint8Array<ArrayBuffer> }[]): Files {
+function withCompressed(files: readonly NamedFile[]): Files {
   const all = new Map<string, Uint8Array<ArrayBuffer>>();
   for (const { name, bytes } of files) {
     all.set(name, bytes);
-    const compressed = Bun.gzipSync(bytes, { level: 9 });
-    if (compressed.length < bytes.length * maxCompressedShare) all.set(`${name}.gz`, compressed);
+    const gzipped = Bun.gzipSync(bytes, { level: 9 });
+    if (gzipped.length >= bytes.length * maxCompressedShare) continue;
+    all.set(`${name}.gz`, gzipped);
+    all.set(`${name}.br`, new Uint8Array(brotliCompressSync(bytes)));
   }
   return all;
 }
 
 export function describeFiles(files: Files): string {
-  const served = [...files].filter(([name]) => !files.has(`${name}.gz`));
+  const served = [...files].filter(([name]) => !name.endsWith('.br') && !files.has(`${name}.gz`));
   const bytes = served.reduce((sum, [, content]) => sum + content.length, 0);
   return `The dashboard is built: ${served.length} files, ${Math.ceil(bytes / 1024)} KB as they are sent.`;
 }

@@ -35,7 +35,8 @@ if ((await readFiles(dashboard, stamp)) === null) await storeFiles(dashboard, st
 // The executable stores a file or folder under its base name, so nested ones are copied together first.
 const staged = mkdtempSync(join(tmpdir(), 'tollgate-binary-'));
 process.on('exit', () => rmSync(staged, { recursive: true, force: true }));
-for (const name of ['docs.css', 'docs.html', 'guide.html', `dist/${stamp}`])
+// The licence of the fonts goes wherever they go.
+for (const name of ['docs.css', 'docs.html', 'guide.html', 'fonts/OFL.txt', `dist/${stamp}`])
   cpSync(join(dashboard, name), join(staged, 'dashboard', name), { recursive: true });
 for (const name of guideNames) cpSync(join(root, 'docs', `${name}.md`), join(staged, 'docs', `${name}.md`));
 // The paths inside the executable are those of the checkout.

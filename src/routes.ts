@@ -73,8 +73,8 @@ export function createRoutes(services: Services, origin: () => string): { routes
     (route: string, handler: Handler): Listener =>
     (request, host) =>
       serve(route, handler, request, new RequestContext(request, host, services.trustedProxies), services);
-  const reference = referencePages(origin);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
+  const reference = referencePages(origin, dashboard.fontRules);
   const signatures = new Signatures(services.deriveKey('signatures'));
   // Both endpoints share them.
   const counting = [new CountingRates(), new OpenCounts()] as const;

@@ -284,7 +284,7 @@ test('the sandbox stands alone, as a provider would', () => {
 
 test('the dashboard shares only the types of the contract with the server', () => {
   const contract =
-    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:event-|grant-|operator-|request-)?|people\/sign-in-)contract\.ts';$/;
+    /^import type [^;]*'(?:\.\.\/)+src\/(?:console\/(?:event-|find-|grant-|operator-|request-)?|people\/sign-in-)contract\.ts';$/;
   const wrong = files
     .filter(({ name }) => name.startsWith('dashboard/'))
     .flatMap(({ name, text }) =>

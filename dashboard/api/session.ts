@@ -16,6 +16,8 @@ import { get, post, type Query, queryClient } from './client.ts';
 
 const signedInKey = 'tollgate.signed-in';
 const accountStorageKey = 'tollgate.account';
+/** Where someone went with the box that finds anything. Signing out forgets it. */
+export const recentPlacesKey = 'tollgate.recent';
 
 /** Known for as long as the page is open, even if another tab signs out. */
 let hasBeenSignedIn = false;
@@ -161,6 +163,7 @@ export async function signOut(leave: () => Promise<void>): Promise<void> {
   await postAuth('sign-out', {});
   hasBeenSignedIn = false;
   removeStored(signedInKey);
+  removeStored(recentPlacesKey);
   forgetWork();
   await leave();
   queryClient.clear();

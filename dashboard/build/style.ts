@@ -2,10 +2,10 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { compile } from 'tailwindcss';
+import type { NamedFile } from './named-file.ts';
 
-export async function compileStyle(
-  folder: string,
-): Promise<{ name: string; bytes: Uint8Array<ArrayBuffer> }> {
+/** `start` is put before it as it is. */
+export async function compileStyle(folder: string, start = ''): Promise<NamedFile> {
   const source = join(folder, 'styles/app.css');
   const compiler = await compile(readFileSync(source, 'utf8'), {
     base: dirname(source),
@@ -23,7 +23,7 @@ export async function compileStyle(
   });
   const [output] = outputs;
   if (output === undefined) throw new Error('The style sheet is empty.');
-  const bytes = new TextEncoder().encode(withExactBreakpoints(await output.text()));
+  const bytes = new TextEncoder().encode(`${start}${withExactBreakpoints(await output.text())}`);
   return { name: `app-${Bun.hash(bytes).toString(36)}.css`, bytes };
 }
 

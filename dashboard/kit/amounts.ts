@@ -45,22 +45,33 @@ export function compareMoneyDown(left: string, right: string): number {
 const significantDigits = 4;
 const minDecimals = 2;
 
-/**
- * Cents from a dollar up, four significant digits below: `$12.35`, `$0.50`, `$0.00001235`. With `decimals` it is rounded no
- * further than that.
+/*
+ * One rule for the whole dashboard: balances and totals in cents, what a single request cost with four significant digits,
+ * and every digit where the money of one request is explained, or where someone chose the amount.
  */
-export function formatMoney(amount: string, decimals = minDecimals): string {
+
+/** What a request cost: cents from a dollar up, four significant digits below: `$12.35`, `$0.50`, `$0.00001235`. */
+export function formatMoney(amount: string): string {
   const units = unitsOf(amount);
   const size = sizeOf(units);
-  return withSign(units, roundHalfUp(size, Math.max(decimals, shortScale(size))));
+  return withSign(units, roundHalfUp(size, shortScale(size)));
 }
 
-/** Rounded down, so that a balance never looks higher than it is. */
-export function formatBalance(amount: string, decimals = minDecimals): string {
+/** A sum in cents. Less than a cent is not nothing: `<$0.01`. */
+export function formatTotal(amount: string): string {
+  return inCents(unitsOf(amount), roundHalfUp);
+}
+
+/** In cents, rounded down, so that a balance never looks higher than it is. */
+export function formatBalance(amount: string): string {
   const units = unitsOf(amount);
+  return inCents(units, units < 0n ? roundUp : roundDown);
+}
+
+function inCents(units: bigint, round: (size: bigint, scale: number) => bigint): string {
   const size = sizeOf(units);
-  const scale = Math.max(decimals, shortScale(size));
-  return withSign(units, (units < 0n ? roundUp : roundDown)(size, scale));
+  if (size > 0n && size < stepOf(minDecimals)) return `${units < 0n ? '−' : ''}<$0.01`;
+  return withSign(units, round(size, minDecimals));
 }
 
 /** All digits, with at least two decimals. */
@@ -69,12 +80,22 @@ export function formatMoneyExactly(amount: string): string {
   return withSign(units, sizeOf(units));
 }
 
-export type AmountStyle = 'short' | 'balance' | 'exact';
+export type AmountStyle = 'short' | 'total' | 'balance' | 'exact';
 
-const formats = { short: formatMoney, balance: formatBalance, exact: formatMoneyExactly } as const;
+const formats = {
+  short: formatMoney,
+  total: formatTotal,
+  balance: formatBalance,
+  exact: formatMoneyExactly,
+} as const;
 
-export function formatAmount(amount: string, style: AmountStyle, decimals = minDecimals): string {
-  return formats[style](amount, decimals);
+export function formatAmount(amount: string, style: AmountStyle): string {
+  return formats[style](amount);
+}
+
+/** All digits without a sign of the currency, for whatever it is pasted into. */
+export function plainAmount(amount: string): string {
+  return formatMoneyExactly(amount).replace('−', '-').replaceAll(/[$,]/g, '');
 }
 
 /** As many decimals as any of these amounts is shown with, so that the decimal points of a column line up. */

@@ -3,12 +3,29 @@ import { classNames } from './class-names.ts';
 
 export type BadgeTone = 'plain' | 'accent' | 'good' | 'warn' | 'bad';
 
+/** Colour is for what needs attention. Of the rest, only the dot tells what is well and what is under way. */
 const tones: Readonly<Record<BadgeTone, string>> = {
   plain: 'bg-sunken text-ink-soft',
-  accent: 'bg-accent-soft text-accent-text',
-  good: 'bg-good-soft text-good',
+  accent: 'bg-sunken text-ink-soft',
+  good: 'bg-sunken text-ink-soft',
   warn: 'bg-warn-soft text-warn',
   bad: 'bg-bad-soft text-bad',
+};
+
+const dotted: Readonly<Record<BadgeTone, string>> = {
+  plain: 'text-ink-faint',
+  accent: 'text-ink-soft',
+  good: 'text-ink-soft',
+  warn: 'text-warn',
+  bad: 'text-bad',
+};
+
+const dots: Readonly<Record<BadgeTone, string>> = {
+  plain: 'bg-edge',
+  accent: 'bg-chart-1',
+  good: 'bg-chart-2',
+  warn: 'bg-warn',
+  bad: 'bg-bad',
 };
 
 export function Badge({
@@ -19,11 +36,11 @@ export function Badge({
   return (
     <span
       className={classNames(
-        'inline-flex items-center gap-1.5 rounded-full px-2 py-0.5 text-xs font-medium whitespace-nowrap',
-        tones[tone],
+        'inline-flex items-center gap-1.5 text-xs whitespace-nowrap',
+        hasDot ? dotted[tone] : classNames('rounded px-1.5 font-medium', tones[tone]),
       )}
     >
-      {hasDot && <span aria-hidden className="size-1.5 rounded-full bg-current" />}
+      {hasDot && <span aria-hidden className={classNames('size-1.5 shrink-0 rounded-full', dots[tone])} />}
       {children}
     </span>
   );

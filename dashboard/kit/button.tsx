@@ -7,15 +7,15 @@ export type ButtonVariant = 'primary' | 'secondary' | 'quiet' | 'danger';
 type ButtonSize = 'medium' | 'small';
 
 const variants: Readonly<Record<ButtonVariant, string>> = {
-  primary: 'bg-accent text-accent-ink hover:bg-accent-strong border-transparent shadow-card',
-  secondary: 'bg-surface text-ink border-line hover:bg-hover shadow-card',
+  primary: 'bg-primary text-primary-ink hover:bg-primary-strong border-transparent',
+  secondary: 'bg-surface text-ink border-line hover:bg-hover',
   quiet: 'bg-transparent text-ink-soft border-transparent hover:bg-hover hover:text-ink',
-  danger: 'bg-bad-solid text-white border-transparent hover:bg-bad-solid-strong shadow-card',
+  danger: 'bg-bad-solid text-white border-transparent hover:bg-bad-solid-strong',
 };
 
 const sizes: Readonly<Record<ButtonSize, string>> = {
-  medium: 'h-9 px-3.5 text-sm',
-  small: 'h-7.5 px-2.5 text-[0.8125rem]',
+  medium: 'h-8 px-3 text-sm',
+  small: 'h-7 px-2.5 text-xs',
 };
 
 function buttonClass(variant: ButtonVariant = 'secondary', size: ButtonSize = 'medium'): string {
@@ -37,7 +37,7 @@ type Looks = Readonly<{
 function Face({ icon: Icon, children }: Pick<Looks, 'icon' | 'children'>) {
   return (
     <>
-      {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-4" />}
+      {Icon !== undefined && <Icon aria-hidden className="-ml-0.5 size-3.5" />}
       {children}
     </>
   );
@@ -127,7 +127,7 @@ export function IconButton({ icon: Icon, label, className, type = 'button', ...r
       aria-label={label}
       title={label}
       className={classNames(
-        'inline-grid size-8 shrink-0 place-items-center rounded-md text-ink-soft transition-colors duration-100',
+        'inline-grid size-7 shrink-0 place-items-center rounded-md text-ink-soft transition-colors duration-100',
         'hover:bg-hover hover:text-ink disabled:pointer-events-none disabled:opacity-50',
         className,
       )}

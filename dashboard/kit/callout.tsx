@@ -5,8 +5,8 @@ import { classNames } from './class-names.ts';
 type CalloutTone = 'info' | 'good' | 'warn' | 'bad';
 
 const looks: Readonly<Record<CalloutTone, { icon: LucideIcon; box: string; mark: string }>> = {
-  info: { icon: Info, box: 'bg-accent-soft border-accent-text/20', mark: 'text-accent-text' },
-  good: { icon: CircleCheck, box: 'bg-good-soft border-good/20', mark: 'text-good' },
+  info: { icon: Info, box: 'bg-sunken border-line', mark: 'text-ink-faint' },
+  good: { icon: CircleCheck, box: 'bg-sunken border-line', mark: 'text-good' },
   warn: { icon: TriangleAlert, box: 'bg-warn-soft border-warn/20', mark: 'text-warn' },
   bad: { icon: CircleAlert, box: 'bg-bad-soft border-bad/20', mark: 'text-bad' },
 };
@@ -25,7 +25,7 @@ export function Callout({ tone = 'info', title, actions, isUrgent = false, child
   return (
     <div
       role={isUrgent ? 'alert' : undefined}
-      className={classNames('flex flex-wrap items-center gap-x-4 gap-y-2 rounded-lg border px-3.5 py-3', box)}
+      className={classNames('flex flex-wrap items-center gap-x-4 gap-y-2 rounded-md border px-3 py-2', box)}
     >
       <div className="flex min-w-0 flex-1 basis-60 items-start gap-2.5">
         <Icon aria-hidden className={classNames('mt-0.5 size-4 shrink-0', mark)} />

@@ -12,6 +12,7 @@ type CardProps = Readonly<{
   children: ReactNode;
 }>;
 
+/** A part of a page: its title above a rule, and no box around it. */
 export function Card({
   title,
   description,
@@ -23,25 +24,19 @@ export function Card({
 }: CardProps) {
   const hasHead = title !== undefined || actions !== undefined;
   return (
-    <section
-      className={classNames('min-w-0 rounded-lg border border-line bg-surface shadow-card', className)}
-    >
+    <section className={classNames('min-w-0', className)}>
       {hasHead && (
-        <header className="flex flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b border-line px-4 py-3 sm:px-5">
-          <div className="min-w-0">
+        <header className="flex min-h-9 flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b border-line pb-2">
+          <div className="flex min-w-0 flex-wrap items-baseline gap-x-3">
             {title !== undefined && <h2 className="font-semibold">{title}</h2>}
-            {description !== undefined && (
-              <p className="mt-0.5 text-[0.8125rem] text-ink-soft">{description}</p>
-            )}
+            {description !== undefined && <p className="text-xs text-ink-faint">{description}</p>}
           </div>
           {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
         </header>
       )}
-      <div className={isFlush ? 'overflow-clip rounded-b-lg' : 'p-4 sm:p-5'}>{children}</div>
+      <div className={isFlush ? undefined : hasHead ? 'pt-4' : undefined}>{children}</div>
       {footer !== undefined && (
-        <footer className="flex flex-wrap items-center justify-end gap-2 border-t border-line px-4 py-3 sm:px-5">
-          {footer}
-        </footer>
+        <footer className="mt-4 flex flex-wrap items-center gap-2 border-t border-line pt-3">{footer}</footer>
       )}
     </section>
   );
@@ -49,12 +44,12 @@ export function Card({
 
 /** A list of names and values. */
 export function Facts({ children }: Readonly<{ children: ReactNode }>) {
-  return <dl className="divide-y divide-line">{children}</dl>;
+  return <dl className="max-w-3xl divide-y divide-line">{children}</dl>;
 }
 
 export function Fact({ name, children }: Readonly<{ name: ReactNode; children: ReactNode }>) {
   return (
-    <div className="flex flex-wrap items-baseline justify-between gap-x-6 gap-y-0.5 py-2 first:pt-0 last:pb-0">
+    <div className="flex flex-wrap items-baseline justify-between gap-x-6 gap-y-0.5 py-1.5 first:pt-0 last:pb-0">
       <dt className="min-w-0 text-ink-soft wrap-anywhere">{name}</dt>
       <dd className="figures min-w-0 text-right wrap-anywhere">{children}</dd>
     </div>

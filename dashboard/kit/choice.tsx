@@ -107,7 +107,7 @@ export function Segmented<Value extends string>({
           key={option.value}
           title={option.name}
           className={classNames(
-            'relative flex h-7 flex-1 items-center justify-center rounded px-2.5 text-[0.8125rem] whitespace-nowrap select-none',
+            'relative flex h-6.5 flex-1 items-center justify-center rounded px-2.5 text-xs whitespace-nowrap select-none',
             'text-ink-soft hover:text-ink has-checked:bg-chosen has-checked:text-ink has-checked:shadow-card has-checked:font-medium',
             'has-focus-visible:outline-2 has-focus-visible:outline-accent-text',
           )}

@@ -99,7 +99,7 @@ export function useControlNames(): ControlNames {
 }
 
 export const controlClass = classNames(
-  'w-full min-w-0 rounded-md border border-edge/60 bg-surface text-sm text-ink shadow-card',
+  'w-full min-w-0 rounded-md border border-edge/60 bg-surface text-sm text-ink max-md:text-base',
   'transition-colors duration-100 hover:border-edge aria-invalid:border-bad',
   'focus-visible:border-accent-text focus-visible:outline-1 focus-visible:outline-offset-0',
   'disabled:cursor-not-allowed disabled:bg-sunken disabled:text-ink-faint disabled:hover:border-edge/60',
@@ -107,7 +107,11 @@ export const controlClass = classNames(
 
 export function Input({ className, ...rest }: ComponentProps<'input'>) {
   return (
-    <input {...useControlNames()} className={classNames(controlClass, 'h-9 px-3', className)} {...rest} />
+    <input
+      {...useControlNames()}
+      className={classNames(controlClass, 'h-8 px-2.5 max-md:h-9', className)}
+      {...rest}
+    />
   );
 }
 
@@ -143,7 +147,7 @@ export function Select<Value extends string>(props: SelectProps<Value>) {
     <span className={classNames('relative block min-w-0', className)}>
       <select
         {...useControlNames()}
-        className={classNames(controlClass, 'h-9 appearance-none truncate py-0 pr-8 pl-3')}
+        className={classNames(controlClass, 'h-8 appearance-none truncate py-0 pr-8 pl-2.5 max-md:h-9')}
         onChange={({ target }) => {
           const option = options.find(({ value }) => value === target.value);
           if (option !== undefined) onChange(option.value);

@@ -1,6 +1,6 @@
 /** Values with their details on hover: money, times, durations, and shares as bars. */
-import { createContext, useContext, useEffect, useState } from 'react';
-import { formatAmount, formatMoneyExactly, missingZeros } from './amounts.ts';
+import { type ClipboardEvent, createContext, useContext, useEffect, useState } from 'react';
+import { type AmountStyle, formatAmount, formatMoneyExactly, missingZeros, plainAmount } from './amounts.ts';
 import { classNames } from './class-names.ts';
 import { formatDistance, formatDuration, formatTime, formatUtc, type TimeStyle } from './format-figures.ts';
 
@@ -12,30 +12,51 @@ export function Dash() {
 type MoneyProps = Readonly<{
   /** A decimal string with up to 12 decimals, as in the API. Null shows a dash. */
   amount: string | null;
-  /** Shows every digit, for a statement or a single charge. */
+  /** Every digit: where the money of one request is explained, and for amounts that someone chose. */
   isExact?: boolean;
-  /** Rounds down, so that a balance never looks higher than it is. */
+  /** A sum of many, in cents. */
+  isTotal?: boolean;
+  /** In cents, rounded down, so that a balance never looks higher than it is. */
   isBalance?: boolean;
   className?: string | undefined;
 }>;
 
-/** How many decimals the amounts of a table's column have. Outside of one, each has as many as it needs. */
+/** How many decimals the exact amounts of a table's column have. Outside of one, each has as many as it needs. */
 export const ColumnDecimals = createContext<number | undefined>(undefined);
 
-/** Short by default, with all digits in the title. */
-export function Money({ amount, isExact = false, isBalance = false, className }: MoneyProps) {
+/** What a request cost, unless it says otherwise. All digits are in its title, and in what is copied. */
+export function Money({ amount, className, ...looks }: MoneyProps) {
   const decimals = useContext(ColumnDecimals);
   if (amount === null) return <Dash />;
-  const written = formatAmount(amount, isExact ? 'exact' : isBalance ? 'balance' : 'short', decimals);
+  const written = formatAmount(amount, styleOf(looks));
   return (
     <span
       title={`${formatMoneyExactly(amount)} USD`}
+      onCopy={(event) => copyExactly(event, amount)}
       className={classNames('figures whitespace-nowrap', className)}
     >
       {written}
-      <PaddingZeros written={written} decimals={decimals ?? 0} />
+      {looks.isExact === true && <PaddingZeros written={written} decimals={decimals ?? 0} />}
     </span>
   );
+}
+
+function styleOf({ isExact, isTotal, isBalance }: Omit<MoneyProps, 'amount' | 'className'>): AmountStyle {
+  if (isExact === true) return 'exact';
+  if (isBalance === true) return 'balance';
+  return isTotal === true ? 'total' : 'short';
+}
+
+/** A selection that goes beyond the amount is copied as it is. */
+function copyExactly(event: ClipboardEvent<HTMLElement>, amount: string): void {
+  const selection = getSelection();
+  const { currentTarget } = event;
+  const isWithin = [selection?.anchorNode, selection?.focusNode].every(
+    (node) => node instanceof Node && currentTarget.contains(node),
+  );
+  if (!isWithin) return;
+  event.clipboardData.setData('text/plain', plainAmount(amount));
+  event.preventDefault();
 }
 
 /** Faint, because they only make the decimal points line up. On a narrow screen there are no columns. */

@@ -38,7 +38,7 @@ export function Page(props: PageProps) {
   return (
     <>
       <title>{`${title} · Tollgate`}</title>
-      <header className="mb-6">
+      <header className="mb-5">
         {back !== undefined && (
           <Link
             to={back.to}
@@ -50,7 +50,7 @@ export function Page(props: PageProps) {
         )}
         <div
           className={classNames(
-            'flex flex-wrap items-start gap-x-6 gap-y-4',
+            'flex flex-wrap items-start gap-x-6 gap-y-3',
             isCentered ? 'justify-center text-center' : 'justify-between',
           )}
         >
@@ -58,18 +58,18 @@ export function Page(props: PageProps) {
             <h1
               ref={headingRef}
               tabIndex={-1}
-              className="text-xl/7 font-semibold tracking-tight text-balance wrap-anywhere"
+              className="text-lg/7 font-semibold tracking-tight text-balance wrap-anywhere"
             >
               {heading ?? title}
             </h1>
             {description !== undefined && (
-              <p className="mt-1 max-w-2xl text-ink-soft wrap-anywhere">{description}</p>
+              <p className="max-w-3xl text-ink-faint wrap-anywhere">{description}</p>
             )}
           </div>
           {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
         </div>
       </header>
-      <div className="space-y-6">{children}</div>
+      <div className="space-y-8">{children}</div>
     </>
   );
 }

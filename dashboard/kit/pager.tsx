@@ -25,10 +25,7 @@ type PagerProps = Readonly<{ page: PageOfList<unknown>; label: string; onChange:
 export function Pager({ page, label, onChange }: PagerProps) {
   const { items, number, pageCount, total, start } = page;
   return (
-    <nav
-      aria-label={`Pages of ${label}`}
-      className="flex items-center justify-between gap-3 border-t border-line px-4 py-2.5 sm:px-5"
-    >
+    <nav aria-label={`Pages of ${label}`} className="flex items-center justify-between gap-3 py-2.5">
       <span role="status" className="figures text-xs text-ink-faint">
         {formatCount(start + 1)}–{formatCount(start + items.length)} of {formatCount(total)}
       </span>

@@ -62,10 +62,7 @@ type PagerProps = Readonly<{ cursors: Cursors; nextCursor: string | null; isBusy
 function Pager({ cursors: { pageNumber, goOn, goBack }, nextCursor, isBusy, label }: PagerProps) {
   if (pageNumber === 1 && nextCursor === null) return null;
   return (
-    <nav
-      aria-label={`Pages of ${label}`}
-      className="flex items-center justify-between gap-3 border-t border-line px-4 py-2.5 sm:px-5"
-    >
+    <nav aria-label={`Pages of ${label}`} className="flex items-center justify-between gap-3 py-2.5">
       <span className="figures text-xs text-ink-faint">Page {pageNumber}</span>
       <span className="flex gap-2">
         <Button size="small" icon={ChevronLeft} disabled={pageNumber === 1 || isBusy} onClick={goBack}>

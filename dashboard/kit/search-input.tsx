@@ -42,7 +42,7 @@ export function SearchInput({ label, value, onSearch, placeholder = label, class
         value={text}
         onChange={(event) => setText(event.target.value)}
         onKeyDown={preventSubmit}
-        className={classNames(controlClass, 'h-9 pr-8 pl-8.5')}
+        className={classNames(controlClass, 'h-8 pr-8 pl-8 max-md:h-9')}
       />
       {text !== '' && (
         <button

@@ -15,15 +15,15 @@ const tones = { plain: '', good: 'text-good', warn: 'text-warn', bad: 'text-bad'
 
 export function Stat({ label, value, hint, tone = 'plain' }: StatProps) {
   return (
-    <div className="min-w-0 px-4 shadow-[0_0_0_1px_var(--color-line)] py-4 sm:px-5">
-      <dt className="text-[0.8125rem] text-ink-soft">{label}</dt>
+    <div className="min-w-0 px-4 py-3 shadow-[0_0_0_1px_var(--color-line)]">
+      <dt className="text-xs text-ink-faint">{label}</dt>
       <dd
         className={classNames(
-          'figures mt-1 text-xl/7 font-semibold tracking-tight wrap-anywhere',
+          'figures mt-0.5 text-lg/6 font-semibold tracking-tight wrap-anywhere',
           tones[tone],
         )}
       >
-        {value === undefined ? <Skeleton className="my-1 h-5 w-24" /> : value}
+        {value === undefined ? <Skeleton className="my-0.5 h-5 w-24" /> : value}
       </dd>
       {hint !== undefined && <dd className="mt-0.5 text-xs text-ink-faint">{hint}</dd>}
     </div>
@@ -45,7 +45,7 @@ export function StatGroup({ children }: Readonly<{ children: ReactNode }>) {
   return (
     <dl
       className={classNames(
-        'grid gap-px overflow-hidden rounded-lg border border-line bg-surface shadow-card',
+        '-mx-4 grid gap-px overflow-clip border-y border-line',
         columnsByCount[Children.count(children)] ?? 'grid-cols-2',
       )}
     >

@@ -29,23 +29,29 @@ export type Column<Row> = Readonly<{
   isBare?: boolean;
   /** On a narrow screen, in the upper corner: a small button such as that of a menu. */
   isCorner?: boolean;
+  /** Prose, which may take several lines. Everything else stays on one. */
+  isWrapping?: boolean;
   /** Hidden if there is not enough room. */
   isOptional?: boolean;
-  /** For a column of money: the amounts that need the same number of decimals. */
+  /** For a column of money: exact amounts get the same number of decimals. */
   amounts?: Readonly<{ of: (row: Row) => string | null; style: AmountStyle }>;
 }>;
 
 type MoneyColumn<Row> = Pick<Column<Row>, 'key' | 'header' | 'width'> &
   Readonly<{ amountOf: (row: Row) => string | null; style?: AmountStyle; className?: string }>;
 
-/** Amounts with the same number of decimals in every row. */
 export function moneyColumn<Row>({
   amountOf,
   style = 'short',
   className,
   ...column
 }: MoneyColumn<Row>): Column<Row> {
-  const looks = { isExact: style === 'exact', isBalance: style === 'balance', className };
+  const looks = {
+    isExact: style === 'exact',
+    isTotal: style === 'total',
+    isBalance: style === 'balance',
+    className,
+  };
   return {
     ...column,
     align: 'right',
@@ -55,7 +61,7 @@ export function moneyColumn<Row>({
 }
 
 function columnDecimals<Row>({ amounts }: Column<Row>, rows: readonly Row[]): number | undefined {
-  if (amounts === undefined) return undefined;
+  if (amounts?.style !== 'exact') return undefined;
   const known = rows.map(amounts.of).filter((amount) => amount !== null);
   return decimalsOf(known, amounts.style);
 }
@@ -63,7 +69,7 @@ function columnDecimals<Row>({ amounts }: Column<Row>, rows: readonly Row[]): nu
 /** A code or an ID that breaks only after its separators, so that no column squeezes it letter by letter. */
 export function BreakableCode({ children, className }: Readonly<{ children: string; className?: string }>) {
   return (
-    <code className={classNames('font-mono text-[0.8125rem] wrap-break-word', className)}>
+    <code className={classNames('font-mono text-xs wrap-break-word', className)}>
       {children.split(/(?<=[_/:.-])/).map((part, at) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the parts of a text never move.
         <Fragment key={at}>
@@ -82,7 +88,7 @@ export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
     header: <span className="sr-only">Actions</span>,
     align: 'right',
     isCorner: true,
-    width: 'w-14',
+    width: 'w-10',
     cell,
   };
 }
@@ -120,13 +126,13 @@ export function Table<Row>(props: TableProps<Row>) {
   const decimals = columns.map((column) => columnDecimals(column, rows ?? []));
   return (
     // Where the table cannot overflow sideways, its header sticks to the window.
-    <div className="md:max-xl:overflow-x-auto">
+    <div className="md:-mx-2 md:max-lg:overflow-x-auto">
       <table
         {...roles.table}
         aria-label={caption}
         aria-busy={rows === undefined || undefined}
         className={classNames(
-          'w-full border-separate border-spacing-0 text-left transition-opacity max-md:block',
+          'w-full border-separate border-spacing-0 text-left text-xs transition-opacity max-md:block',
           isDimmed && 'opacity-60',
         )}
       >
@@ -165,9 +171,9 @@ function TableHead<Row>({ columns }: Pick<TableProps<Row>, 'columns'>) {
             {...roles.header}
             scope="col"
             className={classNames(
-              'sticky top-0 z-10 border-b border-line max-xl:static bg-sunken px-4 py-2 text-xs font-medium whitespace-nowrap text-ink-faint first:pl-5 last:pr-5',
+              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint max-lg:static',
               column.align === 'right' && 'text-right',
-              column.isOptional && 'max-xl:hidden',
+              column.isOptional && 'md:max-xl:hidden',
               column.width,
             )}
           >
@@ -180,7 +186,7 @@ function TableHead<Row>({ columns }: Pick<TableProps<Row>, 'columns'>) {
 }
 
 const rowClass =
-  'group/row border-line transition-colors max-md:relative max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-b max-md:px-4 max-md:py-3 max-md:last:border-b-0 md:h-11';
+  'group/row border-line transition-colors max-md:relative max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-b max-md:py-3 max-md:last:border-b-0 md:h-8';
 
 type TableRowProps<Row> = Readonly<{
   row: Row;
@@ -198,7 +204,7 @@ function TableRow<Row>({ row, columns, decimals, link }: TableRowProps<Row>) {
       onClick={link === null ? undefined : followLink}
       className={classNames(
         rowClass,
-        link !== null && 'cursor-pointer hover:bg-hover/60 has-[a:focus-visible]:bg-hover/60',
+        link !== null && 'cursor-pointer hover:bg-hover/70 has-[a:focus-visible]:bg-hover/70',
       )}
     >
       {columns.map((column, at) => (
@@ -224,7 +230,7 @@ function TableFoot<Row>({ columns, decimals, cells }: TableFootProps<Row>) {
     <tfoot {...roles.group} className="max-md:block md:[&_td]:border-t md:[&_td]:border-line">
       <tr
         {...roles.row}
-        className="group/row bg-sunken font-medium max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-t max-md:border-line max-md:px-4 max-md:py-3"
+        className="group/row font-medium max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-t max-md:border-line max-md:py-3 md:h-8"
       >
         {columns.map((column, at) =>
           cells[at] === undefined || cells[at] === null ? (
@@ -232,7 +238,7 @@ function TableFoot<Row>({ columns, decimals, cells }: TableFootProps<Row>) {
             <td
               key={column.key}
               {...roles.cell}
-              className={classNames('max-md:sr-only', column.isOptional && 'max-xl:hidden')}
+              className={classNames('max-md:sr-only', column.isOptional && 'md:max-xl:hidden')}
             />
           ) : (
             <Cell key={column.key} column={column} decimals={decimals[at]}>
@@ -271,27 +277,37 @@ type CellProps<Row> = Readonly<{
 }>;
 
 function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
-  const { align, isBare = false, isCorner = false, isOptional = false } = column;
+  const { align, isBare = false, isCorner = false, isOptional = false, isWrapping = false } = column;
   const isNamed = !isBare && !isCorner;
+  // Where there is little room, the name of the row gives way, so that no row breaks and no table is too wide.
+  const isGiving = isBare && column.width === undefined && !isWrapping;
   return (
     <td
       {...roles.cell}
       className={classNames(
-        'border-line px-4 py-2 align-middle first:pl-5 last:pr-5 md:border-b md:group-last/row:border-b-0',
-        'max-md:px-0 max-md:py-0 max-md:first:pl-0 max-md:last:pr-0',
+        'border-line px-2 py-1 align-middle md:border-b',
+        !isWrapping && 'md:whitespace-nowrap',
+        'max-md:px-0 max-md:py-0',
         align === 'right' && 'md:text-right',
-        isOptional && 'max-xl:hidden',
+        isOptional && 'md:max-xl:hidden',
         isBare && 'max-md:col-span-2 max-md:block max-md:pr-10',
-        isCorner && 'max-md:absolute max-md:top-2 max-md:right-2.5',
+        isGiving && 'md:max-xl:w-full md:max-xl:max-w-0 md:max-xl:min-w-32',
+        isCorner && 'max-md:absolute max-md:top-2 max-md:right-0',
         isNamed && 'max-md:block max-md:min-w-0',
       )}
     >
       {isNamed && (
-        <span aria-hidden className="block text-xs text-ink-faint md:hidden">
+        <span aria-hidden className="block text-2xs text-ink-faint md:hidden">
           {column.header}
         </span>
       )}
-      <span className="min-w-0 wrap-anywhere">
+      <span
+        className={classNames(
+          'min-w-0 wrap-anywhere',
+          !isWrapping && 'md:wrap-normal',
+          isGiving && 'md:max-xl:block md:max-xl:overflow-hidden md:max-xl:text-ellipsis',
+        )}
+      >
         <ColumnDecimals value={decimals}>{children}</ColumnDecimals>
       </span>
     </td>

@@ -37,7 +37,7 @@ export function Tabs({ label, tabs }: TabsProps) {
             aria-selected={index === selected}
             tabIndex={index === selected ? 0 : -1}
             onClick={() => select(index)}
-            className="-mb-px border-b-2 border-transparent px-0.5 py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink aria-selected:border-accent-text aria-selected:font-medium aria-selected:text-ink"
+            className="-mb-px border-b-2 border-transparent px-0.5 py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink aria-selected:border-ink aria-selected:font-medium aria-selected:text-ink"
           >
             {tab.label}
           </button>

@@ -5,6 +5,7 @@ import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { get, useIsReachable } from '../api/client.ts';
 import { selectAccount, useMe, useNamedAccount, useSelectedAccount } from '../api/session.ts';
+import { FindButton, Finder } from '../find/finder.tsx';
 import { IconButton } from '../kit/button.tsx';
 import { Loading, SkeletonLines } from '../kit/states.tsx';
 import { ForeignAccountPage, NoAccountPage } from './fallback-pages.tsx';
@@ -20,7 +21,7 @@ export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
   // biome-ignore lint/correctness/useExhaustiveDependencies: navigation closes the drawer.
   useEffect(() => setDrawerOpen(false), [path]);
   return (
-    <div className="min-h-dvh lg:pl-60">
+    <div className="min-h-dvh lg:pl-52">
       <a
         href="#content"
         className="sr-only z-50 rounded-md bg-raised font-medium shadow-float focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:px-3 focus:py-2"
@@ -38,19 +39,18 @@ export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
         <span className="ml-auto min-w-0 truncate pr-1 pl-3 text-[0.8125rem] text-ink-soft">
           {account?.name}
         </span>
+        <FindButton />
       </header>
+      <Finder />
       {isDrawerOpen && <Drawer onClose={() => setDrawerOpen(false)} />}
-      <aside className="fixed inset-y-0 left-0 hidden w-60 flex-col border-r border-line bg-surface lg:flex">
-        <div className="flex h-14 shrink-0 items-center px-5">
+      <aside className="fixed inset-y-0 left-0 hidden w-52 flex-col border-r border-line bg-side lg:flex">
+        <div className="flex h-12 shrink-0 items-center px-4">
           <HomeLink />
         </div>
+        <FindButton isWide />
         <Sidebar />
       </aside>
-      <main
-        id="content"
-        tabIndex={-1}
-        className="mx-auto w-full max-w-6xl px-4 pt-6 pb-20 sm:px-6 lg:px-8 lg:pt-8"
-      >
+      <main id="content" tabIndex={-1} className="w-full px-4 pt-5 pb-20 sm:px-6 lg:px-8 lg:pt-6">
         <UnreachableNote />
         {/* The overview has a place of its own for it. */}
         {path !== '/' && <VerifyEmailNote />}
@@ -77,7 +77,7 @@ function Drawer({ onClose }: Readonly<{ onClose: () => void }>) {
       onMouseDown={(event) => {
         if (event.target === event.currentTarget) onClose();
       }}
-      className="m-0 h-dvh max-h-none w-72 max-w-[85vw] animate-slide flex-col overflow-hidden bg-surface p-0 text-ink shadow-float open:flex"
+      className="m-0 h-dvh max-h-none w-72 max-w-[85vw] animate-slide flex-col overflow-hidden bg-side p-0 text-ink shadow-float open:flex"
     >
       <div className="flex h-13 shrink-0 items-center justify-between pr-3 pl-5">
         <Wordmark />

@@ -22,7 +22,7 @@ export function AccountSwitcher() {
     <>
       <span
         aria-hidden
-        className="grid size-6 shrink-0 place-items-center rounded bg-accent-soft text-xs font-semibold text-accent-text uppercase"
+        className="grid size-5 shrink-0 place-items-center rounded bg-hover text-2xs font-semibold text-ink-soft uppercase"
       >
         {account.name.trim().slice(0, 1) || '?'}
       </span>
@@ -30,16 +30,15 @@ export function AccountSwitcher() {
       {account.is_suspended && <Badge tone="bad">Suspended</Badge>}
     </>
   );
-  if (accounts.length === 1)
-    return <div className="mx-3 mb-3 flex h-9 items-center gap-2.5 px-2.5">{face}</div>;
+  if (accounts.length === 1) return <div className="mx-2 mb-1 flex h-8 items-center gap-2 px-2">{face}</div>;
   return (
-    <div className="mx-3 mb-3">
+    <div className="mx-2 mb-1">
       <Menu
         align="start"
         trigger={
           <button
             type="button"
-            className="flex h-9 w-full items-center gap-2.5 rounded-md border border-line bg-surface px-2 text-left shadow-card hover:bg-hover"
+            className="flex h-8 w-full items-center gap-2 rounded-md px-2 text-left hover:bg-hover"
           >
             <span className="sr-only">Account:</span>
             {face}
@@ -76,19 +75,17 @@ export function PersonMenu() {
       trigger={
         <button
           type="button"
-          className="flex w-full items-center gap-2.5 rounded-md px-2 py-1.5 text-left hover:bg-hover"
+          className="flex w-full items-center gap-2 rounded-md px-2 py-1 text-left hover:bg-hover"
         >
           <span
             aria-hidden
-            className="grid size-7 shrink-0 place-items-center rounded-full bg-hover text-xs font-semibold text-ink-soft uppercase"
+            className="grid size-6 shrink-0 place-items-center rounded-full bg-hover text-2xs font-semibold text-ink-soft uppercase"
           >
             {(user.name || user.email).slice(0, 1)}
           </span>
           <span className="min-w-0 flex-1">
-            <span className="block truncate text-[0.8125rem]/4 font-medium">{user.name || user.email}</span>
-            {user.name !== '' && (
-              <span className="block truncate text-xs/4 text-ink-faint">{user.email}</span>
-            )}
+            <span className="block truncate text-xs/4 font-medium">{user.name || user.email}</span>
+            {user.name !== '' && <span className="block truncate text-2xs text-ink-faint">{user.email}</span>}
           </span>
           <ChevronsUpDown aria-hidden className="size-4 shrink-0 text-ink-faint" />
         </button>

@@ -18,6 +18,7 @@ import { accountAuditLogPage } from './audit-log.ts';
 import { billingPage } from './billing.ts';
 import { codesPage } from './codes.ts';
 import { accountExports, operatorExports } from './exports.ts';
+import { findPage, operatorFindPage } from './find.ts';
 import { generationsPage } from './generations.ts';
 import { generationsDownload } from './generations-csv.ts';
 import { grantsPage } from './grants.ts';
@@ -103,6 +104,7 @@ export function consoleRoutes(
     ...guarded(guard.forEveryone, '/api/console', signInOptionsPage(services)),
     ...guarded(guard.forSignedIn, '/api/console', mePage(services)),
     ...guarded(guard.forAccount, '/api/console/accounts/:account', {
+      ...findPage(services),
       ...keysPage(services),
       ...limitsPage(services),
       ...membersPage(services),
@@ -134,6 +136,7 @@ export function consoleRoutes(
       ...anyRequestDownload(services),
     }),
     ...guarded(guard.forOperators, '/api/console/operator', {
+      ...operatorFindPage(services),
       ...accountsPage(services),
       ...accountLimitsPage(services),
       ...movementsPage(services),

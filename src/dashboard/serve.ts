@@ -1,6 +1,6 @@
 /** Serves the dashboard: one page for every path of the app, and the files that it loads. */
 import { ApiError } from '../errors.ts';
-import { acceptsGzip, prefersPage } from '../http/accept.ts';
+import { acceptsBrotli, acceptsGzip, prefersPage } from '../http/accept.ts';
 import type { Handler } from '../http/context.ts';
 import { pathOf } from '../http/path.ts';
 import { appPolicy, pageHeaders } from '../http/security-headers.ts';
@@ -9,13 +9,20 @@ import { openDashboard } from './open.ts';
 import { isForPeople } from './paths.ts';
 
 type Bytes = Uint8Array<ArrayBuffer>;
-type Asset = Readonly<{ type: string; bytes: Bytes; gzipped: Bytes | null; tag: string }>;
+type Asset = Readonly<{
+  type: string;
+  bytes: Bytes;
+  gzipped: Bytes | null;
+  brotli: Bytes | null;
+  tag: string;
+}>;
 
 const types = new Map([
   ['html', 'text/html; charset=utf-8'],
   ['js', 'text/javascript; charset=utf-8'],
   ['css', 'text/css; charset=utf-8'],
   ['svg', 'image/svg+xml'],
+  ['woff2', 'font/woff2'],
 ]);
 
 type DashboardPages = Readonly<{
@@ -23,7 +30,12 @@ type DashboardPages = Readonly<{
   showAsset: Handler;
   /** For paths without a route. */
   showMissing: Handler;
+  /** The rules that name the shipped fonts, for style sheets of other pages. */
+  fontRules: () => Promise<string>;
 }>;
+
+/** Of what was built, not for browsers under this name. */
+const unnamed = new Set(['index.html', 'fonts.css']);
 
 /** Starts loading or building at once. Requests wait for it. `missing` makes the error for a path without a route. */
 export function dashboardPages(
@@ -49,7 +61,7 @@ export function dashboardPages(
     showApp: (request) => page(request, 200),
     showAsset: async (request) => {
       const name = pathOf(request.url).slice('/assets/'.length);
-      const asset = name === 'index.html' ? undefined : (await opening).get(name);
+      const asset = unnamed.has(name) ? undefined : (await opening).get(name);
       if (asset === undefined) throw new ApiError('not_found');
       const headers = { ...headersOf(asset), 'cache-control': 'public, max-age=31536000, immutable' };
       return send(request, asset, headers, 200);
@@ -61,6 +73,7 @@ export function dashboardPages(
       if (!isAskedByPerson) throw missing(request.method, path);
       return await page(request, 404);
     },
+    fontRules: async () => new TextDecoder().decode((await opening).get('fonts.css')?.bytes),
   };
 }
 
@@ -71,7 +84,8 @@ function assetsOf(files: ReadonlyMap<string, Bytes>): ReadonlyMap<string, Asset>
     if (type === undefined) continue;
     // Weak, because the compressed and the plain form have the same tag.
     const tag = `W/"${Bun.hash(bytes).toString(36)}"`;
-    assets.set(name, { type, bytes, gzipped: files.get(`${name}.gz`) ?? null, tag });
+    const [gzipped = null, brotli = null] = [files.get(`${name}.gz`), files.get(`${name}.br`)];
+    assets.set(name, { type, bytes, gzipped, brotli, tag });
   }
   return assets;
 }
@@ -83,17 +97,24 @@ function isKnown(request: Request, tag: string): boolean {
 
 function send(
   request: Request,
-  { bytes, gzipped }: Asset,
+  asset: Asset,
   headers: Readonly<Record<string, string>>,
   status: number,
 ): Response {
-  const isGzipped = gzipped !== null && acceptsGzip(request.headers.get('accept-encoding'));
-  return new Response(isGzipped ? gzipped : bytes, {
+  const [encoding, bytes] = formOf(asset, request.headers.get('accept-encoding'));
+  return new Response(bytes, {
     status,
     headers: {
       ...headers,
-      ...(gzipped === null ? {} : { vary: 'accept-encoding' }),
-      ...(isGzipped ? { 'content-encoding': 'gzip' } : {}),
+      ...(asset.gzipped === null ? {} : { vary: 'accept-encoding' }),
+      ...(encoding === null ? {} : { 'content-encoding': encoding }),
     },
   });
+}
+
+/** The smallest form that the client takes. */
+function formOf({ bytes, gzipped, brotli }: Asset, accepted: string | null): [string | null, Bytes] {
+  if (brotli !== null && acceptsBrotli(accepted)) return ['br', brotli];
+  if (gzipped !== null && acceptsGzip(accepted)) return ['gzip', gzipped];
+  return [null, bytes];
 }

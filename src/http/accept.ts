@@ -15,6 +15,11 @@ export function acceptsGzip(header: string | null): boolean {
   return (weights.get('gzip') ?? weights.get('x-gzip') ?? weights.get('*') ?? 0) > 0;
 }
 
+/** Only if it is named: what is not listed may be an old program that takes anything. */
+export function acceptsBrotli(header: string | null): boolean {
+  return (weightsOf(header ?? '').get('br') ?? 0) > 0;
+}
+
 /** Browsers name text/html. Programs that accept anything get JSON. */
 export function prefersPage(header: string | null): boolean {
   const weights = weightsOf(header ?? '');

@@ -15,10 +15,11 @@ export const appPolicy = [
   "object-src 'none'",
 ].join('; ');
 
-/** A page without scripts needs its style and nothing else. */
+/** A page without scripts needs its style and fonts, and nothing else. */
 export const readingPolicy = [
   "default-src 'none'",
   "style-src 'self'",
+  "font-src 'self'",
   "frame-ancestors 'none'",
   "base-uri 'none'",
   "form-action 'none'",

@@ -15,14 +15,16 @@ type ReferencePages = Readonly<{
   showPage: () => Promise<Response>;
   /** Browsers get a page even when there is no such guide; for other clients the result is then null. */
   showGuide: (request: Request) => Promise<Response | null>;
-  showStyle: () => Response;
+  showStyle: () => Promise<Response>;
 }>;
 
 /** Making the pages would delay the start, and the first reader should not have to wait for it either. */
 const madeAfterMs = 3_000;
 
-/** The pages are made once. They are imported dynamically, because most processes have no use for them. */
-export function referencePages(origin: () => string): ReferencePages {
+/**
+ * `fontRules` are put before the style; without them the reader's own fonts are used. The pages are made once. They are imported dynamically, because most processes have no use for them.
+ */
+export function referencePages(origin: () => string, fontRules: () => Promise<string>): ReferencePages {
   let making: ReturnType<typeof make> | null = null;
   const made = () => {
     making ??= make();
@@ -57,7 +59,7 @@ export function referencePages(origin: () => string): ReferencePages {
       if (guide !== null) return sent(guide, 'text/html');
       return prefersPage(request.headers.get('accept')) ? sent(guides.missing(), 'text/html', 404) : null;
     },
-    showStyle: () => sent(style, 'text/css'),
+    showStyle: async () => sent(`${await fontRules().catch(() => '')}${style}`, 'text/css'),
   };
 }
 

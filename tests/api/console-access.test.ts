@@ -197,6 +197,7 @@ const operator = '/api/console/operator';
 const table: Readonly<Record<string, Row>> = {
   'GET /api/console/sign-in-options': { who: forEveryone },
   'GET /api/console/me': { who: forSignedIn },
+  [`GET ${account}/find`]: { who: forMembers, query: 'q=x' },
   [`GET ${account}/keys`]: { who: forMembers },
   [`POST ${account}/keys`]: { who: forOwners, body: () => ({ name: 'Another' }) },
   [`PATCH ${account}/keys/:key`]: { who: forOwners, names: someKey, body: () => ({ name: 'Renamed' }) },
@@ -271,6 +272,7 @@ const table: Readonly<Record<string, Row>> = {
     someWebhook(() => fixture.account),
   ),
   [`PATCH ${account}/alerts`]: { who: forOwners, body: () => ({ low_balance: nextThreshold() }) },
+  [`GET ${operator}/find`]: { who: forOperators, query: 'q=x' },
   [`GET ${operator}/accounts`]: { who: forOperators },
   [`POST ${operator}/accounts`]: {
     who: forOperators,

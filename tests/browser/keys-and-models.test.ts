@@ -246,8 +246,9 @@ test('a member sees the keys, and whom to ask', async () => {
   await page.getByText('Ask owner@example.com').waitFor();
   await page.getByRole('cell', { name: 'Active' }).first().waitFor();
   expect(await page.getByRole('button', { name: /New key|Actions for/ }).count()).toBe(0);
-  // No font is shipped, so the first family has to be one that every system has.
-  expect(await page.evaluate('getComputedStyle(document.body).fontFamily')).toStartWith('system-ui,');
+  // The shipped font, and it is there.
+  expect(await page.evaluate('getComputedStyle(document.body).fontFamily')).toStartWith('Geist,');
+  expect(await page.evaluate('document.fonts.check("13px Geist")')).toBe(true);
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);

@@ -324,7 +324,7 @@ describe('providers', () => {
     const { page } = operator;
     await visit(page, '/operator/providers');
     await page.getByLabel('Find a request by its ID').fill('req_nothing');
-    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
     await page.getByText('A request ID is “req_” followed by 32 characters').waitFor();
     await page.getByLabel('Find a request by its ID').fill(`x-service-request-id: ${failedId}`);
     await page.getByRole('button', { name: 'Find' }).click();
@@ -849,15 +849,14 @@ test('margins show what is left, by whatever they are grouped, and name what is 
   await visit(page, '/operator/margins?by=model');
   const sold = rowOf(page, 'sold');
   await sold.waitFor();
-  // Zeros line the amounts up with those of other models.
   const cells = await sold.getByRole('cell').allTextContents();
-  expect(cells.map((text) => text.replace(/(\$\d\.\d{3})0+$/, '$1'))).toEqual([
+  expect(cells).toEqual([
     'sold',
     'Requests2',
-    'Revenue$0.024',
-    'Cost$0.018',
+    'Revenue$0.02',
+    'Cost$0.02',
     'Uncharged–',
-    'Margin$0.006',
+    'Margin<$0.01',
     'Margin %25.0%',
     'Unknown1',
   ]);

@@ -199,6 +199,27 @@ describe('a build', () => {
       );
   });
 
+  test('is below 200 kB for the first page, with its fonts, as browsers get it', () => {
+    const needed = new Set<string>();
+    const need = (name: string) => {
+      if (needed.has(name)) return;
+      needed.add(name);
+      if (!/\.(html|css|js)$/.test(name)) return;
+      for (const [, next = ''] of content(name).matchAll(
+        /(?:(?:href|src)=|from|import|url\()"?\/assets\/([\w.-]+)/g,
+      ))
+        need(next);
+    };
+    need('index.html');
+    need([...files.keys()].find((name) => /^overview-page-\w+\.js$/.test(name)) ?? '');
+    const sizes = [...needed].map(
+      (name) => (files.get(`${name}.br`) ?? files.get(name))?.length ?? Number.NaN,
+    );
+    expect([...needed].filter((name) => name.endsWith('.woff2'))).toHaveLength(2);
+    expect(needed.size).toBeGreaterThan(10);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(200_000);
+  });
+
   test('is made for people: nothing of the developers’ React is in it', () => {
     const scripts = [...files.keys()].filter((name) => name.endsWith('.js'));
     expect(scripts.length).toBeGreaterThan(appPaths.length / 2);

@@ -1,5 +1,6 @@
 /** The dashboard as browsers get it: its page, its files, and their security policy. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
+import { brotliDecompressSync } from 'node:zlib';
 import fc from 'fast-check';
 import { appPaths, isForPeople } from '../../src/dashboard/paths.ts';
 import { acceptsGzip, prefersPage } from '../../src/http/accept.ts';
@@ -73,7 +74,7 @@ describe('its files', () => {
     for (const path of paths) {
       const response = await get(path);
       expect(response.status).toBe(200);
-      expect(path).toMatch(/^\/assets\/[\w-]+-[a-z0-9]{8,}\.(js|css|svg)$/);
+      expect(path).toMatch(/^\/assets\/[\w-]+-[a-z0-9]{8,}\.(js|css|svg|woff2)$/);
       expect(response.headers.get('cache-control')).toBe('public, max-age=31536000, immutable');
       expect(response.headers.get('x-content-type-options')).toBe('nosniff');
     }
@@ -82,7 +83,7 @@ describe('its files', () => {
   test('are compressed for clients that accept that, and only for them', async () => {
     const [path = ''] = (await assetsOfPage()).filter((name) => name.endsWith('.css'));
     const plain = await get(path, { 'accept-encoding': 'gzip;q=0, identity' });
-    const packed = await get(path, { 'accept-encoding': 'br, gzip;q=0.5' });
+    const packed = await get(path, { 'accept-encoding': 'zstd, gzip;q=0.5' });
     expect(plain.headers.get('content-encoding')).toBeNull();
     expect(packed.headers.get('content-encoding')).toBe('gzip');
     expect([plain.headers.get('vary'), packed.headers.get('vary')]).toEqual([
@@ -93,6 +94,29 @@ describe('its files', () => {
     const text = await plain.text();
     expect(bytes.length).toBeLessThan(text.length / 2);
     expect(new TextDecoder().decode(Bun.gunzipSync(new Uint8Array(bytes)))).toBe(text);
+  });
+
+  test('are sent with brotli to clients that name it', async () => {
+    const [path = ''] = (await assetsOfPage()).filter((name) => name.endsWith('.css'));
+    const smallest = await get(path, { 'accept-encoding': 'gzip, deflate, br' });
+    expect(smallest.headers.get('content-encoding')).toBe('br');
+    expect(smallest.headers.get('vary')).toBe('accept-encoding');
+    const plain = await (await get(path, { 'accept-encoding': 'identity' })).bytes();
+    expect(Buffer.compare(brotliDecompressSync(await smallest.bytes()), plain)).toBe(0);
+    const unnamed = await get(path, { 'accept-encoding': '*' });
+    expect(unnamed.headers.get('content-encoding')).toBe('gzip');
+  });
+
+  test('have the fonts among them, for the reference too', async () => {
+    const [font = ''] = (await assetsOfPage()).filter((name) => name.endsWith('.woff2'));
+    const response = await get(font);
+    expect(response.headers.get('content-type')).toBe('font/woff2');
+    const style = await (await get('/docs.css')).text();
+    const fonts = [...style.matchAll(/url\((\/assets\/[^)]+)\)/g)].map(([, path = '']) => path);
+    expect(fonts).toContain(font);
+    expect(await Promise.all(fonts.map(async (path) => (await get(path)).status))).toEqual([200, 200]);
+    for (const path of ['/', '/docs'])
+      expect((await get(path)).headers.get('content-security-policy')).toContain("font-src 'self'");
   });
 
   test('are less than 250 KB of packed script for the first page, and far less in all', async () => {
@@ -106,6 +130,7 @@ describe('its files', () => {
   test.each([
     '/assets/missing.js',
     '/assets/index.html',
+    '/assets/fonts.css',
     '/assets/..%2Findex.html',
     '/assets/app.css.gz',
     '/assets/a/b.js',

@@ -9,10 +9,18 @@ const root = join(import.meta.dir, '../..');
 const axe = readFileSync(join(root, 'node_modules/axe-core/axe.min.js'), 'utf8');
 
 export type Look = Readonly<{ width: number; height: number; colorScheme: 'light' | 'dark' }>;
-export const desktop: Look = { width: 1280, height: 900, colorScheme: 'light' };
-const desktopAtNight: Look = { ...desktop, colorScheme: 'dark' };
+export const desktop: Look = { width: 1440, height: 900, colorScheme: 'light' };
+const laptop: Look = { ...desktop, width: 1024 };
 export const phone: Look = { width: 390, height: 844, colorScheme: 'light' };
-const looks = { light: desktop, dark: desktopAtNight, phone };
+const atNight = (look: Look): Look => ({ ...look, colorScheme: 'dark' });
+const looks = {
+  light: desktop,
+  dark: atNight(desktop),
+  'laptop-dark': atNight(laptop),
+  laptop,
+  phone,
+  'phone-dark': atNight(phone),
+};
 /** The rules that the dark scheme can affect: it changes colours, and neither elements nor layout. */
 const rulesOfColour = ['color-contrast', 'link-in-text-block'];
 
@@ -120,14 +128,40 @@ export async function overflowOf(page: Page): Promise<number> {
   return await page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
 }
 
-/** Looks at what is on the screen by day, at night and on a phone, and leaves it as it was on a desktop. */
+/**
+ * What crosses the edge of its cell or figure, and tables that are wider than their page, as text. Elements for screen
+ * readers only are left out.
+ */
+async function crossingsOf(page: Page): Promise<string[]> {
+  return await page.evaluate(`(() => {
+    const visible = (element) => element.getClientRects().length > 0 && element.closest('.sr-only') === null;
+    const wide = [...document.querySelectorAll('main td, main th, main dd')]
+      .filter((cell) => visible(cell) && cell.scrollWidth > cell.clientWidth + 1);
+    const width = document.documentElement.clientWidth;
+    const beyond = [...document.querySelectorAll('main table')]
+      .filter((table) => width >= 1024 && visible(table) && table.getBoundingClientRect().right > width - 8);
+    return [...wide, ...beyond].map((element) => element.textContent.trim().slice(0, 80));
+  })()`);
+}
+
+/** Looks at what is on the screen by day, at night, on a small screen and on a phone, and leaves it as on a desktop. */
 export async function checkLooks(page: Page, name: string): Promise<void> {
   for (const [lookName, look] of Object.entries(looks)) {
     await take(page, look);
     await takePicture(page, `${name}-${lookName}`);
-    const rules = look === desktopAtNight ? rulesOfColour : undefined;
-    const found = { serious: await seriousViolations(page, rules), overflow: await overflowOf(page) };
-    expect({ name, look: lookName, ...found }).toEqual({ name, look: lookName, serious: [], overflow: 0 });
+    const rules = look.colorScheme === 'dark' ? rulesOfColour : undefined;
+    const found = {
+      serious: await seriousViolations(page, rules),
+      overflow: await overflowOf(page),
+      crossing: await crossingsOf(page),
+    };
+    expect({ name, look: lookName, ...found }).toEqual({
+      name,
+      look: lookName,
+      serious: [],
+      overflow: 0,
+      crossing: [],
+    });
   }
   await take(page, desktop);
 }

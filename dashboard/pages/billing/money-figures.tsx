@@ -11,11 +11,11 @@ export function MoneyFigures({ money }: MoneyFiguresProps) {
   const free = money && subtractMoney(money.balance, money.held);
   return (
     <StatGroup>
-      <Stat label="Balance" value={money && <Money amount={money.balance} isExact />} />
-      <Stat label="Held" value={money && <Money amount={money.held} isExact />} />
+      <Stat label="Balance" value={money && <Money amount={money.balance} isBalance />} />
+      <Stat label="Held" value={money && <Money amount={money.held} isTotal />} />
       <Stat
         label="Available"
-        value={free && <Money amount={free} isExact />}
+        value={free && <Money amount={free} isBalance />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
     </StatGroup>

@@ -1,5 +1,5 @@
 import type { CategoryBalance } from '../../../src/console/grant-contract.ts';
-import { formatMoneyExactly } from '../../kit/amounts.ts';
+import { formatBalance } from '../../kit/amounts.ts';
 import { Money, Time } from '../../kit/figures.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { categories } from './grant-words.ts';
@@ -12,13 +12,13 @@ export function CategoryFigures({ balances }: Readonly<{ balances: readonly Cate
         <Stat
           key={category}
           label={categories[category].total}
-          value={<Money amount={amount} isExact />}
+          value={<Money amount={amount} isBalance />}
           {...(next === null
             ? {}
             : {
                 hint: (
                   <>
-                    {formatMoneyExactly(next.amount)} expires on <Time at={next.at} style="date" />
+                    {formatBalance(next.amount)} expires on <Time at={next.at} style="date" />
                   </>
                 ),
               })}

@@ -3,6 +3,7 @@ import { formatMoneyExactly, shareOfLimit, signOfMoney } from '../../kit/amounts
 import { Badge, StatusBadge } from '../../kit/badge.tsx';
 import { Meter, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import type { Column } from '../../kit/table.tsx';
 import { categories, defaultPriority, nameOfGrant } from './grant-words.ts';
 
@@ -12,10 +13,10 @@ export const grantColumns: readonly Column<Grant>[] = [
     key: 'category',
     header: 'Category',
     cell: ({ category, priority }) => (
-      <span className="block">
+      <span className="inline-flex items-baseline gap-1.5">
         <Badge tone={categories[category].tone}>{categories[category].label}</Badge>
         {priority !== defaultPriority && (
-          <span className="block text-xs whitespace-nowrap text-ink-faint">Priority {priority}</span>
+          <span className="whitespace-nowrap text-ink-faint">Priority {priority}</span>
         )}
       </span>
     ),
@@ -30,10 +31,7 @@ export const grantColumns: readonly Column<Grant>[] = [
     key: 'state',
     header: 'Status',
     cell: ({ state, void_reason: reason }) => (
-      <span className="block">
-        <StatusBadge status={state} />
-        {reason !== null && <span className="block text-xs text-ink-faint">{reason}</span>}
-      </span>
+      <NameWithNote name={<StatusBadge status={state} />} note={reason} />
     ),
   },
 ];
@@ -41,14 +39,16 @@ export const grantColumns: readonly Column<Grant>[] = [
 function GrantName({ grant }: Readonly<{ grant: Grant }>) {
   const { entry_number: number, created_at: createdAt } = grant;
   return (
-    <span className="block">
-      <span className="block font-medium">{nameOfGrant(grant)}</span>
-      {number !== null && (
-        <span className="block text-xs text-ink-faint">
-          Entry {formatCount(number)}, <Time at={createdAt} style="date" />
-        </span>
-      )}
-    </span>
+    <NameWithNote
+      name={nameOfGrant(grant)}
+      note={
+        number !== null && (
+          <>
+            Entry {formatCount(number)}, <Time at={createdAt} style="date" />
+          </>
+        )
+      }
+    />
   );
 }
 
@@ -56,8 +56,8 @@ function Left({ grant }: Readonly<{ grant: Grant }>) {
   const { amount, remaining, state } = grant;
   const isKept = state !== 'active' && signOfMoney(remaining) > 0;
   return (
-    <span className="inline-block w-44 max-w-full">
-      <span className="block md:whitespace-nowrap">
+    <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
+      <span className="md:whitespace-nowrap">
         <span className="figures">{formatMoneyExactly(remaining)}</span>{' '}
         <span className="figures text-ink-faint">of {formatMoneyExactly(amount)}</span>
       </span>
@@ -65,10 +65,10 @@ function Left({ grant }: Readonly<{ grant: Grant }>) {
         <Meter
           label={`Left of ${nameOfGrant(grant)}`}
           share={shareOfLimit(remaining, amount)}
-          className="mt-1"
+          className="w-14 shrink-0"
         />
       )}
-      {isKept && <span className="block text-xs text-ink-faint">Held by requests in progress</span>}
+      {isKept && <span className="text-ink-faint">Held by requests in progress</span>}
     </span>
   );
 }

@@ -1,14 +1,15 @@
 import { Link } from '@tanstack/react-router';
 import { Ellipsis, Gauge, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import type { Key } from '../../../src/console/contract.ts';
-import { formatMoney, shareOfLimit, signOfMoney, sumMoney, toneOfShare } from '../../kit/amounts.ts';
+import { formatMoneyExactly, shareOfLimit, signOfMoney, sumMoney } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { IconButton } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
-import { Meter, Money, Time } from '../../kit/figures.tsx';
-import { formatCount, formatShare } from '../../kit/format-figures.ts';
+import { Money, Time } from '../../kit/figures.tsx';
+import { formatCount } from '../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
+import { UseOfLimit } from '../../kit/use-of-limit.tsx';
 import { nearLimitHint } from './key-fields.tsx';
 import { shownStateOf } from './key-list.ts';
 
@@ -34,7 +35,6 @@ const dataColumns = (limitCounts: LimitCounts): readonly Column<Key>[] => [
   {
     key: 'spend',
     header: 'Spent this month',
-    amounts: { of: ({ month_spent: spent }) => spent, style: 'short' },
     cell: (key) => <KeySpend subject={key} />,
   },
   {
@@ -44,6 +44,7 @@ const dataColumns = (limitCounts: LimitCounts): readonly Column<Key>[] => [
   },
   {
     key: 'expiry',
+    isOptional: true,
     header: 'Expires',
     cell: ({ expires_at: at }) => <Time at={at} style="distance" otherwise="Never" />,
   },
@@ -66,11 +67,16 @@ export function keyColumns(
 function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: number }>) {
   const { id, name, hint, state, allowed_models: models } = subject;
   return (
-    <span className={classNames('block', state === 'revoked' && 'opacity-75')}>
-      <span className="line-clamp-2 font-medium" title={name}>
+    <span
+      className={classNames(
+        'flex flex-wrap items-baseline gap-x-2 md:flex-nowrap',
+        state === 'revoked' && 'opacity-75',
+      )}
+    >
+      <span className="font-medium md:max-w-44 md:truncate xl:max-w-64" title={name}>
         {name}
       </span>
-      <span className="block text-xs text-ink-faint">
+      <span className="text-ink-faint">
         <code className="font-mono">{hint}</code>
         {models !== null && (
           <span
@@ -93,10 +99,10 @@ function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: n
 function KeyState({ subject }: Readonly<{ subject: Key }>) {
   const { state, revoked_at: revokedAt } = subject;
   return (
-    <span className="inline-flex flex-col items-start gap-0.5">
+    <span className="inline-flex items-baseline gap-1.5">
       <StatusBadge status={shownStateOf(subject)} />
       {state === 'replaced' && (
-        <span className="text-xs text-ink-faint">
+        <span className="text-ink-faint">
           expires <Time at={revokedAt} style="distance" />
         </span>
       )}
@@ -107,14 +113,13 @@ function KeyState({ subject }: Readonly<{ subject: Key }>) {
 function KeyRate({ subject }: Readonly<{ subject: Key }>) {
   const { requests_per_minute: perMinute, max_concurrent: concurrent } = subject;
   return (
-    <span className="inline-block">
-      <span className="block" title={`${formatCount(perMinute)} requests per minute`}>
-        {formatCount(perMinute)}
-      </span>
+    <span className="figures">
+      <span title={`${formatCount(perMinute)} requests per minute`}>{formatCount(perMinute)}</span>
       <span
-        className="block text-xs whitespace-nowrap text-ink-faint"
+        className="whitespace-nowrap text-ink-faint"
         title={`At most ${formatCount(concurrent)} concurrent requests`}
       >
+        {' · '}
         {formatCount(concurrent)} concurrent
       </span>
     </span>
@@ -126,35 +131,25 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
   if (limit === null)
     return (
       <span>
-        <Money amount={spent} /> <span className="text-ink-faint">· no limit</span>
+        <Money amount={spent} isTotal /> <span className="text-ink-faint">· no limit</span>
         <Held amount={held} />
       </span>
     );
-  const share = shareOfLimit(sumMoney([spent, held]), limit);
   return (
-    <span className="inline-block w-44 max-w-full">
-      <span className="block md:whitespace-nowrap">
-        <Money amount={spent} /> <span className="text-ink-faint">of {formatMoney(limit)}</span>
-      </span>
-      <span className="mt-0.5 flex items-center gap-2" title={nearLimitHint}>
-        <Meter
-          label={`Used of the limit of ${name}`}
-          share={share}
-          certainShare={shareOfLimit(spent, limit)}
-          tone={toneOfShare(share)}
-          className="flex-1"
-        />
-        <span
-          className={classNames(
-            'figures w-11 text-right text-xs whitespace-nowrap',
-            share >= 1 ? 'font-medium text-bad' : 'text-ink-faint',
-          )}
-        >
-          {formatShare(Math.min(1, share))}
-        </span>
-      </span>
+    <UseOfLimit
+      label={`Used of the limit of ${name}`}
+      title={nearLimitHint}
+      share={shareOfLimit(sumMoney([spent, held]), limit)}
+      certainShare={shareOfLimit(spent, limit)}
+      figures={
+        <>
+          <Money amount={spent} isTotal />{' '}
+          <span className="text-ink-faint">of {formatMoneyExactly(limit)}</span>
+        </>
+      }
+    >
       <Held amount={held} />
-    </span>
+    </UseOfLimit>
   );
 }
 
@@ -162,8 +157,9 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
 function Held({ amount }: Readonly<{ amount: string }>) {
   if (signOfMoney(amount) === 0) return null;
   return (
-    <span className="block text-xs text-ink-faint">
-      plus <Money amount={amount} /> held
+    <span className="text-ink-faint">
+      {' '}
+      plus <Money amount={amount} isTotal /> held
     </span>
   );
 }

@@ -149,7 +149,7 @@ type KeyListControlsProps = Readonly<{ view: KeyListView; onChange: (changed: Ke
 
 function KeyListControls({ view, onChange }: KeyListControlsProps) {
   return (
-    <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3 sm:px-5">
+    <div className="flex flex-wrap items-end gap-3 border-b border-line py-3">
       <SearchInput
         label="Search keys"
         placeholder="Name or last characters"

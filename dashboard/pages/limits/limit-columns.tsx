@@ -1,14 +1,13 @@
 import { Ellipsis, Pencil, Trash2 } from 'lucide-react';
 import type { Limit } from '../../../src/console/contract.ts';
-import { signOfMoney, toneOfShare } from '../../kit/amounts.ts';
+import { signOfMoney } from '../../kit/amounts.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { IconButton } from '../../kit/button.tsx';
-import { classNames } from '../../kit/class-names.ts';
-import { Meter, Time } from '../../kit/figures.tsx';
-import { formatShare } from '../../kit/format-figures.ts';
+import { Time } from '../../kit/figures.tsx';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
-import { amountNow, formatAmount, kindNames, nameOf, sharesOf, subjectOf } from './limit-words.ts';
+import { UseOfLimit } from '../../kit/use-of-limit.tsx';
+import { amountNow, formatAmount, formatUse, kindNames, nameOf, sharesOf, subjectOf } from './limit-words.ts';
 
 export type LimitAction = 'change' | 'remove';
 
@@ -19,10 +18,11 @@ export function limitColumns(
 ): readonly Column<Limit>[] {
   return [
     { key: 'name', header: 'Limit', isBare: true, cell: (limit) => <LimitName limit={limit} /> },
-    { key: 'used', header: 'Used', cell: (limit) => <LimitUse limit={limit} /> },
+    { key: 'used', header: 'Used', isWrapping: true, cell: (limit) => <LimitUse limit={limit} /> },
     { key: 'resets', header: 'Resets', cell: (limit) => <Resets limit={limit} /> },
     {
       key: 'setter',
+      isOptional: true,
       header: 'Set by',
       cell: ({ set_by: setter }) => (
         <Badge tone={setter === 'operator' ? 'accent' : 'plain'}>
@@ -39,9 +39,9 @@ export function limitColumns(
 function LimitName({ limit }: Readonly<{ limit: Limit }>) {
   const subject = subjectOf(limit);
   return (
-    <span className="block">
-      <span className="block font-medium">{kindNames[limit.kind]}</span>
-      <span className="line-clamp-2 text-xs wrap-anywhere text-ink-faint" title={subject}>
+    <span className="md:inline-flex md:max-w-full md:items-baseline md:gap-2">
+      <span className="block font-medium whitespace-nowrap">{kindNames[limit.kind]}</span>
+      <span className="line-clamp-2 wrap-anywhere text-ink-faint md:max-w-72 md:truncate" title={subject}>
         {subject.charAt(0).toUpperCase() + subject.slice(1)}
       </span>
     </span>
@@ -62,40 +62,29 @@ function LimitUse({ limit }: Readonly<{ limit: Limit }>) {
   const { used, held, share, certainShare } = shares;
   const hasUsed = kind !== 'concurrent_requests';
   return (
-    <span className="inline-block w-52 max-w-full">
-      <span className="block md:whitespace-nowrap">
-        <span className="figures">{formatAmount(kind, hasUsed ? used : held)}</span>{' '}
-        <span className="figures text-ink-faint">of {most}</span>
-      </span>
-      <span className="mt-0.5 flex items-center gap-2">
-        <Meter
-          label={`Used of ${nameOf(limit)}`}
-          share={share}
-          certainShare={hasUsed ? certainShare : share}
-          tone={toneOfShare(share)}
-          className="flex-1"
-        />
-        <span
-          className={classNames(
-            'figures w-11 text-right text-xs whitespace-nowrap',
-            share >= 1 ? 'font-medium text-bad' : 'text-ink-faint',
-          )}
-        >
-          {formatShare(Math.min(1, share))}
-        </span>
-      </span>
+    <UseOfLimit
+      label={`Used of ${nameOf(limit)}`}
+      share={share}
+      certainShare={hasUsed ? certainShare : share}
+      figures={
+        <>
+          <span className="figures">{formatUse(kind, hasUsed ? used : held)}</span>{' '}
+          <span className="figures text-ink-faint">of {most}</span>
+        </>
+      }
+    >
       {hasUsed && signOfMoney(held) > 0 && (
-        <span className="block text-xs text-ink-faint">plus {formatAmount(kind, held)} held</span>
+        <span className="text-ink-faint">plus {formatUse(kind, held)} held</span>
       )}
       <Increase limit={limit} />
-    </span>
+    </UseOfLimit>
   );
 }
 
 function Increase({ limit: { kind, increase } }: Readonly<{ limit: Limit }>) {
   if (increase === null) return null;
   return (
-    <span className="block text-xs text-ink-faint">
+    <span className="text-ink-faint">
       with {formatAmount(kind, increase.amount)} more until <Time at={increase.until} />
     </span>
   );

@@ -1,6 +1,6 @@
 /** Limits in words, and how much of one is used. */
 import type { Limit, LimitKind } from '../../../src/console/contract.ts';
-import { formatMoney, shareOfLimit, sumMoney } from '../../kit/amounts.ts';
+import { formatMoneyExactly, formatTotal, shareOfLimit, sumMoney } from '../../kit/amounts.ts';
 import { formatCount } from '../../kit/format-figures.ts';
 
 export const kindNames: Readonly<Record<LimitKind, string>> = {
@@ -46,8 +46,13 @@ export function nameOf(limit: Limit): string {
   return `${kindNames[limit.kind]}, ${subjectOf(limit)}`;
 }
 
+/** What was used or is held: a total, unlike the limit that someone chose. */
+export function formatUse(kind: LimitKind, amount: string): string {
+  return isSpend(kind) ? formatTotal(amount) : formatCount(Number(amount));
+}
+
 export function formatAmount(kind: LimitKind, amount: string): string {
-  return isSpend(kind) ? formatMoney(amount) : formatCount(Number(amount));
+  return isSpend(kind) ? formatMoneyExactly(amount) : formatCount(Number(amount));
 }
 
 /** With its temporary increase. */

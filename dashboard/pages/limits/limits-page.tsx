@@ -48,7 +48,7 @@ function Filters({ filter: { keyId, endUser } }: Readonly<{ filter: LimitFilter 
     // Another list begins with its first page.
     replace((before) => ({ ...before, cursor: undefined, page: undefined, ...part }));
   return (
-    <div className="flex flex-wrap items-end gap-3 border-b border-line px-4 py-3 sm:px-5">
+    <div className="flex flex-wrap items-end gap-3 border-b border-line py-3">
       <Field label="Key" isLabelHidden className="w-full sm:w-64">
         <Picker
           value={keyId ?? ''}

@@ -4,6 +4,7 @@ import { Button, LinkButton } from '../../kit/button.tsx';
 import { CopyButton } from '../../kit/copy-button.tsx';
 import { Money } from '../../kit/figures.tsx';
 import { formatCount, formatCountShort } from '../../kit/format-figures.ts';
+import { ModelMark } from '../../kit/model-mark.tsx';
 import { capabilities, capabilityLabels, type ListedModel, type Pricing } from './models.ts';
 import { priceTableOf } from './pricing.ts';
 
@@ -13,10 +14,13 @@ export function ModelCard({ model, onCalculate }: ModelCardProps) {
   const { id, name, maker, workload, endpoint, context_window: context, max_output_tokens: output } = model;
   const shown = capabilities.filter((capability) => model.capabilities[capability]);
   return (
-    <article className="flex min-w-0 flex-col gap-3 rounded-lg border border-line bg-surface p-4 shadow-card sm:p-5">
+    <article className="flex min-w-0 flex-col gap-3 rounded-md border border-line p-4">
       <header className="flex items-start justify-between gap-3">
         <div className="min-w-0">
-          <h2 className="font-semibold wrap-anywhere">{name}</h2>
+          <h2 className="font-semibold wrap-anywhere">
+            <ModelMark model={id} />
+            {name}
+          </h2>
           <p className="flex min-w-0 items-center gap-1 text-xs text-ink-faint">
             <code className="font-mono wrap-anywhere">{id}</code>
             <CopyButton text={id} label={`Copy model ID ${id}`} />

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { CreditCard } from 'lucide-react';
 import type { Overview, PaymentOptions } from '../../../src/console/contract.ts';
 import { useAccount, useMe } from '../../api/session.ts';
-import { formatMoneyExactly, signOfMoney, subtractMoney } from '../../kit/amounts.ts';
+import { formatBalance, formatMoneyExactly, signOfMoney, subtractMoney } from '../../kit/amounts.ts';
 import { LinkButton } from '../../kit/button.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { Time } from '../../kit/figures.tsx';
@@ -20,7 +20,7 @@ export function CreditStep({ overview }: Readonly<{ overview: Overview }>) {
       <p>
         <WelcomeWords welcome={overview.welcome} mustVerify={user.must_verify_email} />
         {hasCredit
-          ? `${formatMoneyExactly(available)} is available.`
+          ? `${formatBalance(available)} is available.`
           : 'Requests are paid from the balance of the account, which is empty.'}
       </p>
       {role !== 'owner' && !hasCredit && <p>Only owners of this account can add credit.</p>}

@@ -1,6 +1,6 @@
 /** What needs attention, with a link to where it can be fixed. */
 import type { Attention } from '../../../src/console/contract.ts';
-import { formatBalance, formatMoney } from '../../kit/amounts.ts';
+import { formatBalance, formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
 import { formatTime } from '../../kit/format-figures.ts';
 
 type Notice = Readonly<{
@@ -72,7 +72,7 @@ export function describeAttention(attention: Attention): Notice {
 
 function describeLimit(attention: Extract<Attention, { limit: string }>): Notice {
   const isReached = attention.kind === 'key_at_limit';
-  const figures = `${formatMoney(attention.spent)} of ${formatMoney(attention.limit)} spent or held this month.`;
+  const figures = `${formatTotal(attention.spent)} of ${formatMoneyExactly(attention.limit)} spent or held this month.`;
   return {
     key: `${attention.kind} ${attention.key_id}`,
     tone: isReached ? 'bad' : 'warn',

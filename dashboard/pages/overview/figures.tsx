@@ -16,18 +16,18 @@ export function MoneyFigures({ overview }: Readonly<{ overview: Overview | undef
     <StatGroup>
       <Stat
         label="Balance"
-        value={overview && <Money amount={overview.balance} isExact />}
+        value={overview && <Money amount={overview.balance} isBalance />}
         hint={overview === undefined ? ' ' : <FreeHint overview={overview} />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
       <Stat
         label="Held"
-        value={overview && <Money amount={overview.held} isExact />}
+        value={overview && <Money amount={overview.held} isTotal />}
         hint="For running requests"
       />
       <Stat
         label="Spend, last 30 days"
-        value={overview && <Money amount={sumMoney(overview.days.map(({ cost }) => cost))} isExact />}
+        value={overview && <Money amount={sumMoney(overview.days.map(({ cost }) => cost))} isTotal />}
         hint={overview === undefined ? ' ' : <TodayHint overview={overview} />}
       />
       <Stat
@@ -44,7 +44,7 @@ function FreeHint({ overview: { balance, held } }: Readonly<{ overview: Overview
     return signOfMoney(balance) > 0 ? 'All of it is available' : 'Nothing is available';
   return (
     <>
-      <Money amount={subtractMoney(balance, held)} isExact /> available
+      <Money amount={subtractMoney(balance, held)} isBalance /> available
     </>
   );
 }
@@ -52,7 +52,7 @@ function FreeHint({ overview: { balance, held } }: Readonly<{ overview: Overview
 function TodayHint({ overview }: Readonly<{ overview: Overview }>) {
   return (
     <>
-      <Money amount={overview.days.at(-1)?.cost ?? '0'} isExact /> today
+      <Money amount={overview.days.at(-1)?.cost ?? '0'} isTotal /> today
       {overview.caches !== null && <CacheHint caches={overview.caches} />}
     </>
   );
@@ -63,7 +63,7 @@ function CacheHint({ caches }: Readonly<{ caches: NonNullable<Overview['caches']
   return (
     <span className="block">
       {formatShare(shareOfInput(caches.read_tokens, caches.input_tokens) ?? 0)} of the input from caches,{' '}
-      <Money amount={amount} /> {verb}
+      <Money amount={amount} isTotal /> {verb}
     </span>
   );
 }

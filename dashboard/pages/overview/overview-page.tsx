@@ -2,7 +2,7 @@ import { useState } from 'react';
 import type { Attention, Overview } from '../../../src/console/contract.ts';
 import type { RequestRow } from '../../../src/console/request-contract.ts';
 import { useAccount } from '../../api/session.ts';
-import { formatMoney } from '../../kit/amounts.ts';
+import { formatTotal } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
@@ -12,6 +12,7 @@ import { Segmented } from '../../kit/choice.tsx';
 import { DayChart } from '../../kit/day-chart.tsx';
 import { Duration, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { ModelMark } from '../../kit/model-mark.tsx';
 import { Page } from '../../kit/page.tsx';
 import { ErrorState, SkeletonLines } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
@@ -130,7 +131,7 @@ function SpendChart({ days }: Readonly<{ days: Overview['days'] }>) {
 
 function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 'spend' | 'requests' }>) {
   const isSpend = measure === 'spend';
-  const texts = days.map(({ cost, requests }) => (isSpend ? formatMoney(cost) : formatCount(requests)));
+  const texts = days.map(({ cost, requests }) => (isSpend ? formatTotal(cost) : formatCount(requests)));
   return (
     <DayChart
       label={isSpend ? 'Spend by day' : 'Requests by day'}
@@ -152,7 +153,17 @@ function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 's
 }
 
 const columns: readonly Column<RequestRow>[] = [
-  { key: 'model', header: 'Model', isBare: true, cell: ({ model }) => model },
+  {
+    key: 'model',
+    header: 'Model',
+    isBare: true,
+    cell: ({ model }) => (
+      <>
+        {model !== null && <ModelMark model={model} />}
+        {model}
+      </>
+    ),
+  },
   { key: 'status', header: 'Status', width: 'w-32', cell: ({ status }) => <StatusBadge status={status} /> },
   moneyColumn({ key: 'cost', header: 'Cost', width: 'w-36', amountOf: ({ cost }) => cost }),
   {

@@ -13,7 +13,7 @@ type ViewCardProps = Readonly<{
 
 export function ViewCard({ title, label, view, onChange, children }: ViewCardProps) {
   return (
-    <section className="min-w-0 overflow-hidden rounded-lg border border-line bg-surface shadow-card">
+    <section className="min-w-0 overflow-hidden rounded-md border border-line">
       <header className="flex items-center justify-between gap-3 border-b border-line px-4 py-2.5 sm:px-5">
         <h2 className="font-semibold">{view === 'try' ? title : 'Code'}</h2>
         <Segmented

@@ -12,7 +12,6 @@ import { formatTime } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { FilterBar } from './filter-bar.tsx';
-import { FindRequest } from './find-request.tsx';
 import { Histogram, Totals } from './histogram.tsx';
 import { useExplorerKeys } from './keyboard.ts';
 import { Panel } from './panel.tsx';
@@ -38,7 +37,7 @@ export function Explorer({ scope, extras }: ExplorerProps) {
   const view = viewIn(useSearchParameters(), scope.isOperator);
   return (
     <ScopeContext value={scope}>
-      <Page title="Requests" actions={<FindRequest to={`${scope.list}/$id`} />}>
+      <Page title="Requests">
         <Contents scope={scope} view={view} extras={extras} />
       </Page>
     </ScopeContext>
@@ -268,7 +267,7 @@ function NewRows({ count }: Readonly<{ count: number }>) {
   return (
     <div
       role="status"
-      className="pointer-events-none fixed inset-x-0 bottom-6 z-20 flex justify-center lg:pl-60"
+      className="pointer-events-none fixed inset-x-0 bottom-6 z-20 flex justify-center lg:pl-52"
     >
       {count > 0 && (
         <span className="pointer-events-auto rounded-md shadow-float">

@@ -9,6 +9,7 @@ import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Time } from '../../kit/figures.tsx';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
@@ -86,13 +87,15 @@ function memberColumns(
       header: 'Person',
       isBare: true,
       cell: ({ id, email, name }) => (
-        <span className="block">
-          <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
-            <span className="font-medium">{name === '' ? email : name}</span>
-            {id === ownId && <Badge>You</Badge>}
-          </span>
-          {name !== '' && <span className="block text-xs text-ink-faint">{email}</span>}
-        </span>
+        <NameWithNote
+          name={
+            <span className="inline-flex items-baseline gap-2">
+              {name === '' ? email : name}
+              {id === ownId && <Badge>You</Badge>}
+            </span>
+          }
+          note={name !== '' && email}
+        />
       ),
     },
     {

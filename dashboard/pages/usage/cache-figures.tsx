@@ -14,7 +14,7 @@ export function CacheFigures({ totals }: Readonly<{ totals: UsageFigures | undef
         Prompt caches
       </h2>
       {totals !== undefined && !hasCaches(totals) ? (
-        <p className="rounded-lg border border-line bg-surface px-4 py-4 text-ink-soft shadow-card sm:px-5">
+        <p className="text-ink-soft">
           No input was read from a cache on these days, and none was written to one. Providers keep long
           prompts in caches, so that requests that begin alike cost less.
         </p>
@@ -45,7 +45,7 @@ function CacheStats({ totals }: Readonly<{ totals: UsageFigures | undefined }>) 
       />
       <Stat
         label={saved?.label ?? 'Saved by caches'}
-        value={saved && <Money amount={saved.amount} />}
+        value={saved && <Money amount={saved.amount} isTotal />}
         hint={saved?.hint ?? ' '}
       />
     </StatGroup>

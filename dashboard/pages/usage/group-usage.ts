@@ -1,8 +1,9 @@
 /** Usage rows, grouped and summed for the table and the chart. */
 import type { Usage, UsageFigures } from '../../../src/console/contract.ts';
-import { compareMoneyDown, formatMoney, sumMoney } from '../../kit/amounts.ts';
+import { compareMoneyDown, formatTotal, sumMoney } from '../../kit/amounts.ts';
 import type { ChartSeries } from '../../kit/day-chart.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { colourCount, modelColours, othersColour } from '../../kit/model-colours.ts';
 
 type UsageRow = Usage['rows'][number];
 
@@ -49,18 +50,7 @@ function labelOf(row: UsageRow | undefined, by: Dimension): string {
 export type Measure = 'cost' | 'requests' | 'tokens';
 type Stack = Readonly<{ series: readonly ChartSeries[]; totals: readonly string[] }>;
 
-export const maxSeries = 8;
-const colours = [
-  'bg-chart-1',
-  'bg-chart-2',
-  'bg-chart-3',
-  'bg-chart-4',
-  'bg-chart-5',
-  'bg-chart-7',
-  'bg-chart-8',
-  'bg-chart-9',
-] as const;
-const othersColour = 'bg-chart-6';
+export const maxSeries = colourCount;
 
 /** The series of the chart: the largest groups have their own colours, and the rest share one. */
 export function stackUsage(
@@ -74,6 +64,7 @@ export function stackUsage(
   );
   const places = new Map(ranked.map(({ id }, at) => [id, Math.min(at, maxSeries)]));
   const placeOf = (row: UsageRow) => places.get(by === 'model' ? row.model : row.key_id) ?? maxSeries;
+  const colours = modelColours(ranked.slice(0, maxSeries).map(({ id }) => id));
   const members = Map.groupBy(rows, placeOf);
   const series = [...members.entries()]
     .toSorted(([left], [right]) => left - right)
@@ -83,7 +74,7 @@ export function stackUsage(
       return {
         key: place < maxSeries ? `of ${ranked[place]?.id}` : 'others',
         label: place < maxSeries ? (ranked[place]?.label ?? '') : othersLabel(ranked.length - maxSeries),
-        colour: colours[place] ?? othersColour,
+        colour: colours.get(ranked[place]?.id ?? '') ?? othersColour,
         values: figures.map((figure) => figureOf(figure, measure)),
         texts: figures.map((figure) => textOf(figure, measure)),
       };
@@ -103,5 +94,5 @@ function figureOf(figures: UsageFigures, measure: Measure): number {
 }
 
 function textOf(figures: UsageFigures, measure: Measure): string {
-  return measure === 'cost' ? formatMoney(figures.cost) : formatCount(figureOf(figures, measure));
+  return measure === 'cost' ? formatTotal(figures.cost) : formatCount(figureOf(figures, measure));
 }

@@ -10,6 +10,7 @@ import { Card } from '../../kit/card.tsx';
 import { Segmented } from '../../kit/choice.tsx';
 import { Dash, Money } from '../../kit/figures.tsx';
 import { formatCount, formatDay, formatShare } from '../../kit/format-figures.ts';
+import { ModelMark } from '../../kit/model-mark.tsx';
 import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
@@ -60,7 +61,7 @@ export function UsagePage() {
 function Totals({ totals }: Readonly<{ totals: Usage['totals'] | undefined }>) {
   return (
     <StatGroup>
-      <Stat label="Cost" value={totals && <Money amount={totals.cost} />} />
+      <Stat label="Cost" value={totals && <Money amount={totals.cost} isTotal />} />
       <Stat label="Requests" value={totals && formatCount(totals.requests)} />
       <Stat label="Input tokens" value={totals && formatCount(totals.input_tokens)} />
       <Stat label="Output tokens" value={totals && formatCount(totals.output_tokens)} />
@@ -129,8 +130,11 @@ function columnsOf(header: string, by: Dimension, isCached: boolean): Column<Usa
       header,
       isBare: true,
       width: 'min-w-40',
-      cell: ({ label }) => (
-        <span className="font-medium">{by === 'day' ? formatDay(label, true) : label}</span>
+      cell: ({ id, label }) => (
+        <span className="font-medium">
+          {by === 'model' && <ModelMark model={id} />}
+          {by === 'day' ? formatDay(label, true) : label}
+        </span>
       ),
     },
     { key: 'requests', header: 'Requests', align: 'right', cell: (row) => <Count of={row.requests} /> },
@@ -142,7 +146,7 @@ function columnsOf(header: string, by: Dimension, isCached: boolean): Column<Usa
       cell: (row) => <Count of={row.output_tokens} />,
     },
     { key: 'images', header: 'Images', align: 'right', cell: (row) => <Count of={row.images} /> },
-    moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost }),
+    moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost, style: 'total' }),
     ...(isCached ? cacheColumns : []),
   ];
 }
@@ -154,7 +158,12 @@ function Count({ of }: Readonly<{ of: number }>) {
 
 const cacheColumns: readonly Column<UsageGroup>[] = [
   { key: 'cached', header: 'From caches', align: 'right', cell: (row) => <CachedShare figures={row} /> },
-  moneyColumn({ key: 'saved', header: 'Saved by caches', amountOf: ({ cache_saved: saved }) => saved }),
+  moneyColumn({
+    key: 'saved',
+    header: 'Saved by caches',
+    amountOf: ({ cache_saved: saved }) => saved,
+    style: 'total',
+  }),
 ];
 
 function CachedShare({ figures }: Readonly<{ figures: UsageFigures }>) {
@@ -170,9 +179,12 @@ function footerOf(totals: UsageFigures, isCached: boolean) {
     <Count key="input" of={totals.input_tokens} />,
     <Count key="output" of={totals.output_tokens} />,
     <Count key="images" of={totals.images} />,
-    <Money key="cost" amount={totals.cost} />,
+    <Money key="cost" amount={totals.cost} isTotal />,
     ...(isCached
-      ? [<CachedShare key="cached" figures={totals} />, <Money key="saved" amount={totals.cache_saved} />]
+      ? [
+          <CachedShare key="cached" figures={totals} />,
+          <Money key="saved" amount={totals.cache_saved} isTotal />,
+        ]
       : []),
   ];
 }

@@ -17,6 +17,7 @@ import { Button, IconButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Time } from '../../kit/figures.tsx';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
@@ -125,10 +126,7 @@ function webhookColumns(act: (action: WebhookAction, webhook: Webhook) => void):
       header: 'Address',
       isBare: true,
       cell: ({ url, description }) => (
-        <span className="block">
-          <span className="line-clamp-2 font-medium wrap-anywhere">{url}</span>
-          {description !== '' && <span className="block text-xs text-ink-faint">{description}</span>}
-        </span>
+        <NameWithNote name={<span title={url}>{url}</span>} note={description} />
       ),
     },
     { key: 'state', header: 'Status', cell: (webhook) => <WebhookState webhook={webhook} /> },
@@ -157,7 +155,7 @@ const disabledWords = {
 function WebhookState({ webhook }: Readonly<{ webhook: Webhook }>) {
   const { disabled_because: because, failing_since: failingSince, previous_secret_until: until } = webhook;
   return (
-    <span className="inline-flex flex-col items-start gap-0.5">
+    <span className="inline-flex items-baseline gap-1.5">
       {because !== null ? (
         <Badge tone={because === 'owner' ? 'plain' : 'bad'} hasDot>
           {disabledWords[because]}

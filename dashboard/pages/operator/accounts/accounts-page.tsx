@@ -60,7 +60,7 @@ function AccountList({ onCreate, onAction }: AccountListProps) {
   const accounts = useAccounts(search, cursors.cursor);
   return (
     <Card isFlush>
-      <div className="border-b border-line p-3 sm:px-5">
+      <div className="border-b border-line pb-3">
         <SearchInput
           label="Search accounts"
           placeholder="Name or ID"
@@ -175,8 +175,13 @@ function accountColumns(
       style: 'balance',
       className: 'font-medium',
     }),
-    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held }),
-    moneyColumn({ key: 'spent', header: 'Spent this month', amountOf: ({ month_spent: spent }) => spent }),
+    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held, style: 'total' }),
+    moneyColumn({
+      key: 'spent',
+      header: 'Spent this month',
+      amountOf: ({ month_spent: spent }) => spent,
+      style: 'total',
+    }),
     {
       key: 'keys',
       header: 'Keys',

@@ -7,6 +7,7 @@ import type { AuditLog, Change } from '../../../../src/console/operator-contract
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash } from '../../../kit/figures.tsx';
+import { NameWithNote } from '../../../kit/name-with-note.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
@@ -29,12 +30,10 @@ const columns: readonly Column<Change>[] = [
     key: 'actor',
     header: 'By',
     cell: ({ actor, door, address }) => (
-      <span className="block">
-        <span className="block break-words">{actor.name}</span>
-        <span className="block text-xs text-ink-faint">
-          {[doors[door], address].filter((text) => text !== null).join(', ')}
-        </span>
-      </span>
+      <NameWithNote
+        name={actor.name}
+        note={[doors[door], address].filter((text) => text !== null).join(', ')}
+      />
     ),
   },
   {

@@ -75,7 +75,7 @@ export function AuditCard() {
 function Progress({ audit }: Readonly<{ audit: Audit }>) {
   const { steps_done: done, step_count: count, started_at: startedAt } = audit;
   return (
-    <div className="space-y-2 border-b border-line p-4 sm:px-5">
+    <div className="space-y-2 border-b border-line py-4">
       <p>
         {audit.is_full ? 'A full audit' : 'An audit'} is running: {done} of {count} rules were checked. It
         started <Time at={startedAt} style="distance" />.
@@ -90,7 +90,7 @@ function Result({ audit }: Readonly<{ audit: Audit }>) {
   const broken = findings.filter(({ violations }) => violations > 0).length;
   if (state === 'failed')
     return (
-      <div className="border-b border-line p-4 sm:px-5">
+      <div className="border-b border-line py-4">
         <Callout tone="warn" title="The last audit did not finish">
           It started at <Time at={startedAt} style="exact" />. Its gateway stopped, or the database was not
           available. Run it again.
@@ -99,7 +99,7 @@ function Result({ audit }: Readonly<{ audit: Audit }>) {
     );
   return (
     <>
-      <div className="border-b border-line p-4 sm:px-5">
+      <div className="border-b border-line py-4">
         {state === 'sound' ? (
           <Callout tone="good" isUrgent title="The ledger is consistent">
             All {findings.length} rules held at <Time at={startedAt} style="exact" />,{' '}
@@ -127,6 +127,7 @@ const findingColumns: readonly Column<Finding>[] = [
     key: 'rule',
     header: 'Rule',
     isBare: true,
+    isWrapping: true,
     cell: ({ invariant }) => `${invariant.slice(0, 1).toUpperCase()}${invariant.slice(1)}.`,
   },
   {

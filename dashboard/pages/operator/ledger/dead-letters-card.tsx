@@ -17,7 +17,7 @@ export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters
       description={data.length < total ? `The oldest ${data.length} of ${formatCount(total)}.` : undefined}
       isFlush
     >
-      <div className="space-y-3 border-b border-line p-4 sm:px-5">
+      <div className="space-y-3 border-b border-line py-4">
         <Callout
           tone="bad"
           title={

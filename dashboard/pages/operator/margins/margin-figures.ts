@@ -1,6 +1,6 @@
 /** Figures of margins as text. */
 import type { MarginFigures, Margins } from '../../../../src/console/operator-contract.ts';
-import { formatMoney, signOfMoney, unitsOf } from '../../../kit/amounts.ts';
+import { formatTotal, signOfMoney, unitsOf } from '../../../kit/amounts.ts';
 import { formatCount } from '../../../kit/format-figures.ts';
 
 export type MarginGroup = MarginFigures & Readonly<{ id: string; name: string; isOthers: boolean }>;
@@ -50,7 +50,7 @@ export function unknownCosts(figures: MarginFigures): string[] {
   const sentences: string[] = [];
   if (requests !== 0)
     sentences.push(
-      `The cost of ${countOf(requests, 'request')} is unknown: the provider has no cost in the catalogue, or the charge is an estimate. The revenue of ${formatMoney(revenue)} is not part of the margin.`,
+      `The cost of ${countOf(requests, 'request')} is unknown: the provider has no cost in the catalogue, or the charge is an estimate. The revenue of ${formatTotal(revenue)} is not part of the margin.`,
     );
   if (attempts !== 0)
     sentences.push(

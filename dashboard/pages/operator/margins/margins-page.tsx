@@ -98,18 +98,18 @@ function Totals({ totals }: Readonly<{ totals: MarginFigures | undefined }>) {
     <StatGroup>
       <Stat
         label="Revenue"
-        value={totals && <Money amount={totals.revenue} />}
+        value={totals && <Money amount={totals.revenue} isTotal />}
         hint={totals && countOf(totals.requests, 'request')}
       />
-      <Stat label="Cost" value={known && <Money amount={known.cost} />} hint="Of charged requests" />
+      <Stat label="Cost" value={known && <Money amount={known.cost} isTotal />} hint="Of charged requests" />
       <Stat
         label="Uncharged cost"
-        value={known && <Money amount={known.uncharged} />}
+        value={known && <Money amount={known.uncharged} isTotal />}
         hint={totals && countOf(totals.uncharged_attempts, 'attempt')}
       />
       <Stat
         label="Margin"
-        value={known && <Money amount={known.margin} />}
+        value={known && <Money amount={known.margin} isTotal />}
         tone={totals !== undefined && signOfMoney(totals.margin) < 0 ? 'bad' : 'plain'}
         hint={totals && (formatMarginShare(totals) ?? 'No revenue with a known cost')}
       />
@@ -133,10 +133,20 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
   return [
     { key: 'name', header, isBare: true, cell: (row) => <GroupName row={row} by={by} /> },
     { key: 'requests', header: 'Requests', align: 'right', cell: (row) => formatCount(row.requests) },
-    moneyColumn({ key: 'revenue', header: 'Revenue', amountOf: ({ revenue }) => revenue }),
-    moneyColumn({ key: 'cost', header: 'Cost', amountOf: (row) => knownAmounts(row).cost }),
-    moneyColumn({ key: 'uncharged', header: 'Uncharged', amountOf: (row) => knownAmounts(row).uncharged }),
-    moneyColumn({ key: 'margin', header: 'Margin', amountOf: (row) => knownAmounts(row).margin }),
+    moneyColumn({ key: 'revenue', header: 'Revenue', amountOf: ({ revenue }) => revenue, style: 'total' }),
+    moneyColumn({ key: 'cost', header: 'Cost', amountOf: (row) => knownAmounts(row).cost, style: 'total' }),
+    moneyColumn({
+      key: 'uncharged',
+      header: 'Uncharged',
+      amountOf: (row) => knownAmounts(row).uncharged,
+      style: 'total',
+    }),
+    moneyColumn({
+      key: 'margin',
+      header: 'Margin',
+      amountOf: (row) => knownAmounts(row).margin,
+      style: 'total',
+    }),
     {
       key: 'share',
       header: 'Margin %',
@@ -173,10 +183,10 @@ function footerOf(totals: MarginFigures) {
   return [
     'Total',
     formatCount(totals.requests),
-    <Money key="revenue" amount={totals.revenue} />,
-    <Money key="cost" amount={cost} />,
-    <Money key="uncharged" amount={uncharged} />,
-    <Money key="margin" amount={margin} />,
+    <Money key="revenue" amount={totals.revenue} isTotal />,
+    <Money key="cost" amount={cost} isTotal />,
+    <Money key="uncharged" amount={uncharged} isTotal />,
+    <Money key="margin" amount={margin} isTotal />,
     formatMarginShare(totals) ?? <Dash key="share" />,
     unknownCount(totals) ?? <Dash key="unknown" />,
   ];

@@ -48,7 +48,7 @@ export function OperatorPaymentsPage() {
         </Card>
       )}
       <Card isFlush>
-        <div className="border-b border-line p-3 sm:px-5">
+        <div className="border-b border-line pb-3">
           <SearchInput
             label="Search payments"
             placeholder="Account or ID"

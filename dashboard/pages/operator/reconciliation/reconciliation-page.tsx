@@ -14,6 +14,7 @@ import { Card } from '../../../kit/card.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { Money, Time } from '../../../kit/figures.tsx';
 import { formatDay } from '../../../kit/format-figures.ts';
+import { NameWithNote } from '../../../kit/name-with-note.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { EmptyState, Loaded } from '../../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../../kit/table.tsx';
@@ -95,7 +96,7 @@ function ProviderCard({ provider, days }: ProviderCardProps) {
           footer={totalsOf(days)}
         />
       ) : (
-        <p className="p-4 text-ink-soft sm:px-5">No day has been compared yet.</p>
+        <p className="py-4 text-ink-soft">No day has been compared yet.</p>
       )}
       {shown !== null && <DayDialog provider={provider} day={shown} onClose={() => show(null)} />}
     </Card>
@@ -129,7 +130,7 @@ function Problems({ provider }: Readonly<{ provider: ReconciledProvider }>) {
   const isKeyMissing = variable !== null && !isKeySet;
   if (error === null && notes.length === 0 && !isKeyMissing) return null;
   return (
-    <div className="space-y-3 border-b border-line p-4 sm:px-5">
+    <div className="space-y-3 border-b border-line py-4">
       {error !== null && (
         <Callout tone="bad" title="The bill could not be read">
           {error.message} This was <Time at={error.at} style="distance" />.
@@ -181,20 +182,33 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
       header: 'Day',
       isBare: true,
       cell: ({ day, changed }) => (
-        <span className="block">
-          <span className="font-medium whitespace-nowrap">{formatDay(day, true)}</span>
-          {changed !== null && (
-            <span className="block text-xs text-ink-faint">
-              Changed <Time at={changed.at} style="distance" />, was <Money amount={changed.before} />
-            </span>
-          )}
-        </span>
+        <NameWithNote
+          name={formatDay(day, true)}
+          note={
+            changed !== null && (
+              <>
+                Changed <Time at={changed.at} style="distance" />, was{' '}
+                <Money amount={changed.before} isTotal />
+              </>
+            )
+          }
+        />
       ),
     },
-    moneyColumn({ key: 'charged', header: 'Charged', amountOf: ({ charged }) => charged }),
-    moneyColumn({ key: 'metered', header: 'Metered cost', amountOf: ({ metered }) => metered }),
-    moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed }),
-    moneyColumn({ key: 'difference', header: 'Difference', amountOf: ({ difference }) => difference }),
+    moneyColumn({ key: 'charged', header: 'Charged', amountOf: ({ charged }) => charged, style: 'total' }),
+    moneyColumn({
+      key: 'metered',
+      header: 'Metered cost',
+      amountOf: ({ metered }) => metered,
+      style: 'total',
+    }),
+    moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed, style: 'total' }),
+    moneyColumn({
+      key: 'difference',
+      header: 'Difference',
+      amountOf: ({ difference }) => difference,
+      style: 'total',
+    }),
     {
       key: 'result',
       header: 'Result',
@@ -225,7 +239,7 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
 function totalsOf(days: readonly ReconciledDay[]) {
   const billed = days.filter((day) => day.billed !== null);
   const total = (of: (day: ReconciledDay) => string | null) => (
-    <Money amount={sumMoney(billed.map((day) => of(day) ?? '0'))} />
+    <Money amount={sumMoney(billed.map((day) => of(day) ?? '0'))} isTotal />
   );
   return [
     billed.length === days.length ? 'Total' : 'Total of days with a bill',

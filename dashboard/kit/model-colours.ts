@@ -1,0 +1,61 @@
+/**
+ * One colour for each model (or key), everywhere the same: it follows from the name alone. Where several are shown at once
+ * and two would have the same colour, one of them gets another that is free.
+ */
+const colours = [
+  'bg-chart-1',
+  'bg-chart-2',
+  'bg-chart-3',
+  'bg-chart-4',
+  'bg-chart-5',
+  'bg-chart-7',
+  'bg-chart-8',
+  'bg-chart-9',
+] as const;
+
+/** For everything that has none of its own. */
+export const othersColour = 'bg-chart-6';
+export const colourCount = colours.length;
+
+export function modelColour(name: string): string {
+  return colours[placeOf(name)] ?? othersColour;
+}
+
+/** Distinct for up to `colourCount` names. Only of those that collide, all but the first by name get another colour. */
+export function modelColours(names: readonly string[]): ReadonlyMap<string, string> {
+  const places = new Map<string, number>();
+  const taken = new Set<number>();
+  const sorted = [...new Set(names)].toSorted();
+  for (const name of sorted) {
+    const place = placeOf(name);
+    if (taken.has(place)) continue;
+    places.set(name, place);
+    taken.add(place);
+  }
+  for (const name of sorted) {
+    if (places.has(name)) continue;
+    const place = firstFree(placeOf(name), taken);
+    places.set(name, place);
+    taken.add(place);
+  }
+  return new Map([...places].map(([name, place]) => [name, colours[place] ?? othersColour]));
+}
+
+/** Their own place if all are taken. */
+function firstFree(from: number, taken: ReadonlySet<number>): number {
+  for (let step = 1; step < colourCount; step += 1) {
+    const place = (from + step) % colourCount;
+    if (!taken.has(place)) return place;
+  }
+  return from;
+}
+
+/** FNV-1a: similar names, such as two versions of a model, get different places. */
+function placeOf(name: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < name.length; at += 1) {
+    hash ^= name.charCodeAt(at);
+    hash = Math.imul(hash, 0x01000193) >>> 0;
+  }
+  return ((hash ^ (hash >>> 15)) >>> 0) % colourCount;
+}

@@ -1,0 +1,38 @@
+/** One colour for each model on every page, and different ones for those that are seen together. */
+import { expect, test } from 'bun:test';
+import fc from 'fast-check';
+import { colourCount, modelColour, modelColours, othersColour } from '../../dashboard/kit/model-colours.ts';
+
+const names = fc.uniqueArray(fc.string({ maxLength: 30 }), { maxLength: colourCount });
+
+test('the colour follows from the name, also of names that objects would stumble over', () => {
+  for (const name of ['gpt-5', 'claude-sonnet', '__proto__', 'constructor', ''])
+    expect(modelColour(name)).toMatch(/^bg-chart-[1-5789]$/);
+  expect(new Set(Array.from({ length: 100 }, (_, at) => modelColour(`model-${at}`))).size).toBe(colourCount);
+});
+
+test('those that are seen together differ, in whatever order they come', () => {
+  fc.assert(
+    fc.property(names, (some) => {
+      const colours = modelColours(some);
+      expect(new Set(colours.values()).size).toBe(some.length);
+      expect([...colours.values()]).not.toContain(othersColour);
+      expect(Object.fromEntries(modelColours(some.toReversed()))).toEqual(Object.fromEntries(colours));
+    }),
+  );
+});
+
+test('only those that collide get another colour than alone, and of these all but one', () => {
+  fc.assert(
+    fc.property(names, (some) => {
+      const colours = modelColours(some);
+      for (const [colour, same] of Map.groupBy(some, modelColour))
+        expect(same.filter((name) => colours.get(name) === colour)).toHaveLength(1);
+    }),
+  );
+});
+
+test('beyond the number of colours, each has one still', () => {
+  const many = Array.from({ length: 50 }, (_, at) => `model-${at}`);
+  expect(modelColours(many).size).toBe(50);
+});
