@@ -327,7 +327,7 @@ describe('providers', () => {
     await page.getByRole('button', { name: 'Find', exact: true }).click();
     await page.getByText('A request ID is “req_” followed by 32 characters').waitFor();
     await page.getByLabel('Find a request by its ID').fill(`x-service-request-id: ${failedId}`);
-    await page.getByRole('button', { name: 'Find' }).click();
+    await page.getByRole('button', { name: 'Find', exact: true }).click();
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
     await page.goto(`/operator/requests/req_${'0'.repeat(32)}`);
     await page.getByText('No account has this request').waitFor();

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { ArrowUp, ChevronLeft, ChevronRight, ListTree, SearchX } from 'lucide-react';
+import { useEffect, useRef } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
 import type { RequestPage, RequestRow } from '../../../src/console/request-contract.ts';
 import { type Search, useReplaceSearch, useSearchParameters } from '../../address.ts';
@@ -292,11 +293,17 @@ function Selected({ view: { request: id }, rows, extras }: SelectedProps) {
     replace((before) => ({ ...before, request: row.id }));
     return linkOf(row.id)?.scrollIntoView({ block: 'nearest' });
   };
+  const closed = useRef<string | null>(null);
   const close = () => {
+    closed.current = id;
     replace(({ request: _request, ...rest }) => rest);
-    // The panel takes the focus with it when it goes.
-    requestAnimationFrame(() => linkOf(id ?? '')?.focus({ preventScroll: true }));
   };
+  // Once the panel has gone, because the browser then returns the focus to where it was before the panel came.
+  useEffect(() => {
+    if (id !== null || closed.current === null) return;
+    linkOf(closed.current)?.focus({ preventScroll: true });
+    closed.current = null;
+  }, [id]);
   const next = (step: 1 | -1) => rows[(id === null ? focusedAt(rows) : at) + step];
   useExplorerKeys({
     older: () => goTo(next(1)),
