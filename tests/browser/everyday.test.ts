@@ -176,7 +176,7 @@ describe('the playground', () => {
     const { page } = watched;
     await say(page, 'Hello [[status 429]]');
     await page.getByText('The provider is limiting requests.').waitFor();
-    await page.getByRole('link', { name: 'View Generation' }).waitFor();
+    await page.getByRole('link', { name: 'View request' }).waitFor();
     const sending = page.waitForRequest('**/playground/chat');
     await say(page, 'Again [[say Yes.]]');
     const sent = (await sending).postDataJSON() as { request: { messages: unknown } };
@@ -203,7 +203,7 @@ describe('the playground', () => {
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('This account is suspended. Ask the operator why.').waitFor();
     expect((await operator.send('POST', `${account}/resume`, {})).status).toBe(200);
-    expect(await page.getByRole('link', { name: 'View Generation' }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'View request' }).count()).toBe(0);
     expectNoComplaints(watched);
     await watched.close();
   }, 60_000);

@@ -167,17 +167,10 @@ test('one can page forward and come back, also from a request', async () => {
   await watched.close();
 }, 60_000);
 
-test('a request is found by its ID, with its exact cost, its attempts and its JSON', async () => {
+test('a request has a page, with its exact cost, its attempts and its JSON', async () => {
   const id = await ask(fixture.key, 'fallback', 'Hello [[usage 987 7]]');
-  const watched = await fixture.enter('owner', '/requests');
+  const watched = await fixture.enter('owner', `/requests/${id}`);
   const { page } = watched;
-  const search = page.getByRole('searchbox', { name: 'Find a request by its ID' });
-  await search.fill('not an ID');
-  await search.press('Enter');
-  await page.getByRole('alert').getByText('A request ID is').waitFor();
-  await search.fill(`x-service-request-id: ${id}`);
-  await search.press('Enter');
-  await page.waitForURL(`**/requests/${id}?*`);
   const { request: generation } = await answerOf<{ request: GenerationDetail }>(`requests/${id}`);
   expect(generation.cost?.total).toBe('0.001001000000');
   for (const amount of [generation.cost?.input, generation.cost?.output, generation.cost?.total])

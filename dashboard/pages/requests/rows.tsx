@@ -10,6 +10,7 @@ import { formatMoney, formatMoneyExactly } from '../../kit/amounts.ts';
 import { classNames } from '../../kit/class-names.ts';
 import { Dash } from '../../kit/figures.tsx';
 import { formatCount, formatDuration, formatTime, formatUtc } from '../../kit/format-figures.ts';
+import { ModelMark } from '../../kit/model-mark.tsx';
 import { Skeleton } from '../../kit/states.tsx';
 import { labelOfStatus } from './filters.ts';
 import { useScope } from './scope.ts';
@@ -267,6 +268,7 @@ function ModelAndError({
         <Dash />
       ) : (
         <FilterCell name="model" value={model} label={model} className="max-w-[60%] shrink-0 font-medium">
+          <ModelMark model={model} />
           {model}
         </FilterCell>
       )}
