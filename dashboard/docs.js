@@ -18,15 +18,18 @@ for (const block of document.querySelectorAll('pre')) {
   frame.append(block, button);
 }
 
-async function copy(block, button) {
-  try {
-    await navigator.clipboard.writeText(block.textContent.trimEnd());
-  } catch {
-    // Browsers copy for secure pages only. What is selected can be copied by hand.
+function copy(block, button) {
+  // Browsers copy for secure pages only. What is selected can be copied by hand.
+  const select = () => {
     getSelection()?.selectAllChildren(block);
     status.textContent = 'Selected';
-    return;
-  }
+  };
+  const copying = navigator.clipboard?.writeText(block.textContent.trimEnd());
+  if (copying === undefined) select();
+  else copying.then(() => tellCopied(button), select);
+}
+
+function tellCopied(button) {
   button.textContent = status.textContent = 'Copied';
   setTimeout(() => {
     button.textContent = 'Copy';
