@@ -77,7 +77,7 @@ test('an answer is streamed, shown without its HTML taking effect, and charged a
   expect(y + height).toBeLessThan(768);
   await page.getByLabel('Temperature').fill('0.5');
   await say(page, 'Hello [[say <img src=x> one\nand two]]');
-  const link = page.getByRole('link', { name: 'View Generation' });
+  const link = page.getByRole('link', { name: 'View request' });
   await link.waitFor();
   // Once in the question and once in the answer, and neither is a picture.
   expect(await conversation(page).getByText('<img src=x> one').count()).toBe(2);
@@ -91,9 +91,9 @@ test('an answer is streamed, shown without its HTML taking effect, and charged a
   const requestId = new URL(href, fixture.gateway.origin).pathname.split('/').at(-1);
   const response = await fixture.people.owner.send(
     'GET',
-    `/api/console/accounts/${fixture.account}/generations/${requestId}`,
+    `/api/console/accounts/${fixture.account}/requests/${requestId}`,
   );
-  const generation = (await response.json()) as GenerationDetail;
+  const { request: generation } = (await response.json()) as { request: GenerationDetail };
   expect(generation.key.id).toBe(fixture.keyId);
   expect(cost).toBe(`$${generation.cost?.total.replace(/0+$/, '')} USD`);
 
@@ -325,7 +325,7 @@ test('images are made in the playground, shown when they come inline and linked 
   await eventually('an image to be painted', () =>
     drawn.first().evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth === 1408),
   );
-  await results.getByRole('link', { name: 'View Generation' }).waitFor();
+  await results.getByRole('link', { name: 'View request' }).waitFor();
   await checkLooks(page, 'playground-images');
   await page.getByText('Code', { exact: true }).click();
   await page.getByText('/v1/images/generations').waitFor();

@@ -4,6 +4,7 @@ import { ClipboardList } from 'lucide-react';
 import type { AccountAuditLog, AccountChange } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
 import { Card } from '../../kit/card.tsx';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
@@ -18,12 +19,7 @@ const columns: readonly Column<AccountChange>[] = [
   {
     key: 'actor',
     header: 'By',
-    cell: ({ actor, address }) => (
-      <span className="block">
-        <span className="block">{actor ?? 'The operator'}</span>
-        {address !== null && <span className="block text-xs text-ink-faint">{address}</span>}
-      </span>
-    ),
+    cell: ({ actor, address }) => <NameWithNote name={actor ?? 'The operator'} note={address} />,
   },
   actionColumn(),
   detailsColumn,

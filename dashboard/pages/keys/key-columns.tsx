@@ -114,7 +114,7 @@ function KeyState({ subject }: Readonly<{ subject: Key }>) {
         </span>
       )}
       {state === 'replaced' && (
-        <span className="text-ink-faint">
+        <span className="text-ink-faint md:max-xl:hidden">
           expires <Time at={revokedAt} style="distance" />
         </span>
       )}
@@ -128,7 +128,7 @@ function KeyRate({ subject }: Readonly<{ subject: Key }>) {
     <span className="figures">
       <span title={`${formatCount(perMinute)} requests per minute`}>{formatCount(perMinute)}</span>
       <span
-        className="whitespace-nowrap text-ink-faint"
+        className="whitespace-nowrap text-ink-faint md:max-xl:hidden"
         title={`At most ${formatCount(concurrent)} concurrent requests`}
       >
         {' · '}
