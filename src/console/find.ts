@@ -13,8 +13,8 @@ import {
   type OperatorReader,
   operatorOnly,
   readableAccount,
-  rowsForReader,
   rowsForOperator,
+  rowsForReader,
 } from './access.ts';
 import type { AccountFindings, FoundModel, FoundProvider, OperatorFindings } from './find-contract.ts';
 import type { AccountHandler, ConsoleHandler, Routes } from './guard.ts';
