@@ -1906,7 +1906,10 @@ CREATE VIEW counted_generations AS
     account_id,
     key_id,
     model,
-    provider,
+        CASE
+            WHEN attempt_count > 0 THEN provider
+            ELSE ''::text
+        END AS provider,
     status,
     COALESCE(error_code, ''::text) AS error_code,
     api,
