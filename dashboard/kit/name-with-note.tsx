@@ -4,9 +4,9 @@ import type { ReactNode } from 'react';
 export function NameWithNote({ name, note }: Readonly<{ name: ReactNode; note?: ReactNode }>) {
   return (
     <span className="md:flex md:items-baseline md:gap-2">
-      <span className="block font-medium md:max-w-52 md:truncate xl:max-w-80">{name}</span>
+      <span className="block font-medium md:max-w-52 md:truncate xl:max-w-72">{name}</span>
       {Boolean(note) && (
-        <span className="block text-ink-faint md:max-xl:hidden xl:max-w-80 xl:truncate">{note}</span>
+        <span className="block text-ink-faint md:max-xl:hidden xl:max-w-64 xl:truncate">{note}</span>
       )}
     </span>
   );

@@ -285,12 +285,13 @@ function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
     <td
       {...roles.cell}
       className={classNames(
-        'border-line px-2 py-1 align-middle md:border-b',
+        'border-line px-2 py-0.5 align-middle md:border-b',
         !isWrapping && 'md:whitespace-nowrap',
         'max-md:px-0 max-md:py-0',
         align === 'right' && 'md:text-right',
         isOptional && 'md:max-xl:hidden',
         isBare && 'max-md:col-span-2 max-md:block max-md:pr-10',
+        isWrapping && 'md:min-w-40 md:py-1.5',
         isGiving && 'md:max-xl:w-full md:max-xl:max-w-0 md:max-xl:min-w-32',
         isCorner && 'max-md:absolute max-md:top-2 max-md:right-0',
         isNamed && 'max-md:block max-md:min-w-0',

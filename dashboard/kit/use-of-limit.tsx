@@ -34,7 +34,7 @@ export function UseOfLimit({ label, share, certainShare, figures, title, childre
       >
         {formatShare(Math.min(1, share))}
       </span>
-      <span>{figures}</span>
+      <span className="md:whitespace-nowrap">{figures}</span>
       {children}
     </span>
   );

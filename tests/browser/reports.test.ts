@@ -99,7 +99,10 @@ test('the overview shows the money, the days and the latest requests', async () 
   // In cents, and to the same digit as the statement when one looks closer.
   const balanceFigure = page.getByText('Balance', { exact: true }).locator('xpath=..');
   await balanceFigure.getByText('$99.99', { exact: true }).waitFor();
-  await balanceFigure.getByTitle(`$${balance.replace(/0+$/, '')} USD`).waitFor();
+  const exact = balance.replace(/0+$/, '');
+  await balanceFigure.getByTitle(`$${exact} USD`).dblclick();
+  await page.keyboard.press('Control+c');
+  expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(exact);
   await balanceFigure.getByText('All of it is available').waitFor();
   await page.getByText('Charged requests, last 30 days').waitFor();
   await takePicture(page, 'overview');
@@ -433,7 +436,7 @@ test('input from caches is shown with its prices, its share and what it saved', 
   const saved = page.getByText('Saved by caches', { exact: true }).first().locator('xpath=..');
   await saved.getByText('$0.78', { exact: true }).waitFor();
   const row = page.getByRole('table', { name: 'Usage by model' }).getByRole('row', { name: /^full/ });
-  expect(await row.innerText()).toMatch(/\d\d(\.\d)?%\s+\$0\.7825/);
+  expect(await row.innerText()).toMatch(/\d\d(\.\d)?%\s+\$0\.78/);
   await checkLooks(page, 'usage-caches');
   // Where the layout changes, and right beside it.
   for (const width of [640, 767, 768, 769, 1024, 1280]) {
@@ -480,7 +483,7 @@ test('usage without caches says so, and caches that only cost are not called a s
   await page.reload();
   const added = page.getByText('Added by caches', { exact: true }).locator('xpath=..');
   await added.getByText('$0.04', { exact: true }).waitFor();
-  await page.getByRole('table', { name: 'Usage by model' }).getByText('−$0.0435').first().waitFor();
+  await page.getByRole('table', { name: 'Usage by model' }).getByText('−$0.04').first().waitFor();
   await takePicture(page, 'usage-caches-added');
   expectNoComplaints(watched);
   await watched.close();

@@ -36,6 +36,7 @@ export const detailsColumn: Column<ShownChange> = {
   key: 'details',
   header: 'Details',
   isWrapping: true,
+  width: 'w-2/5',
   cell: ({ before, after }) => <Details before={before} after={after} />,
 };
 
@@ -45,7 +46,7 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
   return (
     <ul className="md:flex md:flex-wrap md:gap-x-3">
       {names.map((name) => (
-        <li key={name} className="break-words">
+        <li key={name} className="wrap-anywhere">
           <span className="text-ink-faint">{name.replaceAll('_', ' ')}: </span>
           {before !== null && name in before && (
             <>

@@ -102,7 +102,7 @@ function KeyState({ subject }: Readonly<{ subject: Key }>) {
     <span className="inline-flex items-baseline gap-1.5">
       <StatusBadge status={shownStateOf(subject)} />
       {state === 'replaced' && (
-        <span className="text-ink-faint">
+        <span className="text-ink-faint md:max-xl:hidden">
           expires <Time at={revokedAt} style="distance" />
         </span>
       )}
@@ -116,7 +116,7 @@ function KeyRate({ subject }: Readonly<{ subject: Key }>) {
     <span className="figures">
       <span title={`${formatCount(perMinute)} requests per minute`}>{formatCount(perMinute)}</span>
       <span
-        className="whitespace-nowrap text-ink-faint"
+        className="whitespace-nowrap text-ink-faint md:max-xl:hidden"
         title={`At most ${formatCount(concurrent)} concurrent requests`}
       >
         {' · '}
