@@ -577,8 +577,8 @@ CREATE TABLE gateway_secret (
   CONSTRAINT gateway_secret_only_one_check CHECK (only_one)
 );
 
--- Whom a Generation was for, as its request said. Written with the hold, and partitioned and dropped like generations.
--- Nothing in the ledger depends on it.
+-- Whom a request was for, as it said. Written with the hold, and partitioned and dropped like generations; or with its
+-- refusal, and removed with that. Nothing in the ledger depends on it.
 CREATE TABLE generation_attributions (
   generation_id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -1387,7 +1387,7 @@ CREATE TABLE refusals (
   CONSTRAINT refusals_short_of_check CHECK (short_of = ANY (ARRAY['balance'::text, 'key_month'::text, 'limit'::text]))
 );
 CREATE INDEX refusals_by_account ON refusals USING btree (account_id, id);
-CREATE INDEX refusals_by_account_and_code ON refusals USING btree (account_id, code, id);
+CREATE INDEX refusals_by_account_and_code ON refusals USING btree (account_id NULLS FIRST, code, id);
 CREATE INDEX refusals_by_code ON refusals USING btree (code, id);
 CREATE INDEX refusals_by_key ON refusals USING btree (key_id, id);
 
@@ -1906,7 +1906,10 @@ CREATE VIEW counted_generations AS
     account_id,
     key_id,
     model,
-    provider,
+        CASE
+            WHEN attempt_count > 0 THEN provider
+            ELSE ''::text
+        END AS provider,
     status,
     COALESCE(error_code, ''::text) AS error_code,
     api,

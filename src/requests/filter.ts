@@ -1,7 +1,6 @@
 /** What requests must be like to be listed. */
 import type { Label } from '../generations/attribution.ts';
 import { finishedStatuses, type GenerationStatus } from '../generations/generation-store.ts';
-import type { Money } from '../lib/money.ts';
 
 export type RequestStatus = GenerationStatus | 'refused';
 
@@ -20,7 +19,8 @@ export type RequestFilter = Readonly<{
   labels: readonly Label[];
   isStreamed: boolean | null;
   isFallback: boolean | null;
-  minCost: Money | null;
+  /** In USD, as a decimal. */
+  minCost: string | null;
   minDurationMs: number | null;
 }>;
 
@@ -28,10 +28,9 @@ export type RequestFilter = Readonly<{
 export function possibleStatuses(filter: RequestFilter): ReadonlySet<RequestStatus> {
   const { status, errorCode, provider, isStreamed, isFallback, minCost, minDurationMs } = filter;
   const statuses = new Set<RequestStatus>(status === null ? allStatuses : [status]);
-  if (errorCode !== null) {
-    statuses.delete('in_progress');
-    statuses.delete('completed');
-  }
+  // Only what failed or was refused has a code.
+  if (errorCode !== null)
+    for (const without of ['in_progress', 'completed', 'cancelled'] as const) statuses.delete(without);
   if (minCost !== null) statuses.delete('in_progress');
   // Nobody was called for a refused one.
   const isAboutCall = [provider, isStreamed, isFallback, minCost, minDurationMs].some(

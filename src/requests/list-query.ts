@@ -8,7 +8,6 @@
  */
 import type { SQL } from 'bun';
 import { finishedStatuses } from '../generations/generation-store.ts';
-import { formatMoney } from '../lib/money.ts';
 import { possibleStatuses, type RequestFilter, type RequestStatus } from './filter.ts';
 
 /** How many requests are looked at for one page. What is left comes with the next. */
@@ -103,7 +102,6 @@ export function scanQuery(
 function matches(sql: SQL, filter: RequestFilter) {
   const { accountId, keyId, status, errorCode, model, provider, api } = filter;
   const { isStreamed, isFallback, minCost, minDurationMs } = filter;
-  const cost = minCost === null ? null : formatMoney(minCost);
   return sql`
     (${accountId}::uuid is null or account_id = ${accountId}::uuid)
     and (${keyId}::uuid is null or key_id = ${keyId}::uuid)
@@ -114,7 +112,7 @@ function matches(sql: SQL, filter: RequestFilter) {
     and (${api}::text is null or api = ${api}::text)
     and (${isStreamed}::boolean is null or streaming = ${isStreamed}::boolean)
     and (${isFallback}::boolean is null or fallback = ${isFallback}::boolean)
-    and (${cost}::numeric is null or cost_total >= ${cost}::numeric)
+    and (${minCost}::numeric is null or cost_total >= ${minCost}::numeric)
     and (${minDurationMs}::int is null or latency_ms >= ${minDurationMs}::int)`;
 }
 
@@ -197,7 +195,10 @@ function openQuery(sql: SQL, filter: RequestFilter, before: string, scanCount: n
 
 type Fragment = SQL.Query<unknown>;
 
-/** Each range is that of an index. */
+/**
+ * Each range is that of an index. `nulls last` makes the order of one of them its own: the planner would rather read all of an
+ * account by another index, and sort it by code.
+ */
 function refusedQuery(sql: SQL, filter: RequestFilter, before: string, scanCount: number) {
   const { first, accountId, keyId, errorCode: code } = filter;
   const by = (columns: Fragment, values: Fragment, order: Fragment) => sql`
@@ -207,7 +208,11 @@ function refusedQuery(sql: SQL, filter: RequestFilter, before: string, scanCount
   let range: Fragment;
   if (keyId !== null) range = by(sql`key_id`, sql`one.key_id`, sql`key_id desc`);
   else if (accountId !== null && code !== null)
-    range = by(sql`account_id, code`, sql`one.account_id, one.code`, sql`account_id desc, code desc`);
+    range = by(
+      sql`account_id, code`,
+      sql`one.account_id, one.code`,
+      sql`account_id desc nulls last, code desc`,
+    );
   else if (accountId !== null) range = by(sql`account_id`, sql`one.account_id`, sql`account_id desc`);
   else if (code !== null) range = by(sql`code`, sql`one.code`, sql`code desc`);
   else range = sql`where id >= ${first}::uuid and id < ${before}::uuid order by id desc`;
