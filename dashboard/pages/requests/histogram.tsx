@@ -22,11 +22,13 @@ import { chartKinds, type View, withFilter, withTimes } from './view.ts';
 type HistogramProps = Readonly<{
   view: View;
   series: RequestSeries | undefined;
+  /** While that of another range or other filters is being loaded. */
+  isBusy: boolean;
   /** Instead of the chart, such as an error. */
   replacement?: ReactNode;
 }>;
 
-export function Histogram({ view, series, replacement }: HistogramProps) {
+export function Histogram({ view, series, isBusy, replacement }: HistogramProps) {
   const replace = useReplaceSearch();
   return (
     <section aria-label="Over time" className="border-y border-line py-3">
@@ -45,7 +47,7 @@ export function Histogram({ view, series, replacement }: HistogramProps) {
       {series === undefined ? (
         (replacement ?? <Skeleton className="h-42 w-full" />)
       ) : (
-        <Drawn view={view} series={series} />
+        <Drawn view={view} series={series} isBusy={isBusy} />
       )}
       {series !== undefined && <CountedFrom series={series} isUtc={view.isUtc} />}
     </section>
@@ -68,18 +70,22 @@ function OutcomeLegend({ series }: Readonly<{ series: RequestSeries }>) {
   );
 }
 
-function Drawn({ view, series }: Readonly<{ view: View; series: RequestSeries }>) {
+type DrawnProps = Readonly<{ view: View; series: RequestSeries; isBusy: boolean }>;
+
+function Drawn({ view, series, isBusy }: DrawnProps) {
   const replace = useReplaceSearch();
   const before = useSeriesBefore(view, series).data;
   const { points, step_seconds: stepSeconds } = series;
   return (
-    <TimeChart
-      {...drawSeries(view.chart, points, series.before === null ? null : (before?.points ?? null))}
-      times={points.map(({ at }) => Date.parse(at))}
-      stepMs={stepSeconds * 1_000}
-      isUtc={view.isUtc}
-      onNarrow={(fromMs, toMs) => replace((search) => withTimes(search, fromMs, toMs))}
-    />
+    <div aria-busy={isBusy || undefined} className={classNames('transition-opacity', isBusy && 'opacity-60')}>
+      <TimeChart
+        {...drawSeries(view.chart, points, series.before === null ? null : (before?.points ?? null))}
+        times={points.map(({ at }) => Date.parse(at))}
+        stepMs={stepSeconds * 1_000}
+        isUtc={view.isUtc}
+        onNarrow={(fromMs, toMs) => replace((search) => withTimes(search, fromMs, toMs))}
+      />
+    </div>
   );
 }
 
