@@ -4,10 +4,17 @@ import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
 import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { get, useIsReachable } from '../api/client.ts';
-import { selectAccount, useMe, useNamedAccount, useSelectedAccount } from '../api/session.ts';
+import {
+  selectAccount,
+  useForeignAccount,
+  useMe,
+  useNamedAccount,
+  useSelectedAccount,
+} from '../api/session.ts';
 import { IconButton } from '../kit/button.tsx';
 import { Loading, SkeletonLines } from '../kit/states.tsx';
 import { ForeignAccountPage, NoAccountPage } from './fallback-pages.tsx';
+import { ForeignAccount } from './foreign-account.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { VerifyEmailNote } from './verify-email-note.tsx';
 import { HomeLink, Wordmark } from './wordmark.tsx';
@@ -121,11 +128,13 @@ export function AccountGate() {
   const { user } = useMe();
   const account = useSelectedAccount();
   const named = useNamedAccount();
-  const isNamed = account !== null && account.id === named;
+  const foreign = useForeignAccount();
+  const isNamed = account !== null && account.role !== 'operator' && account.id === named;
   // A link to an account selects it for the pages that name none.
   useEffect(() => {
     if (isNamed) selectAccount(named);
   }, [isNamed, named]);
+  if (foreign.id !== null) return <ForeignAccount key={foreign.id} />;
   if (account !== null && named !== undefined && !isNamed) return <ForeignAccountPage />;
   if (account !== null) return <Outlet key={account.id} />;
   return user.is_operator ? <Navigate to="/operator/accounts" replace /> : <NoAccountPage />;

@@ -30,7 +30,7 @@ export function AccountSwitcher() {
       {account.is_suspended && <Badge tone="bad">Suspended</Badge>}
     </>
   );
-  if (accounts.length === 1)
+  if (accounts.length === 0 || (accounts.length === 1 && account.role !== 'operator'))
     return <div className="mx-3 mb-3 flex h-9 items-center gap-2.5 px-2.5">{face}</div>;
   return (
     <div className="mx-3 mb-3">

@@ -28,13 +28,13 @@ import {
   Webhook,
 } from 'lucide-react';
 import { useState } from 'react';
-import type { Me } from '../../src/console/contract.ts';
-import { useMe, useSelectedAccount } from '../api/session.ts';
+import { type Account, useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
 import { Segmented } from '../kit/choice.tsx';
 import { formatCount } from '../kit/format-figures.ts';
 import { useDeadLetters } from '../pages/operator/operator-query.ts';
 import { chooseTheme, storedTheme } from '../theme.ts';
+import { membersOnly } from './foreign-account.tsx';
 import { AccountSwitcher, PersonMenu } from './sidebar-menus.tsx';
 
 export function Sidebar() {
@@ -124,8 +124,10 @@ const accountDestinations: readonly Destination[] = [
 /** Only owners see who changed what, and where events are sent. */
 const ownersOnly = new Set<LinkProps['to']>(['/audit-log', '/webhooks']);
 
-function destinationsFor({ role }: Pick<Me['accounts'][number], 'role'>): readonly Destination[] {
-  return accountDestinations.filter(({ to }) => role === 'owner' || !ownersOnly.has(to));
+function destinationsFor({ role }: Pick<Account, 'role'>): readonly Destination[] {
+  return accountDestinations.filter(({ to }) =>
+    role === 'operator' ? !membersOnly.has(to) : role === 'owner' || !ownersOnly.has(to),
+  );
 }
 
 const operatorDestinations: readonly Destination[] = [

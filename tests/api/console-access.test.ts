@@ -287,6 +287,7 @@ const table: Readonly<Record<string, Row>> = {
     who: forOperators,
     body: () => ({ name: 'New', reference: newReference() }),
   },
+  [`GET ${operator}/accounts/:account`]: { who: forOperators },
   [`GET ${operator}/accounts/:account/limits`]: { who: forOperators },
   [`POST ${operator}/accounts/:account/limits`]: { who: forOperators, body: someLimitDraft },
   [`PATCH ${operator}/limits/:limit`]: { who: forOperators, names: someLimit, body: () => ({ amount: '7' }) },

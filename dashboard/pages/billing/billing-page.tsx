@@ -32,8 +32,8 @@ export function BillingPage() {
   const grants = useGrants({ accountId: id, isOperator: false }, grantCursors.cursor);
   // Null for an account that has only had plain credits, whose page has no more to say.
   const balances = grants.data?.balances ?? null;
-  usePaidOrder();
-  useSavedCard();
+  usePaidOrder(role === 'owner');
+  useSavedCard(role === 'owner');
   const hasFailed = statement.data === undefined && statement.isError;
   return (
     <Page
@@ -111,12 +111,12 @@ function Payments() {
   );
 }
 
-/** Whoever comes back from the payment provider should see the credit without waiting for an event. */
-function usePaidOrder(): void {
+/** The owner who comes back from the payment provider should see the credit without waiting for an event. */
+function usePaidOrder(isOwner: boolean): void {
   const [paid, setPaid] = useSearchValue('paid');
   const { mutate } = useCheckPayment();
   useEffect(() => {
-    if (paid === '') return;
+    if (paid === '' || !isOwner) return;
     mutate(paid, {
       onSuccess: ({ state, amount }) =>
         state === 'paid'
@@ -124,15 +124,15 @@ function usePaidOrder(): void {
           : showToast('good', 'The payment is on its way. The credit appears here when it has arrived.'),
     });
     setPaid('');
-  }, [paid, mutate, setPaid]);
+  }, [paid, isOwner, mutate, setPaid]);
 }
 
 /** The same for whoever has saved a card there. */
-function useSavedCard(): void {
+function useSavedCard(isOwner: boolean): void {
   const [saved, setSaved] = useSearchValue('saved');
   const { mutate } = useCheckCard();
   useEffect(() => {
-    if (saved === '') return;
+    if (saved === '' || !isOwner) return;
     mutate(saved, {
       onSuccess: ({ card }) =>
         card === null
@@ -140,7 +140,7 @@ function useSavedCard(): void {
           : showToast('good', 'The card was saved.'),
     });
     setSaved('');
-  }, [saved, mutate, setSaved]);
+  }, [saved, isOwner, mutate, setSaved]);
 }
 
 const pageSize = 50;

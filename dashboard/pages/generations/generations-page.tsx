@@ -96,6 +96,7 @@ function NoRequests() {
 /** The playground needs a key as well. */
 function NextStep({ hasKey }: Readonly<{ hasKey: boolean }>) {
   const { role } = useAccount();
+  if (role === 'operator') return null;
   if (hasKey)
     return (
       <LinkButton to="/playground" variant="primary">

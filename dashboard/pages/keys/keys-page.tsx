@@ -28,7 +28,8 @@ type OpenDialog =
   | Readonly<{ kind: 'secret'; newKey: NewKey }>;
 
 export function KeysPage() {
-  const isOwner = useAccount().role === 'owner';
+  const { role } = useAccount();
+  const isOwner = role === 'owner';
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const navigate = useNavigate();
   const create = () => setDialog({ kind: 'create' });
@@ -48,7 +49,7 @@ export function KeysPage() {
         ) : undefined
       }
     >
-      {!isOwner && <OwnersNote />}
+      {role === 'member' && <OwnersNote />}
       <KeyList onCreate={isOwner ? create : undefined} onAction={isOwner ? act : undefined} />
       {dialog !== null && <KeyDialog dialog={dialog} onChange={setDialog} />}
     </Page>

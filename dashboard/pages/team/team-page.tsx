@@ -41,7 +41,7 @@ export function TeamPage() {
         ) : undefined
       }
     >
-      {!isOwner && (
+      {role === 'member' && (
         <Callout>
           You are a member of this account. Only owners can invite people, change roles and remove people.
         </Callout>
@@ -65,7 +65,7 @@ export function TeamPage() {
         />
       </Card>
       {isOwner && <InvitationsCard />}
-      <MailCard />
+      {role !== 'operator' && <MailCard />}
       {isInviting && <InviteDialog onClose={() => setInviting(false)} />}
       {dialog?.action === 'role' && <RoleDialog member={dialog.member} onClose={close} />}
       {dialog?.action === 'remove' && <RemoveDialog member={dialog.member} onClose={close} />}
@@ -76,7 +76,7 @@ export function TeamPage() {
 type MemberAction = 'role' | 'remove';
 
 /** Members get no actions. */
-function memberColumns(
+export function memberColumns(
   ownId: string,
   onAction: ((action: MemberAction, member: Member) => void) | undefined,
 ): readonly Column<Member>[] {

@@ -5,11 +5,12 @@ import { Card } from '../../kit/card.tsx';
 import { Field, Input } from '../../kit/field.tsx';
 import { fieldProblem } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
-import { useChangeAlerts, useWebhooks } from './queries.ts';
+import { useChangeAlerts, useDoor, useWebhooks } from './queries.ts';
 
 /** Below which balance there is an event. */
 export function LowBalanceCard() {
   const { data } = useWebhooks();
+  const { mayChange } = useDoor();
   const stored = data === undefined ? null : (data.low_balance ?? '');
   const [written, setWritten] = useState<string | null>(null);
   const changing = useChangeAlerts();
@@ -46,13 +47,15 @@ export function LowBalanceCard() {
             inputMode="decimal"
             autoComplete="off"
             placeholder="Never"
-            disabled={stored === null}
+            disabled={stored === null || !mayChange}
             onChange={(event) => setWritten(event.target.value)}
           />
         </Field>
-        <Button type="submit" isBusy={changing.isPending} disabled={written === null}>
-          Save
-        </Button>
+        {mayChange && (
+          <Button type="submit" isBusy={changing.isPending} disabled={written === null}>
+            Save
+          </Button>
+        )}
       </form>
     </Card>
   );

@@ -23,7 +23,7 @@ import { EmptyState } from '../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { DeliveriesCard } from './deliveries-card.tsx';
-import { useSendTest, useWebhooks } from './queries.ts';
+import { useDoor, useSendTest, useWebhooks } from './queries.ts';
 import { ReplayDialog } from './replay-dialog.tsx';
 import {
   DisableDialog,
@@ -44,6 +44,7 @@ type WebhooksViewProps = Readonly<{ description: string; children?: ReactNode }>
 
 export function WebhooksView({ description, children }: WebhooksViewProps) {
   const webhooks = useWebhooks();
+  const { mayChange } = useDoor();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const [chosenId, choose] = useState<string | null>(null);
   const testing = useSendTest();
@@ -61,7 +62,7 @@ export function WebhooksView({ description, children }: WebhooksViewProps) {
     else if (action === 'test') sendTest(webhook);
     else setDialog({ kind: action, webhook });
   };
-  const add = (
+  const add = mayChange && (
     <Button
       variant="primary"
       icon={Plus}
@@ -77,7 +78,7 @@ export function WebhooksView({ description, children }: WebhooksViewProps) {
         <QueryTable
           query={webhooks}
           caption="Webhooks"
-          columns={webhookColumns(act)}
+          columns={webhookColumns(act, mayChange)}
           rows={list}
           rowKey={({ id }) => id}
           expectedRows={2}
@@ -118,7 +119,10 @@ function WebhookDialog({ dialog, onChange }: WebhookDialogProps) {
   }
 }
 
-function webhookColumns(act: (action: WebhookAction, webhook: Webhook) => void): readonly Column<Webhook>[] {
+function webhookColumns(
+  act: (action: WebhookAction, webhook: Webhook) => void,
+  mayChange: boolean,
+): readonly Column<Webhook>[] {
   return [
     {
       key: 'url',
@@ -143,7 +147,9 @@ function webhookColumns(act: (action: WebhookAction, webhook: Webhook) => void):
         ),
     },
     { key: 'added', header: 'Added', cell: ({ created_at: at }) => <Time at={at} style="distance" /> },
-    actionsColumn((webhook) => <WebhookMenu webhook={webhook} onAction={(action) => act(action, webhook)} />),
+    actionsColumn((webhook) => (
+      <WebhookMenu webhook={webhook} mayChange={mayChange} onAction={(action) => act(action, webhook)} />
+    )),
   ];
 }
 
@@ -177,15 +183,27 @@ function WebhookState({ webhook }: Readonly<{ webhook: Webhook }>) {
   );
 }
 
-type WebhookMenuProps = Readonly<{ webhook: Webhook; onAction: (action: WebhookAction) => void }>;
+type WebhookMenuProps = Readonly<{
+  webhook: Webhook;
+  mayChange: boolean;
+  onAction: (action: WebhookAction) => void;
+}>;
 
-function WebhookMenu({ webhook, onAction }: WebhookMenuProps) {
-  const { url, is_enabled: isEnabled, disabled_because: because } = webhook;
+function WebhookMenu({ webhook, mayChange, onAction }: WebhookMenuProps) {
   return (
-    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${new URL(url).host}`} />}>
+    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${new URL(webhook.url).host}`} />}>
       <MenuItem icon={History} onSelect={() => onAction('deliveries')}>
         Show deliveries
       </MenuItem>
+      {mayChange && <ChangeItems webhook={webhook} onAction={onAction} />}
+    </Menu>
+  );
+}
+
+function ChangeItems({ webhook, onAction }: Pick<WebhookMenuProps, 'webhook' | 'onAction'>) {
+  const { is_enabled: isEnabled, disabled_because: because } = webhook;
+  return (
+    <>
       <MenuItem icon={Send} isDisabled={!isEnabled} onSelect={() => onAction('test')}>
         Send a test
       </MenuItem>
@@ -206,6 +224,6 @@ function WebhookMenu({ webhook, onAction }: WebhookMenuProps) {
       <MenuItem icon={Trash2} isDangerous onSelect={() => onAction('remove')}>
         Remove
       </MenuItem>
-    </Menu>
+    </>
   );
 }
