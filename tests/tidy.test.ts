@@ -396,6 +396,7 @@ test('SQL gets its values as parameters: no template builds a statement from tex
     'src/ledger/locked-commit.ts',
     'src/ledger/writer.ts',
     'src/people/auth.ts',
+    'src/rollups/attempts.ts',
     'src/rollups/figures.ts',
   ]);
 });

@@ -126,8 +126,8 @@ export type RefusedShortage = {
 
 /**
  * GET …/requests/series?(filter) → RequestSeries, and …/operator/requests/series. Without `from` and `to` the last 24 hours. Both
- * are widened to whole minutes, or to whole hours where minutes are no longer kept, and the length of a step follows
- * from them: there are at most 100 steps.
+ * are widened to whole minutes, or to whole hours where minutes are no longer kept or a step is an hour or more, and the length
+ * of a step follows from them: there are at most 100 steps, the last of which may be shorter.
  */
 export type RequestSeries = {
   from: string;
@@ -142,7 +142,8 @@ export type RequestSeries = {
   in_progress: number;
   /**
    * Filters other than status, error_code, model, key and provider make the gateway look at requests one by one, the newest first.
-   * If there are too many, those before this time were not counted; null when all were.
+   * If there are too many, those before this time were not counted; nor is what has not been added up yet, after an upgrade.
+   * Null when all were.
    */
   counted_from: string | null;
 };
@@ -179,4 +180,31 @@ export type RequestGroups = {
     /** The name, for a key or an account. */
     name: string | null;
   })[];
+};
+
+/**
+ * GET …/operator/providers/{provider}/series?from&to → ProviderSeries: the calls to a provider, by its name. The range is as for
+ * requests. A request has a call for each attempt, and the time of a call is that of its request.
+ */
+export type ProviderSeries = {
+  from: string;
+  to: string;
+  step_seconds: number;
+  points: (AttemptFigures & { at: string })[];
+  totals: AttemptFigures;
+  /** The same for the period of the same length before; null when that is no longer known. */
+  before: AttemptFigures | null;
+  /** The most frequent first. */
+  errors: { code: string; failed: number }[];
+  models: (AttemptFigures & { model: string })[];
+  counted_from: string | null;
+};
+
+/** Percentiles are of those that succeeded. */
+export type AttemptFigures = {
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  duration_ms_p50: number | null;
+  duration_ms_p95: number | null;
 };

@@ -20,6 +20,7 @@ import {
 } from '../rollups/figures.ts';
 import {
   before,
+  hoursKeptMs,
   inOneStep,
   type Progress,
   type Span,
@@ -85,7 +86,7 @@ export function parseGrouping(query: Query): GroupsWanted {
 type Allowed = (sql: SQL) => ReturnType<typeof readableAccount>;
 
 /** All that is read here is of one moment. */
-async function inSnapshot<Result>(
+export async function inSnapshot<Result>(
   sql: SQL,
   run: (transaction: TransactionSQL) => Promise<Result>,
 ): Promise<Result> {
@@ -157,8 +158,13 @@ async function countIn(
 }
 
 /** From when on the sums are known, if that is later than the beginning. */
-function knownFrom({ fromMs, toMs }: Span, { hoursFromMs }: Progress): number | null {
+export function knownFrom({ fromMs, toMs }: Span, { hoursFromMs }: Progress): number | null {
   return hoursFromMs > fromMs ? Math.min(hoursFromMs, toMs) : null;
+}
+
+/** Whether there are sums that end where the span does: minutes are not kept as long as hours. */
+export function isKept(span: Span): boolean {
+  return stepsOf(span, Date.now()).fromMs === span.fromMs && span.fromMs > Date.now() - hoursKeptMs;
 }
 
 /** The period before; null when not all of it is known. */
@@ -169,9 +175,7 @@ async function countBefore(
   count: (steps: Steps) => Promise<Counted>,
 ): Promise<Figures | null> {
   const earlier = inOneStep(before(steps));
-  // Minutes that are no longer kept cannot be told apart, but for those of whole hours.
-  const { fromMs } = stepsOf(earlier, Date.now());
-  if (countedFromMs !== null || fromMs < earlier.fromMs || knownFrom(earlier, progress) !== null) return null;
+  if (countedFromMs !== null || !isKept(earlier) || knownFrom(earlier, progress) !== null) return null;
   const counted = await count(earlier);
   if (counted.countedFromMs !== null) return null;
   return counted.rows.map(figuresFrom).reduce(addFigures, noFigures);

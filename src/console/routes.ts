@@ -41,6 +41,7 @@ import { marginsPage } from './operator/margins.ts';
 import { movementsPage } from './operator/movements.ts';
 import { nodesPage } from './operator/nodes.ts';
 import { operatorPaymentsPage } from './operator/payments.ts';
+import { providerSeriesPage } from './operator/provider-series.ts';
 import { providersPage } from './operator/providers.ts';
 import { reconciliationPage } from './operator/reconciliation.ts';
 import { anyRequestFiguresPage } from './operator/request-figures.ts';
@@ -145,6 +146,7 @@ export function consoleRoutes(
       ...usersPage(services),
       ...tokensPage(services, adminDocument),
       ...providersPage(services),
+      ...providerSeriesPage(services),
       ...catalogPage(services),
       ...nodesPage(services),
       ...anyGenerationPage(services),

@@ -182,7 +182,7 @@ function matches(sql: SQL, { status, errorCode, model, provider }: SumFilter) {
     and (${model}::text is null or model = ${model}) and (${provider}::text is null or provider = ${provider})`;
 }
 
-function piecesAs(sql: SQL, pieces: readonly Piece[]) {
+export function piecesAs(sql: SQL, pieces: readonly Piece[]) {
   const list = (of: (piece: Piece) => number) => `{${pieces.map(of).join(',')}}`;
   return sql`(
     select step, to_timestamp(from_ms / 1000) as begins_at, to_timestamp(to_ms / 1000) as ends_at

@@ -61,8 +61,10 @@ export class RollUp {
   async run(): Promise<void> {
     await this.#step(advanceFrontier);
     const settledMs = await this.#settledFrontier();
-    if (settledMs !== null)
+    if (settledMs !== null) {
       while (await this.#step((transaction, state) => rollNext(transaction, state, settledMs)));
+      this.#awaited = null;
+    }
     await this.#rollDirty();
     const untilMs = performance.now() + this.#patienceMs;
     while (performance.now() < untilMs && (await this.#step(fillBack)));

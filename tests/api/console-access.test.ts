@@ -360,6 +360,7 @@ const table: Readonly<Record<string, Row>> = {
   [`POST ${operator}/users/:user/reset-link`]: { who: forOperators, names: someUser, body: nothing },
   [`POST ${operator}/users/:user/sign-out`]: { who: forOperators, names: someUser, body: nothing },
   [`GET ${operator}/providers`]: { who: forOperators },
+  [`GET ${operator}/providers/:provider/series`]: { who: forOperators },
   [`GET ${operator}/requests/series`]: { who: forOperators },
   [`GET ${operator}/requests/groups`]: { who: forOperators, query: 'by=account' },
   [`GET ${operator}/catalog`]: { who: forOperators },

@@ -1,0 +1,68 @@
+/** Attempts at a provider, added up or counted one by one, as figures.ts does it for requests. */
+import type { SQL } from 'bun';
+import { addBuckets, type BucketCounts, bucketCount, emptyBuckets } from './buckets.ts';
+import { piecesAs } from './figures.ts';
+import { type Piece, type Progress, piecesOf, type Steps } from './range.ts';
+
+export type AttemptFigures = Readonly<{
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  /** Of those that succeeded. */
+  durations: BucketCounts;
+}>;
+
+/** As the query below returns them. */
+export type AttemptRow = Readonly<{
+  step: number;
+  model: string;
+  error_code: string;
+  succeeded: number;
+  failed: number;
+  cancelled: number;
+  durations: (number | null)[];
+}>;
+
+export const noAttempts: AttemptFigures = { succeeded: 0, failed: 0, cancelled: 0, durations: emptyBuckets };
+
+export function addAttempts(one: AttemptFigures, other: AttemptFigures): AttemptFigures {
+  return {
+    succeeded: one.succeeded + other.succeeded,
+    failed: one.failed + other.failed,
+    cancelled: one.cancelled + other.cancelled,
+    durations: addBuckets(one.durations, other.durations),
+  };
+}
+
+export function attemptsFrom({ succeeded, failed, cancelled, durations }: AttemptRow): AttemptFigures {
+  return { succeeded, failed, cancelled, durations: durations.map((count) => count ?? 0) };
+}
+
+const numbers = Array.from({ length: bucketCount }, (_, index) => index + 1);
+const bucketColumns = numbers.map((number) => `duration_${number}`).join(', ');
+const ownBuckets = numbers.map((number) => `case when duration_bucket = ${number} then 1 end`).join(', ');
+const bucketSums = `array[${numbers.map((number) => `sum(duration_${number})`).join(', ')}]::float8[]`;
+
+/** By step, model and error code, for other queries to include. The provider is named as attempts record it. */
+export function attemptsQuery(sql: SQL, provider: string, steps: Steps, progress: Progress) {
+  const sums = (unit: 'minute' | 'hour', pieces: readonly Piece[]) => sql`
+    select step, model, status, error_code, count, ${sql.unsafe(bucketColumns)}
+    from ${piecesAs(sql, pieces)} join ${sql.unsafe(`attempt_${unit}s`)} as sums
+      on provider = ${provider} and ${sql.unsafe(unit)} >= begins_at and ${sql.unsafe(unit)} < ends_at`;
+  const { hours, minutes, raw } = piecesOf(steps, progress);
+  return sql`
+    select step, model, error_code, coalesce(sum(count) filter (where status = 'succeeded'), 0)::float8 as succeeded,
+           coalesce(sum(count) filter (where status = 'failed'), 0)::float8 as failed,
+           coalesce(sum(count) filter (where status = 'cancelled'), 0)::float8 as cancelled,
+           ${sql.unsafe(bucketSums)} as durations
+    from (
+      ${sums('hour', hours)} union all ${sums('minute', minutes)}
+      union all
+      select step, model, status, error_code, 1, ${sql.unsafe(ownBuckets)}
+      from ${piecesAs(sql, raw)} join counted_attempts
+        on generation_id >= first_id_at(begins_at) and generation_id < first_id_at(ends_at)
+        and id >= first_id_at(begins_at) and id < first_id_at(ends_at)
+      where provider = ${provider}
+    ) as counted
+    group by step, model, error_code`;
+}
