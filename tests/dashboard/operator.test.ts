@@ -17,7 +17,7 @@ import {
   describeProvider,
   explainSetback,
   failedShare,
-} from '../../dashboard/pages/operator/providers/provider-card.tsx';
+} from '../../dashboard/pages/operator/providers/provider-state.ts';
 import {
   describeDay,
   describeDays,
