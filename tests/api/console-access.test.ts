@@ -206,6 +206,7 @@ const table: Readonly<Record<string, Row>> = {
   'GET /api/console/me': { who: forSignedIn },
   [`GET ${account}/keys`]: { who: forMembers },
   [`POST ${account}/keys`]: { who: forOwnersAlone, body: () => ({ name: 'Another' }) },
+  [`GET ${account}/keys/:key`]: { who: forMembers, names: someKey },
   [`PATCH ${account}/keys/:key`]: { who: forOwnersAlone, names: someKey, body: () => ({ name: 'Renamed' }) },
   [`POST ${account}/keys/:key/replace`]: {
     who: forOwnersAlone,
