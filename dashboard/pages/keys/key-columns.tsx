@@ -101,7 +101,8 @@ function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: n
   );
 }
 
-export function KeyState({ subject }: Readonly<{ subject: Key }>) {
+/** `isBrief`: without the reason, where the page says it elsewhere. */
+export function KeyState({ subject, isBrief = false }: Readonly<{ subject: Key; isBrief?: boolean }>) {
   const { state, revoked_at: revokedAt } = subject;
   const tight = describeTightLimit(subject);
   return (
@@ -113,7 +114,7 @@ export function KeyState({ subject }: Readonly<{ subject: Key }>) {
           {tight.label}
         </Badge>
       )}
-      {tight?.why !== null && tight !== null && (
+      {!isBrief && tight !== null && tight.why !== null && (
         <span className={classNames('max-w-44 text-xs', tight.tone === 'bad' ? 'text-bad' : 'text-ink-soft')}>
           {tight.why}
         </span>

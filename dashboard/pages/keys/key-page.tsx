@@ -40,7 +40,7 @@ export function KeyPage() {
         heading={
           <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-1">
             {title}
-            {key !== undefined && <KeyState subject={key} />}
+            {key !== undefined && <KeyState subject={key} isBrief />}
           </span>
         }
         description={key === undefined ? undefined : <About subject={key} />}
@@ -90,7 +90,7 @@ function Actions({ subject: { id, state }, onAction }: ActionsProps) {
       <Button icon={RefreshCw} disabled={state !== 'active'} onClick={() => onAction('replace')}>
         Replace
       </Button>
-      <Button icon={Trash2} variant="danger" onClick={() => onAction('revoke')}>
+      <Button icon={Trash2} onClick={() => onAction('revoke')}>
         Revoke
       </Button>
     </>

@@ -80,7 +80,10 @@ function About({ id, model }: Readonly<{ id: string; model: ListedModel | undefi
   ];
   return (
     <>
-      <code className="font-mono text-xs">{id}</code> <CopyButton text={id} label={`Copy model ID ${id}`} />
+      <span className="inline-flex items-center gap-0.5 align-middle">
+        <code className="font-mono text-xs">{id}</code>
+        <CopyButton text={id} label={`Copy model ID ${id}`} />
+      </span>
       {parts
         .filter((part) => part !== null)
         .map((part) => (

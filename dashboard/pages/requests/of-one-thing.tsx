@@ -1,7 +1,7 @@
 /** The requests of one thing, such as a key or a model, on its own page: over time, in sum, and by what they have in common. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { ArrowUpRight, CircleCheck } from 'lucide-react';
+import { ArrowUpRight } from 'lucide-react';
 import type { ReactNode } from 'react';
 import type { RequestGrouping, RequestGroups } from '../../../src/console/request-contract.ts';
 import { useReplaceSearch, useSearchParameters } from '../../address.ts';
@@ -12,7 +12,7 @@ import { Segmented } from '../../kit/choice.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { formatCount } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
-import { EmptyState, ErrorState } from '../../kit/states.tsx';
+import { ErrorState } from '../../kit/states.tsx';
 import { BreakableCode, type Column } from '../../kit/table.tsx';
 import type { Destination } from '../../links.ts';
 import { Histogram, Totals } from './histogram.tsx';
@@ -161,7 +161,7 @@ export function ProblemsByCode({
         rowKey={({ value }) => value ?? ''}
         rowLink={({ value }) => explorerLink(view, list, { error_code: value ?? '' })}
         expectedRows={2}
-        empty={<EmptyState icon={CircleCheck} title="Nothing failed, and nothing was refused" />}
+        empty={<p className="py-3 text-ink-faint">Nothing failed, and nothing was refused.</p>}
       />
     </Card>
   );

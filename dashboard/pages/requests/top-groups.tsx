@@ -33,7 +33,7 @@ export function SuccessShare({ share }: Readonly<{ share: number | null }>) {
 
 export const figureColumns: readonly Column<Group>[] = [
   countColumn('requests', 'Requests', countRequests),
-  countColumn('refused', 'Refused', ({ refused }) => refused, 'text-warn'),
+  { ...countColumn<Group>('refused', 'Refused', ({ refused }) => refused, 'text-warn'), isWide: true },
   {
     key: 'success',
     header: 'Success',
@@ -41,10 +41,11 @@ export const figureColumns: readonly Column<Group>[] = [
     cell: (group) => <SuccessShare share={successOf(group)} />,
   },
   durationColumn('p50', 'p50', (group) => group.duration_ms_p50),
-  durationColumn('p95', 'p95', (group) => group.duration_ms_p95),
+  { ...durationColumn('p95', 'p95', (group) => group.duration_ms_p95), isWide: true },
   {
     ...durationColumn('first', 'First token', (group) => group.time_to_first_token_ms_p50),
     isOptional: true,
+    isWide: true,
   },
   moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost, style: 'total' }),
 ];

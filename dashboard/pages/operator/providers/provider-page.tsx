@@ -116,10 +116,12 @@ function Totals({ series }: Readonly<{ series: ProviderSeries | undefined }>) {
   const totals = series?.totals;
   const before = series?.before ?? null;
   const success = totals && successOfCalls(totals);
+  const against = (change: string | null) =>
+    change === null ? undefined : `${change} against the period before`;
   const change = (of: (figures: AttemptFigures) => number | null) =>
     totals === undefined || before === null
       ? undefined
-      : `${formatChange(changeOf(of(totals), of(before))) ?? '–'} against the period before`;
+      : against(formatChange(changeOf(of(totals), of(before))));
   const timeOf = (ms: number | null | undefined) =>
     ms === undefined ? undefined : ms === null ? '–' : formatDuration(ms);
   return (
@@ -131,7 +133,7 @@ function Totals({ series }: Readonly<{ series: ProviderSeries | undefined }>) {
         hint={
           before === null || success === undefined
             ? undefined
-            : `${formatPoints(success, successOfCalls(before)) ?? '–'} against the period before`
+            : against(formatPoints(success, successOfCalls(before)))
         }
       />
       <Stat

@@ -1,13 +1,11 @@
 /** What went wrong at a provider by code, and how it serves each model. */
 import { Link } from '@tanstack/react-router';
-import { CircleCheck } from 'lucide-react';
 import type { AttemptFigures, ProviderSeries } from '../../../../src/console/request-contract.ts';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { Duration } from '../../../kit/figures.tsx';
 import { formatShare } from '../../../kit/format-figures.ts';
 import { ModelMark } from '../../../kit/model-mark.tsx';
-import { EmptyState } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
 import { requestsWith } from '../../../links.ts';
 import { countColumn } from '../../requests/of-one-thing.tsx';
@@ -59,7 +57,7 @@ export function Errors({ series, provider, range }: TableProps) {
         columns={columns}
         rows={series.errors}
         rowKey={({ code }) => code}
-        empty={<EmptyState icon={CircleCheck} title="No call failed" />}
+        empty={<p className="py-3 text-ink-faint">No call failed.</p>}
       />
     </Card>
   );
