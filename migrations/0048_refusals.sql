@@ -29,7 +29,8 @@ comment on column refusals.needed is 'In USD for money and limits of spend, othe
 comment on column refusals.fitting_max_tokens is 'How many output tokens would have fitted; null when none, or where there are no tokens.';
 
 create index refusals_by_account on refusals (account_id, id);
-create index refusals_by_account_and_code on refusals (account_id, code, id);
+-- Where nulls would be matters to the planner: only this index has the order of its range (src/requests/list-query.ts).
+create index refusals_by_account_and_code on refusals (account_id nulls first, code, id);
 create index refusals_by_key on refusals (key_id, id);
 create index refusals_by_code on refusals (code, id);
 

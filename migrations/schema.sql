@@ -1387,7 +1387,7 @@ CREATE TABLE refusals (
   CONSTRAINT refusals_short_of_check CHECK (short_of = ANY (ARRAY['balance'::text, 'key_month'::text, 'limit'::text]))
 );
 CREATE INDEX refusals_by_account ON refusals USING btree (account_id, id);
-CREATE INDEX refusals_by_account_and_code ON refusals USING btree (account_id, code, id);
+CREATE INDEX refusals_by_account_and_code ON refusals USING btree (account_id NULLS FIRST, code, id);
 CREATE INDEX refusals_by_code ON refusals USING btree (code, id);
 CREATE INDEX refusals_by_key ON refusals USING btree (key_id, id);
 

@@ -36,7 +36,7 @@ if ((await readFiles(dashboard, stamp)) === null) await storeFiles(dashboard, st
 const staged = mkdtempSync(join(tmpdir(), 'tollgate-binary-'));
 process.on('exit', () => rmSync(staged, { recursive: true, force: true }));
 // The licence of the fonts goes wherever they go.
-for (const name of ['docs.css', 'docs.html', 'guide.html', 'fonts/OFL.txt', `dist/${stamp}`])
+for (const name of ['docs.css', 'docs.js', 'docs.html', 'guide.html', 'fonts/OFL.txt', `dist/${stamp}`])
   cpSync(join(dashboard, name), join(staged, 'dashboard', name), { recursive: true });
 for (const name of guideNames) cpSync(join(root, 'docs', `${name}.md`), join(staged, 'docs', `${name}.md`));
 // The paths inside the executable are those of the checkout.

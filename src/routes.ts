@@ -74,7 +74,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
     (request, host) =>
       serve(route, handler, request, new RequestContext(request, host, services.trustedProxies), services);
   const dashboard = dashboardPages(origin, services.log, (method, path) => missingRoute(method, path, known));
-  const reference = referencePages(origin, dashboard.fontRules);
+  const reference = referencePages(origin, services.publicUrl, dashboard.fontRules);
   const signatures = new Signatures(services.deriveKey('signatures'));
   // Both endpoints share them.
   const counting = [new CountingRates(), new OpenCounts()] as const;
@@ -110,6 +110,7 @@ export function createRoutes(services: Services, origin: () => string): { routes
         (await reference.showGuide(request)) ?? (await dashboard.showMissing(request, context)),
     },
     '/docs.css': { GET: reference.showStyle },
+    '/docs.js': { GET: reference.showScript },
     ...Object.fromEntries(appPaths.map((path) => [path, { GET: dashboard.showApp }])),
     // Some clients look whether there is anything at their base URL.
     '/': { GET: dashboard.showApp, HEAD: () => new Response(null) },

@@ -1,8 +1,9 @@
 /** Who is signed in, which of their accounts is selected, and how sessions start and end. */
 import { queryOptions, type UseQueryOptions, useQuery, useSuspenseQuery } from '@tanstack/react-query';
-import { useLocation } from '@tanstack/react-router';
+import { useMatch } from '@tanstack/react-router';
 import { useSyncExternalStore } from 'react';
 import type { Me, SignInOptions } from '../../src/console/contract.ts';
+import type { OperatorAccount } from '../../src/console/operator-contract.ts';
 import type {
   AuthBodies,
   CurrentSession,
@@ -16,6 +17,8 @@ import { get, post, type Query, queryClient } from './client.ts';
 
 const signedInKey = 'tollgate.signed-in';
 const accountStorageKey = 'tollgate.account';
+/** Where someone went with the box that finds anything. Signing out forgets it. */
+export const recentPlacesKey = 'tollgate.recent';
 
 /** Known for as long as the page is open, even if another tab signs out. */
 let hasBeenSignedIn = false;
@@ -42,7 +45,9 @@ export const signInOptionsQuery = queryOptions({
   staleTime: Number.POSITIVE_INFINITY,
 });
 
-export type Account = Me['accounts'][number];
+/** An operator reads the accounts of others, and changes nothing there. */
+export type AccountRole = Me['accounts'][number]['role'] | 'operator';
+export type Account = Omit<Me['accounts'][number], 'role'> & Readonly<{ role: AccountRole }>;
 
 /** For pages behind the sign-in, which are rendered only once this is known. */
 export function useMe(): Me {
@@ -72,11 +77,11 @@ export function selectAccount(id: string): void {
  * The account of a page: the one that its address names, or else the one that was selected last. Null for a person who
  * belongs to none.
  */
-export function accountOf(
-  accounts: readonly Account[],
+export function accountOf<Some extends Pick<Account, 'id'>>(
+  accounts: readonly Some[],
   named: unknown,
   selectedId: string | null,
-): Account | null {
+): Some | null {
   const find = (wanted: unknown) => accounts.find(({ id }) => id === wanted);
   return find(named) ?? find(selectedId) ?? accounts[0] ?? null;
 }
@@ -84,12 +89,43 @@ export function accountOf(
 /** For addresses that are built before a page is shown. Undefined until it is known who is signed in. */
 export function accountIdFor(named: unknown): string | undefined {
   const me = queryClient.getQueryData(meQuery.queryKey);
-  return me && accountOf(me.accounts, named, readStored(accountStorageKey))?.id;
+  if (me === undefined) return undefined;
+  return foreignIdOf(me, named) ?? accountOf(me.accounts, named, readStored(accountStorageKey))?.id;
 }
 
-/** The account in the address of the current page, if there is one. */
+/** The account of others that an operator looks at; null for everyone else, and in an account of their own. */
+export function foreignIdOf(
+  { user, accounts }: Pick<Me, 'user' | 'accounts'>,
+  named: unknown,
+): string | null {
+  const isOwn = accounts.some(({ id }) => id === named);
+  return user.is_operator && typeof named === 'string' && !isOwn ? named : null;
+}
+
+const foreignStaleMs = 30_000;
+
+/** What an operator looks at, once it is known. Its ID is null if the page is about no account of others. */
+export function useForeignAccount() {
+  const me = useMe();
+  const id = foreignIdOf(me, useNamedAccount());
+  const found = useQuery({
+    queryKey: ['operator', 'accounts', id],
+    queryFn: ({ signal }) =>
+      get<OperatorAccount>(`/api/console/operator/accounts/${encodeURIComponent(id ?? '')}`, { signal }),
+    enabled: id !== null,
+    staleTime: foreignStaleMs,
+  });
+  return { ...found, id };
+}
+
+/**
+ * The account in the address of a page about one. Elsewhere it may be a filter. Not by the location, which is that of the next
+ * page already while this one is still shown.
+ */
 export function useNamedAccount(): string | undefined {
-  return useLocation({
+  return useMatch({
+    from: '/signed-in/of-account',
+    shouldThrow: false,
     select: ({ search }) => {
       const { account } = search as Readonly<{ account?: unknown }>;
       return typeof account === 'string' ? account : undefined;
@@ -101,7 +137,9 @@ export function useSelectedAccount(): Account | null {
   const { accounts } = useMe();
   const named = useNamedAccount();
   const selectedId = useSyncExternalStore(subscribeToSelection, () => readStored(accountStorageKey));
-  return accountOf(accounts, named, selectedId);
+  const { id, data: foreign } = useForeignAccount();
+  if (id === null) return accountOf<Account>(accounts, named, selectedId);
+  return foreign === undefined ? null : { ...foreign, role: 'operator' };
 }
 
 /** For pages about an account, which are not shown to people without one. */
@@ -161,6 +199,7 @@ export async function signOut(leave: () => Promise<void>): Promise<void> {
   await postAuth('sign-out', {});
   hasBeenSignedIn = false;
   removeStored(signedInKey);
+  removeStored(recentPlacesKey);
   forgetWork();
   await leave();
   queryClient.clear();

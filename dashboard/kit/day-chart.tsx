@@ -43,7 +43,7 @@ export function DayChart(props: DayChartProps) {
   const marks = marksOf(Math.max(0, ...sums), isWhole);
   const top = marks.at(-1) ?? 1;
   return (
-    <figure className="min-w-0">
+    <figure className="min-w-0 pr-3">
       <div className="flex gap-2">
         <MarkNames marks={marks} names={formatMarks(marks)} />
         <div className="min-w-0 flex-1">

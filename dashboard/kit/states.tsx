@@ -61,10 +61,10 @@ type EmptyStateProps = Readonly<{
 /** In place of an empty list: what would be here, and what to do next. */
 export function EmptyState({ icon: Icon, title, children, action }: EmptyStateProps) {
   return (
-    <div className="flex flex-col items-center px-4 py-12 text-center">
+    <div className="flex flex-col items-center px-4 py-8 text-center">
       {Icon !== undefined && (
-        <span className="mb-3 grid size-10 place-items-center rounded-full bg-sunken text-ink-faint">
-          <Icon aria-hidden className="size-5" />
+        <span className="mb-2 grid size-8 place-items-center rounded-full bg-sunken text-ink-faint">
+          <Icon aria-hidden className="size-4" />
         </span>
       )}
       <p className="font-medium">{title}</p>

@@ -187,8 +187,8 @@ function TableHead<Row>({ columns, sorting }: TableHeadProps<Row>) {
             className={classNames(
               'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint max-lg:static',
               column.align === 'right' && 'text-right',
-              column.isOptional && 'max-xl:hidden',
               column.isWide && 'max-md:hidden',
+              column.isOptional && 'md:max-xl:hidden',
               column.width,
             )}
           >
@@ -271,7 +271,7 @@ function TableFoot<Row>({ columns, decimals, cells }: TableFootProps<Row>) {
             <td
               key={column.key}
               {...roles.cell}
-              className={classNames('max-md:sr-only', column.isOptional && 'max-xl:hidden')}
+              className={classNames('max-md:sr-only', column.isOptional && 'md:max-xl:hidden')}
             />
           ) : (
             <Cell key={column.key} column={column} decimals={decimals[at]}>
@@ -313,17 +313,21 @@ function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
   const { align, isBare = false, isCorner = false, isOptional = false, isWrapping = false } = column;
   const { isWide = false } = column;
   const isNamed = !isBare && !isCorner;
+  // Where there is little room, the name of the row gives way, so that no row breaks and no table is too wide.
+  const isGiving = isBare && column.width === undefined && !isWrapping;
   return (
     <td
       {...roles.cell}
       className={classNames(
-        'border-line px-2 py-1 align-middle md:border-b',
+        'border-line px-2 py-0.5 align-middle md:border-b',
         !isWrapping && 'md:whitespace-nowrap',
         'max-md:px-0 max-md:py-0',
         align === 'right' && 'md:text-right',
-        isOptional && 'max-xl:hidden',
         isWide && 'max-md:hidden',
+        isOptional && 'md:max-xl:hidden',
         isBare && 'max-md:col-span-2 max-md:block max-md:pr-10',
+        isWrapping && 'md:min-w-40 md:py-1.5',
+        isGiving && 'md:max-xl:w-full md:max-xl:max-w-0 md:max-xl:min-w-32',
         isCorner && 'max-md:absolute max-md:top-2 max-md:right-0',
         isNamed && 'max-md:block max-md:min-w-0',
       )}
@@ -333,7 +337,13 @@ function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
           {column.header}
         </span>
       )}
-      <span className={classNames('min-w-0 wrap-anywhere', !isWrapping && 'md:wrap-normal')}>
+      <span
+        className={classNames(
+          'min-w-0 wrap-anywhere',
+          !isWrapping && 'md:wrap-normal',
+          isGiving && 'md:max-xl:block md:max-xl:overflow-hidden md:max-xl:text-ellipsis',
+        )}
+      >
         <ColumnDecimals value={decimals}>{children}</ColumnDecimals>
       </span>
     </td>

@@ -200,10 +200,13 @@ function useSelection({ times, stepMs, chosen, choose, onNarrow }: PlotProps) {
 
 /** The least height of a bar, so that a single request among thousands is still seen. */
 const leastHeight = 1.5;
+/** With fewer steps, bars stay thin and the room between them grows. */
+const stepsOfFullWidth = 70;
 
 function Marks(props: PlotProps & Readonly<{ selection: Selection | null }>) {
   const { times, shape, series, before, top, chosen, selection } = props;
   const toneOf = new Map(series.map(({ key, tone }) => [key, tones[tone]]));
+  const barWidth = Math.min(0.7, Math.max(0.2, times.length / stepsOfFullWidth));
   return (
     <svg
       aria-hidden="true"
@@ -227,9 +230,9 @@ function Marks(props: PlotProps & Readonly<{ selection: Selection | null }>) {
         ? stackBoxes(series, top, leastHeight).map(({ key, at, top: y, height }) => (
             <rect
               key={`${key} ${at}`}
-              x={at + 0.15}
+              x={at + (1 - barWidth) / 2}
               y={y}
-              width={0.7}
+              width={barWidth}
               height={height}
               className={toneOf.get(key)?.fill}
             />

@@ -4,10 +4,18 @@ import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
 import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
 import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
 import { get, useIsReachable } from '../api/client.ts';
-import { selectAccount, useMe, useNamedAccount, useSelectedAccount } from '../api/session.ts';
+import {
+  selectAccount,
+  useForeignAccount,
+  useMe,
+  useNamedAccount,
+  useSelectedAccount,
+} from '../api/session.ts';
+import { FindButton, Finder } from '../find/finder.tsx';
 import { IconButton } from '../kit/button.tsx';
 import { Loading, SkeletonLines } from '../kit/states.tsx';
 import { ForeignAccountPage, NoAccountPage } from './fallback-pages.tsx';
+import { ForeignAccount } from './foreign-account.tsx';
 import { Sidebar } from './sidebar.tsx';
 import { VerifyEmailNote } from './verify-email-note.tsx';
 import { HomeLink, Wordmark } from './wordmark.tsx';
@@ -38,12 +46,15 @@ export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
         <span className="ml-auto min-w-0 truncate pr-1 pl-3 text-[0.8125rem] text-ink-soft">
           {account?.name}
         </span>
+        <FindButton />
       </header>
+      <Finder />
       {isDrawerOpen && <Drawer onClose={() => setDrawerOpen(false)} />}
       <aside className="fixed inset-y-0 left-0 hidden w-52 flex-col border-r border-line bg-side lg:flex">
         <div className="flex h-12 shrink-0 items-center px-4">
           <HomeLink />
         </div>
+        <FindButton isWide />
         <Sidebar />
       </aside>
       <main id="content" tabIndex={-1} className="w-full px-4 pt-5 pb-20 sm:px-6 lg:px-8 lg:pt-6">
@@ -117,11 +128,13 @@ export function AccountGate() {
   const { user } = useMe();
   const account = useSelectedAccount();
   const named = useNamedAccount();
-  const isNamed = account !== null && account.id === named;
+  const foreign = useForeignAccount();
+  const isNamed = account !== null && account.role !== 'operator' && account.id === named;
   // A link to an account selects it for the pages that name none.
   useEffect(() => {
     if (isNamed) selectAccount(named);
   }, [isNamed, named]);
+  if (foreign.id !== null) return <ForeignAccount key={foreign.id} />;
   if (account !== null && named !== undefined && !isNamed) return <ForeignAccountPage />;
   if (account !== null) return <Outlet key={account.id} />;
   return user.is_operator ? <Navigate to="/operator/accounts" replace /> : <NoAccountPage />;

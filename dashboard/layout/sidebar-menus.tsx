@@ -30,7 +30,8 @@ export function AccountSwitcher() {
       {account.is_suspended && <Badge tone="bad">Suspended</Badge>}
     </>
   );
-  if (accounts.length === 1) return <div className="mx-2 mb-1 flex h-8 items-center gap-2 px-2">{face}</div>;
+  if (accounts.length === 0 || (accounts.length === 1 && account.role !== 'operator'))
+    return <div className="mx-2 mb-1 flex h-8 items-center gap-2 px-2">{face}</div>;
   return (
     <div className="mx-2 mb-1">
       <Menu

@@ -1,40 +1,13 @@
-import { Link, type LinkProps } from '@tanstack/react-router';
-import {
-  BookMarked,
-  BookOpen,
-  Boxes,
-  Building2,
-  ChartColumn,
-  ChartNoAxesCombined,
-  ClipboardList,
-  CreditCard,
-  Gauge,
-  KeyRound,
-  KeySquare,
-  LayoutDashboard,
-  ListTree,
-  type LucideIcon,
-  MessageSquareText,
-  Monitor,
-  Moon,
-  Plug,
-  ReceiptText,
-  Scale,
-  Server,
-  Split,
-  Sun,
-  Users,
-  UsersRound,
-  Webhook,
-} from 'lucide-react';
+import { Link } from '@tanstack/react-router';
+import { Monitor, Moon, Sun } from 'lucide-react';
 import { useState } from 'react';
-import type { Me } from '../../src/console/contract.ts';
 import { useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
 import { Segmented } from '../kit/choice.tsx';
 import { formatCount } from '../kit/format-figures.ts';
 import { useDeadLetters } from '../pages/operator/operator-query.ts';
 import { chooseTheme, storedTheme } from '../theme.ts';
+import { type Destination, docsPath, groupsFor, operatorGroups } from './destinations.ts';
 import { AccountSwitcher, PersonMenu } from './sidebar-menus.tsx';
 
 export function Sidebar() {
@@ -114,68 +87,6 @@ function FailedSettlements({ count }: Readonly<{ count: number }>) {
     </span>
   );
 }
-
-/** The reference is a page of the gateway, and not of the app. */
-const docsPath = '/docs';
-
-type Destination = Readonly<{
-  to: NonNullable<LinkProps['to']> | typeof docsPath;
-  label: string;
-  icon: LucideIcon;
-}>;
-
-/** What happens and what it costs; then how the account is set up; then what to try and read. */
-const accountGroups: readonly (readonly Destination[])[] = [
-  [
-    { to: '/', label: 'Overview', icon: LayoutDashboard },
-    { to: '/requests', label: 'Requests', icon: ListTree },
-    { to: '/keys', label: 'Keys', icon: KeyRound },
-    { to: '/models', label: 'Models', icon: Boxes },
-    { to: '/usage', label: 'Usage', icon: ChartColumn },
-    { to: '/billing', label: 'Billing', icon: CreditCard },
-  ],
-  [
-    { to: '/limits', label: 'Limits', icon: Gauge },
-    { to: '/team', label: 'Team', icon: UsersRound },
-    { to: '/webhooks', label: 'Webhooks', icon: Webhook },
-    { to: '/audit-log', label: 'Audit log', icon: ClipboardList },
-  ],
-  [
-    { to: '/playground', label: 'Playground', icon: MessageSquareText },
-    { to: '/decisions', label: 'Decisions', icon: Split },
-    { to: docsPath, label: 'Docs', icon: BookOpen },
-  ],
-];
-
-/** Only owners see who changed what, and where events are sent. */
-const ownersOnly = new Set<Destination['to']>(['/audit-log', '/webhooks']);
-
-function groupsFor({ role }: Pick<Me['accounts'][number], 'role'>): readonly (readonly Destination[])[] {
-  return accountGroups.map((list) => list.filter(({ to }) => role === 'owner' || !ownersOnly.has(to)));
-}
-
-/** Customers and traffic; then money; then what the gateway runs on. */
-const operatorGroups: readonly (readonly Destination[])[] = [
-  [
-    { to: '/operator/requests', label: 'Requests', icon: ListTree },
-    { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
-    { to: '/operator/users', label: 'Users', icon: Users },
-    { to: '/operator/providers', label: 'Providers', icon: Plug },
-  ],
-  [
-    { to: '/operator/margins', label: 'Margins', icon: ChartNoAxesCombined },
-    { to: '/operator/payments', label: 'Payments', icon: CreditCard },
-    { to: '/operator/ledger', label: 'Ledger', icon: Scale },
-    { to: '/operator/reconciliation', label: 'Reconciliation', icon: ReceiptText },
-  ],
-  [
-    { to: '/operator/catalog', label: 'Catalogue', icon: BookMarked },
-    { to: '/operator/nodes', label: 'Nodes', icon: Server },
-    { to: '/operator/tokens', label: 'Admin tokens', icon: KeySquare },
-    { to: '/operator/webhooks', label: 'Webhooks', icon: Webhook },
-    { to: '/operator/audit-log', label: 'Audit log', icon: ClipboardList },
-  ],
-];
 
 const options = [
   { value: 'system', name: 'System', label: <Monitor aria-hidden className="size-3.5" /> },

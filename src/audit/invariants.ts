@@ -9,6 +9,7 @@ import { meterInvariants } from './meter-invariants.ts';
 import { movementInvariants } from './movement-invariants.ts';
 import { withBase } from './new-entries.ts';
 import { paymentInvariants } from './payment-invariants.ts';
+import { everyStatementDay } from './statement-sums.ts';
 import { everyUsageDay, usageDaysSinceCheckpoint } from './usage-sums.ts';
 
 /** A record stays for as long as there is a refund of it. */
@@ -143,6 +144,10 @@ export const invariants: readonly Invariant[] = [
   {
     invariant: 'usage that was added up by day, model and key equals its usage records',
     query: ({ isFull }) => (isFull ? everyUsageDay : usageDaysSinceCheckpoint),
+  },
+  {
+    invariant: 'statements that were added up by day equal their entries',
+    query: everyStatementDay,
   },
   {
     invariant:

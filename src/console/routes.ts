@@ -19,6 +19,7 @@ import { billingPage } from './billing.ts';
 import { billingMonthsPage, monthStatements } from './billing-months.ts';
 import { codesPage } from './codes.ts';
 import { accountExports, operatorExports } from './exports.ts';
+import { findPage, operatorFindPage } from './find.ts';
 import { generationsPage } from './generations.ts';
 import { generationsDownload } from './generations-csv.ts';
 import { grantsPage } from './grants.ts';
@@ -104,6 +105,7 @@ export function consoleRoutes(
     ...guarded(guard.forEveryone, '/api/console', signInOptionsPage(services)),
     ...guarded(guard.forSignedIn, '/api/console', mePage(services)),
     ...guarded(guard.forAccount, '/api/console/accounts/:account', {
+      ...findPage(services),
       ...keysPage(services),
       ...limitsPage(services),
       ...membersPage(services),
@@ -137,6 +139,7 @@ export function consoleRoutes(
       ...anyRequestDownload(services),
     }),
     ...guarded(guard.forOperators, '/api/console/operator', {
+      ...operatorFindPage(services),
       ...accountsPage(services),
       ...accountLimitsPage(services),
       ...movementsPage(services),

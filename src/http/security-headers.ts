@@ -15,9 +15,10 @@ export const appPolicy = [
   "object-src 'none'",
 ].join('; ');
 
-/** A page without scripts needs its style and fonts, and nothing else. */
+/** A page to be read has its style and fonts, and a script that copies its examples. It talks to nobody. */
 export const readingPolicy = [
   "default-src 'none'",
+  "script-src 'self'",
   "style-src 'self'",
   "font-src 'self'",
   "frame-ancestors 'none'",

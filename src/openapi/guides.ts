@@ -46,6 +46,32 @@ const sections = [
   },
 ] as const;
 
+/** The page of the dashboard that has what a guide speaks of. */
+const places: ReadonlyMap<string, readonly [path: string, name: string]> = new Map([
+  ['clients', ['/keys', 'Keys']],
+  ['chat', ['/playground', 'Playground']],
+  ['responses', ['/models', 'Models']],
+  ['messages', ['/models', 'Models']],
+  ['images', ['/playground', 'Playground']],
+  ['generations', ['/requests', 'Requests']],
+  ['usage', ['/usage', 'Usage']],
+  ['attribution', ['/requests', 'Requests']],
+  ['errors', ['/requests', 'Requests']],
+  ['keys', ['/keys', 'Keys']],
+  ['limits', ['/limits', 'Limits']],
+  ['grants', ['/billing?tab=credit', 'Billing']],
+  ['events', ['/webhooks', 'Webhooks']],
+  ['decisions', ['/decisions', 'Decisions']],
+  ['reports', ['/billing', 'Billing']],
+  ['operator-pages', ['/operator', 'Operator']],
+  ['admin', ['/operator/tokens', 'Admin tokens']],
+  ['exports', ['/billing?tab=entries', 'Billing']],
+  ['catalog', ['/operator/catalog', 'Catalogue']],
+  ['payments', ['/operator/payments', 'Payments']],
+  ['reconciliation', ['/operator/reconciliation', 'Reconciliation']],
+  ['sign-in', ['/team', 'Team']],
+]);
+
 export const guideNames: readonly string[] = sections.flatMap(({ names }) => names);
 
 type Guides = Readonly<{
@@ -66,7 +92,7 @@ export function readGuides(): Guides {
     page: (name) => {
       const text = texts.get(name);
       if (text === undefined) return null;
-      const page = rendered.get(name) ?? renderGuide(shell, text, texts);
+      const page = rendered.get(name) ?? renderGuide(shell, text, texts, places.get(name));
       rendered.set(name, page);
       return page;
     },
@@ -80,13 +106,23 @@ There is no guide at this address. The guides are listed in the contents of this
 [API reference](/docs).
 `;
 
-function renderGuide(shell: string, text: string, texts: ReadonlyMap<string, string>): string {
+function renderGuide(
+  shell: string,
+  text: string,
+  texts: ReadonlyMap<string, string>,
+  place?: readonly [path: string, name: string],
+): string {
+  const content = renderMarkdown(text, (name) => titleOf(texts.get(name) ?? ''));
   const slots: Readonly<Record<string, string>> = {
     title: plain(titleOf(text)),
     navigation: navigation(texts),
-    content: renderMarkdown(text, (name) => titleOf(texts.get(name) ?? '')),
+    content: place === undefined ? content : content.replace('</h1>', () => `</h1>${placeOf(place)}`),
   };
   return shell.replace(/<!-- (\w+) -->/g, (_, name: string) => slots[name] ?? '');
+}
+
+function placeOf([path, name]: readonly [string, string]): string {
+  return `<p class="place">In the dashboard: <a href="${path}">${name}</a></p>`;
 }
 
 function navigation(texts: ReadonlyMap<string, string>): string {
@@ -97,7 +133,7 @@ function navigation(texts: ReadonlyMap<string, string>): string {
     return `<p>${title}</p><ul>${items.join('')}</ul>`;
   });
   return `${lists.join('\n')}
-<p>Reference</p><ul><li><a href="/docs">API reference</a></li></ul>`;
+<p>Reference</p><ul><li><a href="/docs">API reference</a></li><li><a href="/">Dashboard</a></li></ul>`;
 }
 
 function titleOf(text: string): string {

@@ -5,26 +5,35 @@ import { prefersPage } from '../http/accept.ts';
 import { pathOf } from '../http/path.ts';
 import { pageHeaders, readingPolicy } from '../http/security-headers.ts';
 import { rootFolder } from '../lib/root-folder.ts';
+import { plain } from './page/markup.ts';
 
 const style = readFileSync(join(rootFolder, 'dashboard/docs.css'), 'utf8');
+const script = readFileSync(join(rootFolder, 'dashboard/docs.js'), 'utf8');
 
 type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;
   /** The text of the document with the admin API, which is not for the public. */
   adminDocument: () => Promise<string>;
-  showPage: () => Promise<Response>;
+  showPage: (request: Request) => Promise<Response>;
   /** Browsers get a page even when there is no such guide; for other clients the result is then null. */
   showGuide: (request: Request) => Promise<Response | null>;
   showStyle: () => Promise<Response>;
+  showScript: () => Response;
 }>;
 
 /** Making the pages would delay the start, and the first reader should not have to wait for it either. */
 const madeAfterMs = 3_000;
 
 /**
- * `fontRules` are put before the style; without them the reader's own fonts are used. The pages are made once. They are imported dynamically, because most processes have no use for them.
+ * The pages are made once. They are imported dynamically, because most processes have no use for them. Their examples name
+ * the gateway's address, or where nobody has configured it, the one at which the reader has found it. `fontRules` are put
+ * before the style; without them the reader's own fonts are used.
  */
-export function referencePages(origin: () => string, fontRules: () => Promise<string>): ReferencePages {
+export function referencePages(
+  origin: () => string,
+  publicUrl: string | null,
+  fontRules: () => Promise<string>,
+): ReferencePages {
   let making: ReturnType<typeof make> | null = null;
   const made = () => {
     making ??= make();
@@ -39,7 +48,8 @@ export function referencePages(origin: () => string, fontRules: () => Promise<st
       status,
       headers: { ...pageHeaders(readingPolicy, origin()), 'content-type': `${type}; charset=utf-8` },
     });
-  let page: string | null = null;
+  const addressed = (html: string, request: Request, status = 200) =>
+    sent(withAddress(html, publicUrl ?? new URL(request.url).origin), 'text/html', status);
   let adminText: string | null = null;
   return {
     showDocument: async () => sent((await made()).text, 'application/json'),
@@ -48,18 +58,15 @@ export function referencePages(origin: () => string, fontRules: () => Promise<st
       adminText ??= JSON.stringify(createAdminDocument());
       return adminText;
     },
-    // The gateway knows its own address only once it is listening.
-    showPage: async () => {
-      page ??= (await made()).render(origin());
-      return sent(page, 'text/html');
-    },
+    showPage: async (request) => addressed((await made()).page(), request),
     showGuide: async (request) => {
       const { guides } = await made();
       const guide = guides.page(pathOf(request.url).slice('/docs/'.length));
-      if (guide !== null) return sent(guide, 'text/html');
-      return prefersPage(request.headers.get('accept')) ? sent(guides.missing(), 'text/html', 404) : null;
+      if (guide !== null) return addressed(guide, request);
+      return prefersPage(request.headers.get('accept')) ? addressed(guides.missing(), request, 404) : null;
     },
     showStyle: async () => sent(`${await fontRules().catch(() => '')}${style}`, 'text/css'),
+    showScript: () => sent(script, 'text/javascript'),
   };
 }
 
@@ -70,6 +77,24 @@ async function make() {
     import('./guides.ts'),
   ]);
   const document = createDocument();
-  const render = (at: string) => renderPage(document, at);
-  return { text: JSON.stringify(document), render, guides: readGuides() };
+  let page: string | null = null;
+  return {
+    text: JSON.stringify(document),
+    page: () => {
+      page ??= renderPage(document, exampleAddress);
+      return page;
+    },
+    guides: readGuides(),
+  };
+}
+
+/** The gateway's address in docs/, and in a page before it is sent. */
+const exampleAddress = 'http://127.0.0.1:8080';
+/** How docs/ write it where only HTTPS makes sense. */
+const exampleSecureAddress = 'https://gateway.example.com';
+
+export function withAddress(html: string, address: string): string {
+  const written = plain(address);
+  const named = html.replaceAll(exampleAddress, () => written);
+  return address.startsWith('https:') ? named.replaceAll(exampleSecureAddress, () => written) : named;
 }

@@ -28,10 +28,9 @@ export type RequestFilter = Readonly<{
 export function possibleStatuses(filter: RequestFilter): ReadonlySet<RequestStatus> {
   const { status, errorCode, provider, isStreamed, isFallback, minCost, minDurationMs } = filter;
   const statuses = new Set<RequestStatus>(status === null ? allStatuses : [status]);
-  if (errorCode !== null) {
-    statuses.delete('in_progress');
-    statuses.delete('completed');
-  }
+  // Only what failed or was refused has a code.
+  if (errorCode !== null)
+    for (const without of ['in_progress', 'completed', 'cancelled'] as const) statuses.delete(without);
   if (minCost !== null) statuses.delete('in_progress');
   // Nobody was called for a refused one.
   const isAboutCall = [provider, isStreamed, isFallback, minCost, minDurationMs].some(

@@ -197,7 +197,10 @@ function openQuery(sql: SQL, filter: RequestFilter, before: string, scanCount: n
 
 type Fragment = SQL.Query<unknown>;
 
-/** Each range is that of an index. */
+/**
+ * Each range is that of an index. `nulls last` makes the order of one of them its own: the planner would rather read all of an
+ * account by another index, and sort it by code.
+ */
 function refusedQuery(sql: SQL, filter: RequestFilter, before: string, scanCount: number) {
   const { first, accountId, keyId, errorCode: code } = filter;
   const by = (columns: Fragment, values: Fragment, order: Fragment) => sql`
@@ -207,7 +210,11 @@ function refusedQuery(sql: SQL, filter: RequestFilter, before: string, scanCount
   let range: Fragment;
   if (keyId !== null) range = by(sql`key_id`, sql`one.key_id`, sql`key_id desc`);
   else if (accountId !== null && code !== null)
-    range = by(sql`account_id, code`, sql`one.account_id, one.code`, sql`account_id desc, code desc`);
+    range = by(
+      sql`account_id, code`,
+      sql`one.account_id, one.code`,
+      sql`account_id desc nulls last, code desc`,
+    );
   else if (accountId !== null) range = by(sql`account_id`, sql`one.account_id`, sql`account_id desc`);
   else if (code !== null) range = by(sql`code`, sql`one.code`, sql`code desc`);
   else range = sql`where id >= ${first}::uuid and id < ${before}::uuid order by id desc`;

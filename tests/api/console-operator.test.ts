@@ -23,6 +23,7 @@ import type {
   AuditLog,
   NewUser,
   OperatorAccount,
+  OperatorAccountDetail,
   OperatorAccounts,
   OperatorUser,
   OperatorUsers,
@@ -31,7 +32,7 @@ import type {
 import type { ApiError } from '../../src/errors.ts';
 import { newestPosition } from '../../src/generations/generation-store.ts';
 import { book } from '../../src/ledger/movements.ts';
-import { uuidFromRequestId } from '../../src/lib/ids.ts';
+import { newId, uuidFromRequestId } from '../../src/lib/ids.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import {
@@ -197,6 +198,35 @@ describe('accounts', () => {
     ]);
     const poor = await ask<OperatorAccount>('POST', '/accounts', { ...draftOf('Poor'), credit: '0' });
     expect(poor.balance).toBe('0.000000000000');
+  });
+
+  test('are shown one by one, with how long their money lasts', async () => {
+    const { sql } = fixture.database;
+    const { account } = await fixture.customer('3');
+    const path = `/accounts/${account}`;
+    const idle = await ask<OperatorAccountDetail>('GET', path);
+    expect(idle).toMatchObject({ id: account, balance: '3.000000000000' });
+    expect(idle.runway).toEqual({ hours_left: null, hours_used: 0 });
+    const [{ id: keyId }] = await sql<
+      [{ id: string }]
+    >`select id from api_keys where account_id = ${account}`;
+    // Two in one hour, one in another; one long ago, and one that was taken back.
+    for (const [cost, ago, refundedAt] of [
+      ['0.5', '50 hours', null],
+      ['0.5', '50 hours', null],
+      ['2', '3 hours', null],
+      ['100', '8 days', null],
+      ['100', '2 hours', new Date()],
+    ] as const)
+      await sql`
+        insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, cost,
+          price_list_id, month, billed_at, refunded_at)
+        select ${newId()}, ${account}, ${keyId}, 'full', 1, 1, 2, 'token', ${cost}::numeric, min(id), current_date,
+               date_trunc('hour', now()) - ${ago}::text::interval, ${refundedAt} from price_lists`;
+    const { runway } = await ask<OperatorAccountDetail>('GET', path);
+    await sql`delete from usage_records where account_id = ${account}`;
+    expect(runway).toEqual({ hours_left: 2, hours_used: 2 });
+    expect(await outcomeFor(operator, 'GET', `${root}/accounts/${nobody}`)).toBe('account_not_found');
   });
 
   test('with the same reference are one account, also at the same moment', async () => {

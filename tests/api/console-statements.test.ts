@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { createAccount } from '../../src/accounts/account-store.ts';
+import { auditLedger } from '../../src/audit/audit.ts';
 import type { BillingMonths, MonthStatement } from '../../src/console/billing-contract.ts';
 import { maxRows, presentDetail } from '../../src/console/billing-months.ts';
 import type { StatementSum } from '../../src/console/billing-queries.ts';
@@ -378,6 +379,30 @@ test('what is counted while entries are added up is counted once', async () => {
     return row?.entry_number === 9n;
   });
   expect((await statementOf(account, '2024-02')).closing).toBe(closing);
+});
+
+test('a full audit finds a sum that is wrong, one that is missing, and one of nothing', async () => {
+  const { sql } = database;
+  // What other tests have left is none of its business. They have archived 2024.
+  await sql`delete from statement_days`;
+  await sql`delete from statement_progress`;
+  const { account, keys } = await newAccount();
+  await bookEntries(sql, account, [
+    { kind: 'credit', amount: 9n, at: '2025-02-02T00:00:00Z', category: 'allowance' },
+    { kind: 'charge', amount: -3n, at: '2025-02-03T00:00:00Z', model: 'a', keyId: keys[0] ?? '' },
+  ]);
+  await sql`select add_up_statement(${account}, 10)`;
+  const found = async () => {
+    const one = (await auditLedger(sql)).find(({ invariant }) => invariant.startsWith('statements that'));
+    return [one?.checked, one?.violations];
+  };
+  expect(await found()).toEqual([2, 0]);
+  await sql`update statement_days set amount = amount + 0.000000000001 where kind = 'charge'`;
+  expect(await found()).toEqual([2, 1]);
+  await sql`update statement_days set amount = amount - 0.000000000001, day = day + 1 where kind = 'charge'`;
+  expect(await found()).toEqual([3, 2]);
+  await sql`delete from statement_days where kind = 'charge'`;
+  expect(await found()).toEqual([2, 1]);
 });
 
 test('more keys than fit are summed up in the last row', () => {

@@ -143,6 +143,19 @@ describe('what is recorded', () => {
     expect(Number(shortage?.needed)).toBeGreaterThan(900);
   });
 
+  test('those of a key that is refused too often', async () => {
+    const { key } = await fixture.customer('1');
+    // A large body weighs as much as many small ones.
+    const body = JSON.stringify({ model: 'full', messages: hello, nonsense: 'x'.repeat(6_000_000) });
+    let response = await send(key, body);
+    for (let sent = 1; response.status === 400 && sent < 30; sent += 1) response = await send(key, body);
+    expect(await refusalOf(response)).toMatchObject({
+      error_code: 'rate_limit_exceeded',
+      retry_after_seconds: Number(response.headers.get('retry-after')),
+      model: null,
+    });
+  });
+
   test('what the playground refuses', async () => {
     const { account, keyId, people } = fixture;
     const response = await people.owner.send('POST', `/api/console/accounts/${account}/playground/chat`, {

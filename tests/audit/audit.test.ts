@@ -78,7 +78,7 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 37, stepCount: 37, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 38, stepCount: 38, totals: { held: '0.000000000000' } });
 });
 
 const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;

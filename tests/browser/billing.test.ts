@@ -12,6 +12,8 @@ import {
   expectNoComplaints,
   openBrowser,
   openPage,
+  overflowOf,
+  takePicture,
   visit,
   type Watched,
   waitUntilLoaded,
@@ -77,6 +79,8 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   const { page } = watched;
   await waitUntilLoaded(page);
   await page.getByText('Test mode: no real money moves').waitFor();
+  const view = page.getByRole('navigation', { name: 'Views of billing' }).locator('[aria-current=page]');
+  expect(await view.allInnerTexts()).toEqual(['Credit and payments']);
   await checkLooks(page, 'billing-empty');
   stripe.setTax(19);
   await payAtStripe(page);
@@ -187,6 +191,8 @@ test('each month is a sum that leads from one balance to the next, also on paper
   ]);
   await waitUntilLoaded(page);
   await checkLooks(page, 'billing-month');
+  const view = page.getByRole('navigation', { name: 'Views of billing' }).locator('[aria-current=page]');
+  expect(await view.allInnerTexts()).toEqual(['Months']);
   await page.getByRole('button', { name: 'Month before' }).click();
   await page.waitForURL(`**month=${before}*`);
   await page.getByText('Corrections').waitFor();
@@ -222,7 +228,11 @@ test('each month is a sum that leads from one balance to the next, also on paper
   expect(await page.getByRole('navigation').count()).toBe(0);
   expect((await textsOf('Requests by model'))[0]).toBe('large 1 $1.250000');
   await checkLooks(page, 'billing-statement');
-  await page.emulateMedia({ media: 'print' });
+  // As wide as A4 without its margins.
+  await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
+  await page.setViewportSize({ width: 673, height: 1000 });
+  await takePicture(page, 'billing-statement-paper');
+  expect(await overflowOf(page)).toBe(0);
   expect(await page.getByRole('button', { name: 'Print' }).isVisible()).toBe(false);
   // A4 has the size that the style sheet asks for, and all of it fits on one page.
   const paper = await page.pdf({ preferCSSPageSize: true });

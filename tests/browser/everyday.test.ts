@@ -3,7 +3,15 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { NewKey } from '../../src/console/contract.ts';
 import type { ResetLink } from '../../src/console/operator-contract.ts';
-import { expectNoComplaints, openPage, overflowOf, phone, takePicture, visit } from '../support/browser.ts';
+import {
+  checkLooks,
+  expectNoComplaints,
+  openPage,
+  overflowOf,
+  phone,
+  takePicture,
+  visit,
+} from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
@@ -66,6 +74,29 @@ test('Tab goes from the e-mail to the password, and a person whose session has e
   await page.context().clearCookies();
   await page.reload();
   await page.getByText('Your session has ended. Sign in again.').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('every example of the reference and of a guide can be copied, with the address of this gateway', async () => {
+  const watched = await openPage(fixture.browser, fixture.gateway.origin);
+  const { page } = watched;
+  for (const path of ['/docs', '/docs/chat']) {
+    await page.goto(path);
+    const blocks = page.locator('pre');
+    expect(await page.getByRole('button', { name: 'Copy', includeHidden: true }).count()).toBe(
+      await blocks.count(),
+    );
+    await page.getByRole('button', { name: 'Copy' }).first().click();
+    await page.getByRole('button', { name: 'Copied' }).waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    const texts = await blocks.evaluateAll((found) => found.map(({ textContent }) => textContent));
+    expect(texts.map((text) => text?.trimEnd())).toContain(copied);
+    expect(copied).toContain(fixture.gateway.origin);
+  }
+  await checkLooks(page, 'guide');
+  await page.getByRole('link', { name: 'Playground' }).click();
+  await page.waitForURL('**/sign-in?**');
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -145,7 +176,7 @@ describe('the playground', () => {
     const { page } = watched;
     await say(page, 'Hello [[status 429]]');
     await page.getByText('The provider is limiting requests.').waitFor();
-    await page.getByRole('link', { name: 'View Generation' }).waitFor();
+    await page.getByRole('link', { name: 'View request' }).waitFor();
     const sending = page.waitForRequest('**/playground/chat');
     await say(page, 'Again [[say Yes.]]');
     const sent = (await sending).postDataJSON() as { request: { messages: unknown } };
@@ -172,7 +203,7 @@ describe('the playground', () => {
     await page.getByRole('button', { name: 'Try again' }).click();
     await page.getByText('This account is suspended. Ask the operator why.').waitFor();
     expect((await operator.send('POST', `${account}/resume`, {})).status).toBe(200);
-    expect(await page.getByRole('link', { name: 'View Generation' }).count()).toBe(0);
+    expect(await page.getByRole('link', { name: 'View request' }).count()).toBe(0);
     expectNoComplaints(watched);
     await watched.close();
   }, 60_000);
@@ -232,13 +263,13 @@ test('names of any length stay within the window, and a phone says which account
   await watched.close();
 }, 60_000);
 
-/** Elements whose text is wider than their card. */
+/** Elements whose text is wider than their part of the page. Figures reach into its margin of 16 pixels. */
 async function widestOver(page: Page): Promise<string[]> {
   return await page
     .locator('main section, main header')
     .evaluateAll((boxes) =>
       boxes
-        .filter((box) => box.scrollWidth > box.clientWidth + 1)
+        .filter((box) => box.scrollWidth > box.clientWidth + 17)
         .map((box) => (box.textContent ?? '').slice(0, 40)),
     );
 }

@@ -49,7 +49,7 @@ const rowOf = (page: Page, text: string) => page.getByRole('row').filter({ hasTe
 let request = '';
 
 test('an operator makes a credit a grant, creates an allowance, and voids a grant', async () => {
-  const watched = await fixture.enter('operator', `/operator/accounts/${fixture.account}`);
+  const watched = await fixture.enter('operator', `/operator/accounts/${fixture.account}?tab=grants`);
   const { page } = watched;
   await page.getByText('No grants').waitFor();
   await page.getByRole('button', { name: 'Add credit' }).click();
@@ -105,9 +105,10 @@ test('an operator makes a credit a grant, creates an allowance, and voids a gran
   });
   await page.reload();
   await rowOf(page, 'Expiring').getByText('Expired', { exact: true }).waitFor();
-  await page.getByText('What was left of entry').first().waitFor();
   await waitUntilLoaded(page);
   await checkLooks(page, 'grants-operator');
+  await page.getByRole('link', { name: 'Statement' }).click();
+  await page.getByText('What was left of entry').first().waitFor();
   expectNoComplaints(watched);
   await watched.close();
 }, 120_000);
@@ -133,7 +134,7 @@ test('an owner sees what the balance consists of, and what each charge was drawn
   await rowOf(page, 'What was left of entry').getByText('Expired', { exact: true }).waitFor();
   await waitUntilLoaded(page);
   await checkLooks(page, 'billing-entries');
-  await visit(page, `/generations/${request}`);
+  await visit(page, `/requests/${request}`);
   await page.getByText('Drawn from grants:').waitFor();
   await page.getByText('$0.001 from promotional credit (entry 2)').waitFor();
   await waitUntilLoaded(page);
@@ -151,7 +152,7 @@ test('an owner sees what the balance consists of, and what each charge was drawn
 }, 90_000);
 
 test('an operator ends an allowance, and its owner no longer sees it', async () => {
-  const watched = await fixture.enter('operator', `/operator/accounts/${fixture.account}`);
+  const watched = await fixture.enter('operator', `/operator/accounts/${fixture.account}?tab=grants`);
   const { page } = watched;
   await page.getByRole('button', { name: 'Actions for $10.00 each month' }).click();
   await page.getByRole('menuitem', { name: 'End' }).click();

@@ -105,7 +105,7 @@ test('an owner sets, changes and removes limits, and requests obey them', async 
 }, 90_000);
 
 test('an operator sets limits that an owner sees and cannot change; members only look', async () => {
-  const operators = await fixture.enter('operator', `/operator/accounts/${fixture.account}`);
+  const operators = await fixture.enter('operator', `/operator/accounts/${fixture.account}?tab=limits`);
   await newLimit(operators.page, async (page) => {
     await page.getByLabel('Kind').selectOption('Spend per month');
     await page.getByLabel('Most in USD').fill('500');

@@ -81,8 +81,9 @@ test('filters are chips, which are the address, and a click on a cell makes one'
   const { page } = watched;
   await rowsOf(page).nth(5).waitFor();
   await page.getByRole('button', { name: 'Add filter' }).click();
-  await page.getByRole('button', { name: 'Status', exact: true }).press('Enter');
-  await page.getByRole('button', { name: 'Completed', exact: true }).press('ArrowDown');
+  const editor = page.getByRole('dialog', { name: 'Filter' });
+  await editor.getByRole('button', { name: 'Status', exact: true }).press('Enter');
+  await editor.getByRole('button', { name: 'Completed', exact: true }).press('ArrowDown');
   await page.keyboard.press('Enter');
   await page.getByRole('button', { name: 'Status: Failed' }).waitFor();
   expect(searchOf(page)).toEqual({ status: 'failed' });
@@ -94,9 +95,9 @@ test('filters are chips, which are the address, and a click on a cell makes one'
   await rowsOf(page).nth(5).waitFor();
   // Values are listed as they occur.
   await page.getByRole('button', { name: 'Add filter' }).click();
-  await page.getByRole('button', { name: 'Model', exact: true }).click();
-  await page.getByRole('textbox', { name: 'Model' }).fill('fall');
-  await page.getByRole('button', { name: /^fallback/ }).waitFor();
+  await editor.getByRole('button', { name: 'Model', exact: true }).click();
+  await editor.getByRole('textbox', { name: 'Model' }).fill('fall');
+  await editor.getByRole('button', { name: /^fallback/ }).waitFor();
   await page.keyboard.press('Enter');
   await rowsOf(page).nth(1).waitFor({ state: 'detached' });
   expect(await rowsOf(page).innerText()).toContain('Backup');
@@ -226,11 +227,12 @@ test('every tab of the chart looks right by day, at night and on a phone', async
   }
   await page.setViewportSize(phone);
   await page.getByRole('button', { name: 'Filters' }).click();
-  await page.getByRole('button', { name: 'Status', exact: true }).waitFor();
+  const sheet = page.getByRole('dialog', { name: 'Filters' });
+  await sheet.getByRole('button', { name: 'Status', exact: true }).waitFor();
   await takePicture(page, 'requests-sheet');
   expect(await seriousViolations(page)).toEqual([]);
-  await page.getByRole('button', { name: 'Status', exact: true }).click();
-  await page.getByRole('button', { name: 'Refused', exact: true }).click();
+  await sheet.getByRole('button', { name: 'Status', exact: true }).click();
+  await sheet.getByRole('button', { name: 'Refused', exact: true }).click();
   await rowsOf(page).nth(1).waitFor({ state: 'detached' });
   await page.getByRole('button', { name: 'Filters (1)' }).waitFor();
   await page.setViewportSize(desktop);

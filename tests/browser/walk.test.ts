@@ -92,7 +92,7 @@ test('makes a key, which is shown once', async () => {
 });
 
 test('calls the API with it, and sees the Generation and what it cost', async () => {
-  await go('Generations');
+  await go('Requests');
   const { data: completion, response } = await sayHello(secret);
   const requestId = response.headers.get('x-service-request-id') ?? '';
   expect(completion.id).toBe(requestId);
@@ -103,7 +103,8 @@ test('calls the API with it, and sees the Generation and what it cost', async ()
   });
   const { cost } = (await known.json()) as { cost: { total: string } };
   await row.first().getByRole('link').first().click();
-  await page.waitForURL(`**/generations/${requestId}?*`);
+  await page.getByRole('link', { name: 'Open as a page' }).click();
+  await page.waitForURL(`**/requests/${requestId}?*`);
   await page.getByText(`$${cost.total}`).first().waitFor();
   await page.getByText(requestId).first().waitFor();
 });
@@ -170,7 +171,7 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
   ['/keys', /^Keys$/],
   ['/limits', /^Limits$/],
   ['/models', /^Models$/],
-  ['/generations', /^Generations$/],
+  ['/requests', /^Requests$/],
   ['/usage', /^Usage$/],
   ['/billing', /^Billing$/],
   ['/playground', /^Playground$/],
@@ -180,7 +181,7 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
   ['/operator/accounts', /^Accounts$/],
   ['/operator/users', /^Users$/],
   ['/operator/providers', /^Providers$/],
-  ['/operator/generations', /^End users$/],
+  ['/operator/requests', /^Requests$/],
   ['/operator/catalog', /^Catalogue$/],
   ['/operator/nodes', /^Nodes$/],
   ['/operator/margins', /^Margins$/],

@@ -245,8 +245,8 @@ test('a link carries the account that it is about, to someone who has another on
   await sql`insert into memberships (user_id, account_id, role)
     select id, ${fixture.strangersAccount}, 'member' from users where email = 'owner@example.com'
     on conflict do nothing`;
-  const sender = await visitAs('stranger', '/generations?status=failed');
-  await sender.getByRole('heading', { name: 'Generations', level: 1 }).waitFor();
+  const sender = await visitAs('stranger', '/requests?status=failed');
+  await sender.getByRole('heading', { name: 'Requests', level: 1 }).waitFor();
   const link = sender.url();
   const page = await visitAs('owner', '/billing');
   await page.getByRole('button', { name: 'Test' }).waitFor();

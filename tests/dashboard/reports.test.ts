@@ -239,7 +239,7 @@ test('a reader keeps the rows in their places while new ones arrive', () => {
 
 test('a request ID is found in whatever was pasted', () => {
   const id = 'req_0123456789abcdef0123456789abcdef';
-  for (const text of [id, ` ${id} `, `x-service-request-id: ${id}`, `/generations/${id}?a`, id.toUpperCase()])
+  for (const text of [id, ` ${id} `, `x-service-request-id: ${id}`, `/requests/${id}?a`, id.toUpperCase()])
     expect(requestIdIn(text)).toBe(id);
   for (const text of ['', 'req_', `${id}0`, id.slice(0, -1), 'gen_0123'])
     expect(requestIdIn(text)).toBeNull();

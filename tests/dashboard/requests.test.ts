@@ -45,9 +45,11 @@ test('whatever in the address is not about the page is a filter, known or not', 
     expect(viewIn(odd, false).problem).toContain(`${Object.keys(odd)[0]} must be one of`);
 });
 
-test('a range that ends now starts with a whole minute and stays open', () => {
+test('a range that ends now starts with a round time and stays open', () => {
   const nowMs = Date.UTC(2026, 2, 1, 12, 34, 56, 789);
   expect(timesOf(viewIn({ range: '15m' }, false).range, nowMs)).toEqual({ from: '2026-03-01T12:19:00Z' });
+  expect(timesOf(viewIn({ range: '24h' }, false).range, nowMs)).toEqual({ from: '2026-02-28T12:30:00Z' });
+  expect(timesOf(viewIn({ range: '30d' }, false).range, nowMs)).toEqual({ from: '2026-01-30T08:00:00Z' });
   expect(timesOf(viewIn({ from: 'a', to: 'b' }, false).range, nowMs)).toEqual({ from: 'a', to: 'b' });
 });
 
@@ -159,7 +161,7 @@ test('a refusal says what was needed, what was there and the one thing to do', (
   });
   const parameter = { ...refusal, error_code: 'invalid_parameter', param: 'temperature', shortage: null };
   expect(explainRefusal(parameter)).toMatchObject({ figures: null, place: 'docs' });
-  expect(explainRefusal(parameter).what).toContain('It is temperature.');
+  expect(explainRefusal(parameter).what).toBe('A parameter had the wrong type, range or shape: temperature.');
   expect(explainRefusal({ ...parameter, error_code: 'new_code' }).what).toContain(refusal.message);
 });
 

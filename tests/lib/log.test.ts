@@ -111,7 +111,15 @@ describe('on a terminal', () => {
         latencyMs: 1,
         ...(code === undefined ? {} : { code }),
       });
-    const pages = [...appPaths, '/docs', '/docs/*', '/docs.css', '/openapi.json', '/assets/:name'];
+    const pages = [
+      ...appPaths,
+      '/docs',
+      '/docs/*',
+      '/docs.css',
+      '/docs.js',
+      '/openapi.json',
+      '/assets/:name',
+    ];
     for (const route of pages) expect([route, line('GET', route, 200)]).toEqual([route, null]);
     expect(line('GET', '/api/console/me', 304)).toBeNull();
     expect(line('GET', '/api/console/me', 401, 'session_required')).toBeNull();

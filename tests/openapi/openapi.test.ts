@@ -464,9 +464,10 @@ describe('the page', () => {
     expect(others).toEqual(new Set(['/', '/docs.css', '/docs/clients', '/openapi.json']));
   });
 
-  test('needs no script, no style of its own, and nothing from elsewhere', () => {
+  test('has one script, no style of its own, and nothing from elsewhere', () => {
     const suspicious = /<script|<style| style=| on\w+=|src=|@import|<!-- \w+ -->|undefined/g;
-    expect([...page.matchAll(suspicious)].map(([text]) => text)).toEqual([]);
+    const rest = page.replace('<script type="module" src="/docs.js"></script>', '');
+    expect([...rest.matchAll(suspicious)].map(([text]) => text)).toEqual([]);
   });
 
   test('shows requests that a shell understands', async () => {
@@ -600,6 +601,7 @@ describe('a gateway', () => {
     for (const [path, type] of [
       ['/docs', 'text/html'],
       ['/docs.css', 'text/css'],
+      ['/docs.js', 'text/javascript'],
     ] as const) {
       const response = await fetch(`${gateway.origin}${path}`);
       expect([response.status, response.headers.get('content-type')]).toEqual([
@@ -611,6 +613,13 @@ describe('a gateway', () => {
     }
     const page = await (await fetch(`${gateway.origin}/docs`)).text();
     expect(page.includes(`curl ${gateway.origin}/v1/models`)).toBe(true);
+    const guide = await (await fetch(`${gateway.origin}/docs/chat`)).text();
+    expect(guide).toContain(`curl ${gateway.origin}/v1/chat/completions`);
+    // Whoever reaches it by another name reads that one.
+    const { port } = new URL(gateway.origin);
+    const named = await (await fetch(`http://localhost:${port}/docs/chat`)).text();
+    expect(named).toContain(`curl http://localhost:${port}/v1/chat/completions`);
+    for (const text of [page, guide, named]) expect(text).not.toContain('127.0.0.1:8080');
   });
 
   const withBody = endpoints.flatMap(({ path, body }) =>

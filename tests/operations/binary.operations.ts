@@ -143,7 +143,7 @@ test('serves the dashboard, the reference and a paid call, keeps its lease, and 
   const assets = [...page.matchAll(/(?:src|href)="(\/assets\/[^"]+)"/g)].map(([, path = '']) => path);
   expect(assets.length).toBeGreaterThan(3);
   for (const path of assets) expect((await get(path)).status).toBe(200);
-  for (const path of ['/docs', '/docs/clients', '/docs.css', '/openapi.json'])
+  for (const path of ['/docs', '/docs/clients', '/docs.css', '/docs.js', '/openapi.json'])
     expect((await get(path)).status).toBe(200);
 
   // Bun reads this when a process starts, so the executable started itself again with it, under the same process ID.

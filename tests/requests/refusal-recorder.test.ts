@@ -79,7 +79,7 @@ test('a flush whose confirmation is lost counts once', async () => {
     // The statement goes on, and nobody hears of it.
     relay.become('close');
   });
-  await eventually('the flush to be over', async () => !(await isWaiting()));
+  await eventually('the flush to be over', async () => (await countedOf(caller, 'invalid_size')).key !== 0);
   expect(await countedOf(caller, 'invalid_size')).toEqual({ key: 3, account: 3, everybody: 3 });
   relay.become('pass');
   // It is only known to be over when something later arrives.

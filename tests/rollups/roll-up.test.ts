@@ -413,7 +413,7 @@ describe('a Generation whose transaction began before its minute was added up', 
       expect(progress).toEqual({ has_moved: true, is_rolled: false });
       await slow`commit`;
     } finally {
-      slow.release();
+      await slow.release();
     }
     expect(await sql`select 1 from dirty_minutes`).toHaveLength(0);
     await expectExact();
@@ -433,7 +433,7 @@ describe('a Generation whose transaction began before its minute was added up', 
       await keeper.run();
       await slow`commit`;
     } finally {
-      slow.release();
+      await slow.release();
     }
     expect(await sql`select 1 from dirty_minutes`).toHaveLength(1);
     await expectExact();
@@ -473,7 +473,7 @@ test('a connection that is lost in the middle of a minute changes nothing', asyn
     expect(await lost).toBeInstanceOf(Error);
     await blocking`rollback`;
   } finally {
-    blocking.release();
+    await blocking.release();
     await client.close();
   }
   expect(await sql`select 1 from dirty_minutes`).toHaveLength(1);

@@ -6,6 +6,7 @@ import type { AccountAuditLog, AccountChange, ChangedObject } from '../../../src
 import { useAccountQuery } from '../../api/session.ts';
 import { Card } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
@@ -21,12 +22,7 @@ export const accountChangeColumns: readonly Column<AccountChange>[] = [
   {
     key: 'actor',
     header: 'By',
-    cell: ({ actor, address }) => (
-      <span className="block">
-        <span className="block">{actor ?? 'The operator'}</span>
-        {address !== null && <span className="block text-xs text-ink-faint">{address}</span>}
-      </span>
-    ),
+    cell: ({ actor, address }) => <NameWithNote name={actor ?? 'The operator'} note={address} />,
   },
   actionColumn((object) => <ObjectName object={object} />),
   detailsColumn,

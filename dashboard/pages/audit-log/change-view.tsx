@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import type { AccountChange, ChangeAction, ChangedObject } from '../../../src/console/contract.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { Dash, Time } from '../../kit/figures.tsx';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import type { Column } from '../../kit/table.tsx';
 
 type ShownChange = Pick<AccountChange, 'at' | 'action' | 'object' | 'before' | 'after'>;
@@ -10,7 +11,7 @@ type ShownChange = Pick<AccountChange, 'at' | 'action' | 'object' | 'before' | '
 export const timeColumn: Column<ShownChange> = {
   key: 'time',
   header: 'Time',
-  width: 'w-48',
+  width: 'w-40',
   isBare: true,
   cell: ({ at }) => <Time at={at} style="exact" />,
 };
@@ -21,10 +22,7 @@ export function actionColumn(show: (object: ChangedObject) => ReactNode = nameOf
     key: 'action',
     header: 'Change',
     cell: ({ action, object }) => (
-      <span className="inline-flex flex-col">
-        <span className="font-medium">{actionLabels[action]}</span>
-        {object !== null && <span className="text-xs break-all text-ink-faint">{show(object)}</span>}
-      </span>
+      <NameWithNote name={actionLabels[action]} note={object !== null && show(object)} />
     ),
   };
 }
@@ -37,6 +35,8 @@ export function nameOf({ name, id }: ChangedObject): string {
 export const detailsColumn: Column<ShownChange> = {
   key: 'details',
   header: 'Details',
+  isWrapping: true,
+  width: 'w-2/5',
   cell: ({ before, after }) => <Details before={before} after={after} />,
 };
 
@@ -44,9 +44,9 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
   const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
   if (names.length === 0) return <Dash />;
   return (
-    <ul className="space-y-0.5 text-xs">
+    <ul className="md:flex md:flex-wrap md:gap-x-3">
       {names.map((name) => (
-        <li key={name} className="break-words">
+        <li key={name} className="wrap-anywhere">
           <span className="text-ink-faint">{name.replaceAll('_', ' ')}: </span>
           {before !== null && name in before && (
             <>

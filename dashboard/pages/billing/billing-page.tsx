@@ -5,7 +5,7 @@ import { CreditCard } from 'lucide-react';
 import { useEffect } from 'react';
 import type { Statement } from '../../../src/console/contract.ts';
 import { useReplaceSearch, useSearchValue } from '../../address.ts';
-import { useAccountQuery } from '../../api/session.ts';
+import { useAccount, useAccountQuery } from '../../api/session.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { LinkButton } from '../../kit/button.tsx';
 import { Page } from '../../kit/page.tsx';
@@ -26,10 +26,11 @@ const tabs = [
 export function BillingPage() {
   const cursors = useAddressCursors();
   const statement = useStatement(cursors.cursor);
+  const { role } = useAccount();
   const [named] = useSearchValue('tab');
   const shown = tabs.find(({ tab }) => tab === named)?.tab;
-  usePaidOrder();
-  useSavedCard();
+  usePaidOrder(role === 'owner');
+  useSavedCard(role === 'owner');
   const hasFailed = statement.data === undefined && statement.isError;
   return (
     <Page
@@ -49,9 +50,10 @@ export function BillingPage() {
           <Link
             key={label}
             to="/billing"
-            search={tab === undefined ? {} : { tab }}
+            search={{ tab }}
+            // Without a tab is a tab of its own.
+            activeOptions={{ explicitUndefined: true }}
             resetScroll={false}
-            aria-current={tab === shown ? 'page' : undefined}
             className="-mb-px border-b-2 border-transparent px-0.5 py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink aria-[current=page]:border-accent-text aria-[current=page]:font-medium aria-[current=page]:text-ink"
           >
             {label}
@@ -65,13 +67,13 @@ export function BillingPage() {
   );
 }
 
-/** Whoever comes back from the payment provider should see the credit without waiting for an event. */
-function usePaidOrder(): void {
+/** The owner who comes back from the payment provider should see the credit without waiting for an event. */
+function usePaidOrder(isOwner: boolean): void {
   const [paid] = useSearchValue('paid');
   const replace = useReplaceSearch();
   const { mutate } = useCheckPayment();
   useEffect(() => {
-    if (paid === '') return;
+    if (paid === '' || !isOwner) return;
     mutate(paid, {
       onSuccess: ({ state, amount }) =>
         state === 'paid'
@@ -79,16 +81,16 @@ function usePaidOrder(): void {
           : showToast('good', 'The payment is on its way. The credit appears here when it has arrived.'),
     });
     replace(({ paid: _, ...before }) => ({ ...before, tab: 'credit' }));
-  }, [paid, mutate, replace]);
+  }, [paid, isOwner, mutate, replace]);
 }
 
 /** The same for whoever has saved a card there. */
-function useSavedCard(): void {
+function useSavedCard(isOwner: boolean): void {
   const [saved] = useSearchValue('saved');
   const replace = useReplaceSearch();
   const { mutate } = useCheckCard();
   useEffect(() => {
-    if (saved === '') return;
+    if (saved === '' || !isOwner) return;
     mutate(saved, {
       onSuccess: ({ card }) =>
         card === null
@@ -96,7 +98,7 @@ function useSavedCard(): void {
           : showToast('good', 'The card was saved.'),
     });
     replace(({ saved: _, ...before }) => ({ ...before, tab: 'credit' }));
-  }, [saved, mutate, replace]);
+  }, [saved, isOwner, mutate, replace]);
 }
 
 const pageSize = 50;

@@ -67,7 +67,7 @@ function MonthPicker({ months, chosen, onChoose }: MonthPickerProps) {
         value={chosen.month}
         options={options}
         onChange={onChoose}
-        className="w-52"
+        className="w-60 max-sm:w-56"
       />
       <IconButton
         icon={ChevronRight}

@@ -1,6 +1,7 @@
 /** Charges as a plain table for paper. */
 import type { Charged } from '../../../src/console/billing-contract.ts';
 import { decimalsOf, signOfMoney } from '../../kit/amounts.ts';
+import { classNames } from '../../kit/class-names.ts';
 import { formatCount } from '../../kit/format-figures.ts';
 import { type Charges, netOf } from './charges.ts';
 import { PaddedAmount } from './padded-amount.tsx';
@@ -14,10 +15,15 @@ export function PrintedCharges({ title, charges }: Readonly<{ title: string; cha
     <section>
       <h2 className="mb-1 font-semibold">{title}</h2>
       <div className="overflow-x-auto">
-        <table aria-label={title} className="w-full text-left [&_td]:text-right [&_td,&_th]:py-1 [&_td]:pl-4">
+        <table
+          aria-label={title}
+          className="w-full table-fixed text-left max-sm:table-auto [&_td]:text-right [&_td,&_th]:py-1 [&_td]:pl-4"
+        >
           <thead className="text-xs text-ink-soft [&_th]:border-b [&_th]:border-edge [&_th]:font-medium">
             <tr>
-              <th scope="col">{header}</th>
+              <th scope="col" className="w-2/5">
+                {header}
+              </th>
               {['Requests', 'Charged', ...(hasRefunds ? ['Refunded', 'Net'] : [])].map((name) => (
                 <th key={name} scope="col" className="pl-4 text-right">
                   {name}
@@ -30,8 +36,8 @@ export function PrintedCharges({ title, charges }: Readonly<{ title: string; cha
               <ChargedLine key={row.id} name={row.name} row={row} digits={digits} hasRefunds={hasRefunds} />
             ))}
           </tbody>
-          <tfoot className="font-medium">
-            <ChargedLine name="Total" row={total} digits={digits} hasRefunds={hasRefunds} />
+          <tfoot className="font-semibold">
+            <ChargedLine isTotal name="Total" row={total} digits={digits} hasRefunds={hasRefunds} />
           </tfoot>
         </table>
       </div>
@@ -39,13 +45,19 @@ export function PrintedCharges({ title, charges }: Readonly<{ title: string; cha
   );
 }
 
-type ChargedLineProps = Readonly<{ name: string; row: Charged; digits: number; hasRefunds: boolean }>;
+type ChargedLineProps = Readonly<{
+  name: string;
+  row: Charged;
+  digits: number;
+  hasRefunds: boolean;
+  isTotal?: boolean;
+}>;
 
-function ChargedLine({ name, row, digits, hasRefunds }: ChargedLineProps) {
+function ChargedLine({ name, row, digits, hasRefunds, isTotal = false }: ChargedLineProps) {
   const amounts = hasRefunds ? [row.charged, row.refunded, netOf(row)] : [row.charged];
   return (
     <tr>
-      <th scope="row" className="font-[inherit] wrap-anywhere">
+      <th scope="row" className={classNames('wrap-anywhere', isTotal ? 'font-semibold' : 'font-normal')}>
         {name}
       </th>
       <td className="figures">{formatCount(row.requests)}</td>

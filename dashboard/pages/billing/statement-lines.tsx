@@ -49,13 +49,13 @@ type BalanceRowProps = Readonly<{ name: string; amount: string; digits: number; 
 
 function BalanceRow({ name, amount, digits, isSum = false }: BalanceRowProps) {
   return (
-    <tr className="font-medium">
+    <tr className={isSum ? 'font-semibold' : 'font-medium'}>
       <th
         scope="row"
         colSpan={2}
         className={classNames(
-          'py-2 pr-4 font-medium',
-          isSum ? 'border-t-2 border-edge' : 'border-b border-line',
+          'py-2 pr-4',
+          isSum ? 'border-t-2 border-edge font-semibold' : 'border-b border-line font-medium',
         )}
       >
         {name}

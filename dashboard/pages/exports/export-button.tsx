@@ -16,7 +16,7 @@ type ExportedProps = Readonly<{ name: ExportName }>;
 /** Members who are not owners see no button. */
 export function AccountExportButton({ name }: ExportedProps) {
   const { id, role, name: accountName } = useAccount();
-  if (role !== 'owner') return null;
+  if (role === 'member') return null;
   return (
     <ExportButton
       name={name}

@@ -3,6 +3,7 @@ import { formatMoneyExactly, shareOfLimit, signOfMoney } from '../../kit/amounts
 import { Badge, StatusBadge } from '../../kit/badge.tsx';
 import { Meter, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import type { Column } from '../../kit/table.tsx';
 import { categories, defaultPriority, nameOfGrant } from './grant-words.ts';
 
@@ -30,10 +31,7 @@ export const grantColumns: readonly Column<Grant>[] = [
     key: 'state',
     header: 'Status',
     cell: ({ state, void_reason: reason }) => (
-      <span className="block">
-        <StatusBadge status={state} />
-        {reason !== null && <span className="block text-xs text-ink-faint">{reason}</span>}
-      </span>
+      <NameWithNote name={<StatusBadge status={state} />} note={reason} />
     ),
   },
 ];
@@ -41,14 +39,16 @@ export const grantColumns: readonly Column<Grant>[] = [
 function GrantName({ grant }: Readonly<{ grant: Grant }>) {
   const { entry_number: number, created_at: createdAt } = grant;
   return (
-    <span className="block">
-      <span className="block font-medium">{nameOfGrant(grant)}</span>
-      {number !== null && (
-        <span className="block text-xs text-ink-faint">
-          Entry {formatCount(number)}, <Time at={createdAt} style="date" />
-        </span>
-      )}
-    </span>
+    <NameWithNote
+      name={nameOfGrant(grant)}
+      note={
+        number !== null && (
+          <>
+            Entry {formatCount(number)}, <Time at={createdAt} style="date" />
+          </>
+        )
+      }
+    />
   );
 }
 

@@ -7,6 +7,7 @@ import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Dash, Time } from '../../kit/figures.tsx';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { QueryTable, type useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
@@ -66,12 +67,7 @@ export const allowanceColumns: readonly Column<Allowance>[] = [
     key: 'allowance',
     header: 'Allowance',
     isBare: true,
-    cell: (allowance) => (
-      <span className="block">
-        <span className="block font-medium">{describeAllowance(allowance)}</span>
-        {allowance.note !== null && <span className="block text-xs text-ink-faint">{allowance.note}</span>}
-      </span>
-    ),
+    cell: (allowance) => <NameWithNote name={describeAllowance(allowance)} note={allowance.note} />,
   },
   {
     key: 'next',

@@ -120,7 +120,7 @@ export function KeyState({ subject, isBrief = false }: Readonly<{ subject: Key; 
         </span>
       )}
       {state === 'replaced' && (
-        <span className="text-ink-faint">
+        <span className="text-ink-faint md:max-xl:hidden">
           expires <Time at={revokedAt} style="distance" />
         </span>
       )}
@@ -134,7 +134,7 @@ function KeyRate({ subject }: Readonly<{ subject: Key }>) {
     <span className="figures">
       <span title={`${formatCount(perMinute)} requests per minute`}>{formatCount(perMinute)}</span>
       <span
-        className="whitespace-nowrap text-ink-faint"
+        className="whitespace-nowrap text-ink-faint md:max-xl:hidden"
         title={`At most ${formatCount(concurrent)} concurrent requests`}
       >
         {' · '}

@@ -22,7 +22,8 @@ import { type KeyListView, keyOrders, selectKeys } from './key-list.ts';
 import { useKeys } from './queries.ts';
 
 export function KeysPage() {
-  const isOwner = useAccount().role === 'owner';
+  const { role } = useAccount();
+  const isOwner = role === 'owner';
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const navigate = useNavigate();
   const create = () => setDialog({ kind: 'create' });
@@ -42,7 +43,7 @@ export function KeysPage() {
         ) : undefined
       }
     >
-      {!isOwner && <OwnersNote />}
+      {role === 'member' && <OwnersNote />}
       <KeyList onCreate={isOwner ? create : undefined} onAction={isOwner ? act : undefined} />
       {dialog !== null && <KeyDialog dialog={dialog} onChange={setDialog} />}
     </Page>

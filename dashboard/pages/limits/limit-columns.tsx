@@ -18,10 +18,11 @@ export function limitColumns(
 ): readonly Column<Limit>[] {
   return [
     { key: 'name', header: 'Limit', isBare: true, cell: (limit) => <LimitName limit={limit} /> },
-    { key: 'used', header: 'Used', cell: (limit) => <LimitUse limit={limit} /> },
+    { key: 'used', header: 'Used', isWrapping: true, cell: (limit) => <LimitUse limit={limit} /> },
     { key: 'resets', header: 'Resets', cell: (limit) => <Resets limit={limit} /> },
     {
       key: 'setter',
+      isOptional: true,
       header: 'Set by',
       cell: ({ set_by: setter }) => (
         <Badge tone={setter === 'operator' ? 'accent' : 'plain'}>

@@ -19,7 +19,7 @@ export function LimitsPage() {
       title="Limits"
       description="What the account, its keys and its end users may use. Days begin at midnight UTC."
     >
-      {role !== 'owner' && (
+      {role === 'member' && (
         <Callout>You are a member of this account. Only owners can set, change and remove limits.</Callout>
       )}
       <LimitsCard source={source} title="All limits" filter={filter} controls={<Filters filter={filter} />} />

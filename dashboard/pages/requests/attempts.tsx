@@ -10,9 +10,9 @@ import { explainAttempt } from './explain.ts';
 
 const colours: Readonly<Record<string, string>> = {
   in_progress: 'bg-accent animate-breathe',
-  succeeded: 'bg-good',
+  succeeded: 'bg-edge',
   failed: 'bg-bad',
-  cancelled: 'bg-edge',
+  cancelled: 'bg-edge/40',
 };
 
 export function Attempts({ generation }: Readonly<{ generation: GenerationDetail }>) {

@@ -2,6 +2,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { ArrowUp, ChevronLeft, ChevronRight, ListTree, SearchX } from 'lucide-react';
+import { useEffect, useRef } from 'react';
 import type { Key } from '../../../src/console/contract.ts';
 import type { RequestPage, RequestRow } from '../../../src/console/request-contract.ts';
 import { type Search, useReplaceSearch, useSearchParameters } from '../../address.ts';
@@ -12,7 +13,6 @@ import { formatTime } from '../../kit/format-figures.ts';
 import { Page } from '../../kit/page.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { FilterBar } from './filter-bar.tsx';
-import { FindRequest } from './find-request.tsx';
 import { Histogram, Totals } from './histogram.tsx';
 import { useExplorerKeys } from './keyboard.ts';
 import { Panel } from './panel.tsx';
@@ -22,7 +22,15 @@ import type { Extras } from './request-content.tsx';
 import { Rows } from './rows.tsx';
 import { type Scope, ScopeContext } from './scope.ts';
 import { Toolbar } from './toolbar.tsx';
-import { longestRange, type View, viewIn, withoutFilter, withoutFilters, withRange } from './view.ts';
+import {
+  isOpenEnded,
+  longestRange,
+  type View,
+  viewIn,
+  withoutFilter,
+  withoutFilters,
+  withRange,
+} from './view.ts';
 
 type ExplorerProps = Readonly<{ scope: Scope; extras: Extras }>;
 
@@ -30,7 +38,7 @@ export function Explorer({ scope, extras }: ExplorerProps) {
   const view = viewIn(useSearchParameters(), scope.isOperator);
   return (
     <ScopeContext value={scope}>
-      <Page title="Requests" actions={<FindRequest to={`${scope.list}/$id`} />}>
+      <Page title="Requests">
         <Contents scope={scope} view={view} extras={extras} />
       </Page>
     </ScopeContext>
@@ -182,7 +190,9 @@ function NothingListed({ view, hasMore }: Readonly<{ view: View; hasMore: boolea
         </>
       }
     >
-      Requests to models appear here within two seconds, with their cost and outcome.
+      {isOpenEnded(view)
+        ? 'Requests to models appear here within two seconds, with their cost and outcome.'
+        : 'Choose another range, or other filters.'}
     </EmptyState>
   );
 }
@@ -258,7 +268,7 @@ function NewRows({ count }: Readonly<{ count: number }>) {
   return (
     <div
       role="status"
-      className="pointer-events-none fixed inset-x-0 bottom-6 z-20 flex justify-center lg:pl-60"
+      className="pointer-events-none fixed inset-x-0 bottom-6 z-20 flex justify-center lg:pl-52"
     >
       {count > 0 && (
         <span className="pointer-events-auto rounded-md shadow-float">
@@ -283,11 +293,17 @@ function Selected({ view: { request: id }, rows, extras }: SelectedProps) {
     replace((before) => ({ ...before, request: row.id }));
     return linkOf(row.id)?.scrollIntoView({ block: 'nearest' });
   };
+  const closed = useRef<string | null>(null);
   const close = () => {
+    closed.current = id;
     replace(({ request: _request, ...rest }) => rest);
-    // The panel takes the focus with it when it goes.
-    requestAnimationFrame(() => linkOf(id ?? '')?.focus({ preventScroll: true }));
   };
+  // Once the panel has gone, because the browser then returns the focus to where it was before the panel came.
+  useEffect(() => {
+    if (id !== null || closed.current === null) return;
+    linkOf(closed.current)?.focus({ preventScroll: true });
+    closed.current = null;
+  }, [id]);
   const next = (step: 1 | -1) => rows[(id === null ? focusedAt(rows) : at) + step];
   useExplorerKeys({
     older: () => goTo(next(1)),

@@ -201,9 +201,11 @@ function Sheet({ view, names, wrong, onClose }: FilterBarProps & Readonly<{ onCl
         <IconButton icon={X} label="Close" onClick={onClose} />
       </div>
       <div className="space-y-3 p-3">
-        <div className="flex flex-wrap gap-1.5">
-          <Chips filters={view.filters} names={names} wrong={wrong} onEdit={setName} />
-        </div>
+        {view.filters.length > 0 && (
+          <div className="flex flex-wrap gap-1.5">
+            <Chips filters={view.filters} names={names} wrong={wrong} onEdit={setName} />
+          </div>
+        )}
         <FilterEditor
           view={view}
           name={name}

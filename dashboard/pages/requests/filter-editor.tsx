@@ -1,7 +1,10 @@
 /** Adds or changes a filter: first which one, then its value, from those that occur in the range where they can be listed. */
+import { useQuery } from '@tanstack/react-query';
 import { ChevronLeft } from 'lucide-react';
 import { type FormEvent, type KeyboardEvent, type ReactNode, useEffect, useRef, useState } from 'react';
+import type { Key } from '../../../src/console/contract.ts';
 import type { RequestGroups } from '../../../src/console/request-contract.ts';
+import { get } from '../../api/client.ts';
 import { Button, IconButton } from '../../kit/button.tsx';
 import { Input } from '../../kit/field.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
@@ -107,13 +110,14 @@ function TextValue({ kind, view, onApply }: ValueEditorProps) {
   );
 }
 
-type ListedOption = Readonly<{ value: string; label: string; count: number }>;
+type ListedOption = Readonly<{ value: string; label: string; count: number | null }>;
 
 function ListedValue({ kind, view, onApply }: ValueEditorProps) {
   const groups = useGroups(view, kind.name, kind.groupedBy);
+  const unused = useUnusedKeys(kind.name === 'key');
   const [text, setText] = useState('');
   const wanted = text.trim();
-  const options = matchesOf(optionsOf(groups.data), wanted);
+  const options = matchesOf([...optionsOf(groups.data), ...unused], wanted);
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const value = options[0]?.value ?? wanted;
@@ -132,7 +136,11 @@ function ListedValue({ kind, view, onApply }: ValueEditorProps) {
         />
       </form>
       {options.map(({ value, label, count }) => (
-        <Option key={value} onPick={() => onApply(value)} aside={formatCount(count)}>
+        <Option
+          key={value}
+          onPick={() => onApply(value)}
+          aside={count === null ? undefined : formatCount(count)}
+        >
           {label}
         </Option>
       ))}
@@ -148,20 +156,38 @@ function ListedValue({ kind, view, onApply }: ValueEditorProps) {
   );
 }
 
+/** A key can be asked for before it was used. Those of other accounts are too many to be listed. */
+function useUnusedKeys(isWanted: boolean): ListedOption[] {
+  const { isOperator, queryKey, pathOf } = useScope();
+  const keys = useQuery({
+    queryKey: [...queryKey, 'keys', {}],
+    queryFn: ({ signal }) => get<{ data: Key[] }>(pathOf('keys'), { signal }),
+    enabled: isWanted && !isOperator,
+  });
+  if (!isWanted) return [];
+  return (keys.data?.data ?? []).map(({ id, name }) => ({ value: id, label: name, count: null }));
+}
+
+const maxListed = 50;
+
 export function optionsOf(groups: RequestGroups | undefined): ListedOption[] {
   return (groups?.data ?? []).flatMap(({ value, name, ...figures }) =>
     value === null || value === '' ? [] : [{ value, label: name ?? value, count: countRequests(figures) }],
   );
 }
 
+/** Each once, those with a count first. */
 export function matchesOf(options: readonly ListedOption[], text: string): ListedOption[] {
   const wanted = text.toLowerCase();
-  return options.filter(
-    ({ value, label }) => label.toLowerCase().includes(wanted) || value.toLowerCase() === wanted,
-  );
+  const listed = new Map<string, ListedOption>();
+  for (const option of options) {
+    const isMatch = option.label.toLowerCase().includes(wanted) || option.value.toLowerCase() === wanted;
+    if (isMatch && !listed.has(option.value)) listed.set(option.value, option);
+  }
+  return [...listed.values()].slice(0, maxListed);
 }
 
-type OptionProps = Readonly<{ onPick: () => void; aside?: string; children: ReactNode }>;
+type OptionProps = Readonly<{ onPick: () => void; aside?: string | undefined; children: ReactNode }>;
 
 function Option({ onPick, aside, children }: OptionProps) {
   return (

@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
 import { useReplaceSearch } from '../../address.ts';
-import { formatMoney, formatMoneyExactly } from '../../kit/amounts.ts';
+import { formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
 import { Segmented } from '../../kit/choice.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import {
@@ -139,7 +139,7 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
     },
     {
       label: 'Cost',
-      value: formatMoney(totals.cost),
+      value: formatTotal(totals.cost),
       exact: `${formatMoneyExactly(totals.cost)} USD`,
       change: compare((one) => Number(one.cost)),
     },

@@ -104,7 +104,7 @@ function PanelFrame({ onClose, children }: Readonly<{ onClose: () => void; child
         event.preventDefault();
         onClose();
       }}
-      className="fixed inset-y-0 right-0 left-auto z-40 m-0 h-dvh max-h-none w-full max-w-none overflow-y-auto overscroll-contain border-l border-line bg-canvas p-0 text-ink shadow-float md:w-[36rem] xl:w-[42rem]"
+      className="fixed inset-y-0 right-0 left-auto z-40 m-0 h-dvh max-h-none w-full max-w-none overflow-y-auto overscroll-contain border-l border-line bg-canvas p-0 text-ink shadow-float md:w-[34rem] 2xl:w-[44rem]"
     >
       {children}
     </dialog>

@@ -69,11 +69,19 @@ export function explainRefusal(refusal: Explained): ExplainedRefusal {
   ];
   return {
     ...fix,
-    what: param === null ? fix.what : `${fix.what} It is ${param}.`,
+    what: param !== null && codesOfParameters.has(code) ? fix.what.replace(/\.$/, `: ${param}.`) : fix.what,
     todo: todo.filter((sentence) => sentence !== '').join(' '),
     figures: shortage === null ? null : figuresOf(shortage, isOfMoney(code)),
   };
 }
+
+/** Where it is the question which one. */
+const codesOfParameters = new Set([
+  'invalid_request',
+  'missing_required_parameter',
+  'invalid_parameter',
+  'unsupported_parameter',
+]);
 
 const codesOfMoney = new Set([
   'insufficient_balance',

@@ -10,6 +10,7 @@ import { formatMoney, formatMoneyExactly } from '../../kit/amounts.ts';
 import { classNames } from '../../kit/class-names.ts';
 import { Dash } from '../../kit/figures.tsx';
 import { formatCount, formatDuration, formatTime, formatUtc } from '../../kit/format-figures.ts';
+import { ModelMark } from '../../kit/model-mark.tsx';
 import { Skeleton } from '../../kit/states.tsx';
 import { labelOfStatus } from './filters.ts';
 import { useScope } from './scope.ts';
@@ -88,23 +89,26 @@ type ColumnHead = Readonly<{ name: string; className?: string }>;
 const stateColumn: ColumnHead = { name: 'State', className: 'w-7' };
 const timeColumn: ColumnHead = { name: 'Time', className: 'w-32' };
 const modelColumn: ColumnHead = { name: 'Model' };
-const accountColumn: ColumnHead = { name: 'Account', className: 'w-32' };
-const keyColumn: ColumnHead = { name: 'Key', className: 'w-32' };
-const providerColumn: ColumnHead = { name: 'Provider', className: 'w-40 max-xl:hidden' };
+const accountColumn: ColumnHead = { name: 'Account', className: 'w-28' };
+const keyColumn: ColumnHead = { name: 'Key', className: 'w-24 xl:w-28' };
+const providerColumn: ColumnHead = { name: 'Provider', className: 'w-36 max-xl:hidden' };
 const figureColumns: readonly ColumnHead[] = [
-  { name: 'Tokens', className: 'w-18 text-right' },
+  { name: 'Tokens', className: 'w-16 text-right' },
   { name: 'Cost', className: 'w-24 text-right' },
-  { name: 'Duration', className: 'w-28 text-right' },
+  { name: 'Duration', className: 'w-20 text-right xl:w-28' },
 ];
 
+/** Operators know accounts; where there is no room, the key is only in the panel. */
+const operatorsKeyClass = 'max-2xl:hidden';
+
 function columnsFor(isOperator: boolean): readonly ColumnHead[] {
+  const key = isOperator ? { name: 'Key', className: classNames('w-28', operatorsKeyClass) } : keyColumn;
   return [
     stateColumn,
     timeColumn,
     modelColumn,
     ...(isOperator ? [accountColumn] : []),
-    // Operators know accounts; the key is in the panel where there is no room.
-    { ...keyColumn, className: classNames(keyColumn.className, isOperator && 'max-xl:hidden') },
+    key,
     providerColumn,
     ...figureColumns,
   ];
@@ -119,7 +123,6 @@ function Row({ row, isSelected, isUtc, maxMs }: RowProps) {
     <tr
       {...roles.row}
       data-request={row.id}
-      aria-selected={undefined}
       onClick={openRow}
       className={classNames(
         'group/row h-8 cursor-pointer hover:bg-hover/60 has-[a:focus-visible]:bg-hover/60',
@@ -148,12 +151,12 @@ function Row({ row, isSelected, isUtc, maxMs }: RowProps) {
           )}
         </Cell>
       )}
-      <Cell className={classNames('max-md:hidden', isOperator && 'max-xl:hidden')}>
+      <Cell className={classNames('max-md:hidden', isOperator && operatorsKeyClass)}>
         <FilterCell name="key" value={row.key.id} label={row.key.name}>
           {row.key.name}
         </FilterCell>
       </Cell>
-      <Cell className="max-xl:hidden">
+      <Cell className="max-md:hidden max-xl:hidden">
         <Providers row={row} />
       </Cell>
       <Cell className="text-right max-md:hidden">
@@ -264,7 +267,8 @@ function ModelAndError({
       {model === null ? (
         <Dash />
       ) : (
-        <FilterCell name="model" value={model} label={model} className="font-medium">
+        <FilterCell name="model" value={model} label={model} className="max-w-[60%] shrink-0 font-medium">
+          <ModelMark model={model} />
           {model}
         </FilterCell>
       )}
@@ -282,7 +286,12 @@ function ModelAndError({
         </FilterCell>
       )}
       {endUser !== null && (
-        <FilterCell name="end_user" value={endUser} label={endUser} className="min-w-8 text-ink-faint">
+        <FilterCell
+          name="end_user"
+          value={endUser}
+          label={endUser}
+          className="min-w-8 text-ink-faint max-xl:hidden"
+        >
           <bdi>{endUser}</bdi>
         </FilterCell>
       )}
@@ -342,7 +351,7 @@ function DurationBar({
     );
   return (
     <span className="flex items-center justify-end gap-2">
-      <span aria-hidden className="h-1 w-8 overflow-hidden rounded-full bg-hover max-md:hidden">
+      <span aria-hidden className="h-1 w-8 overflow-hidden rounded-full bg-hover max-xl:hidden">
         <span
           style={{ width: `${Math.max(2, (ms / maxMs) * 100)}%` }}
           className={classNames(

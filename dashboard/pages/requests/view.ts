@@ -5,12 +5,13 @@ const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const dayMs = 24 * hourMs;
 
+/** `stepMs` is that of the chart. */
 export const rangeKinds = [
-  { value: '15m', label: '15 min', name: 'The last 15 minutes', lengthMs: 15 * minuteMs },
-  { value: '1h', label: '1 h', name: 'The last hour', lengthMs: hourMs },
-  { value: '24h', label: '24 h', name: 'The last 24 hours', lengthMs: dayMs },
-  { value: '7d', label: '7 d', name: 'The last 7 days', lengthMs: 7 * dayMs },
-  { value: '30d', label: '30 d', name: 'The last 30 days', lengthMs: 30 * dayMs },
+  { value: '15m', label: '15 min', name: 'The last 15 minutes', lengthMs: 15 * minuteMs, stepMs: minuteMs },
+  { value: '1h', label: '1 h', name: 'The last hour', lengthMs: hourMs, stepMs: minuteMs },
+  { value: '24h', label: '24 h', name: 'The last 24 hours', lengthMs: dayMs, stepMs: 15 * minuteMs },
+  { value: '7d', label: '7 d', name: 'The last 7 days', lengthMs: 7 * dayMs, stepMs: 2 * hourMs },
+  { value: '30d', label: '30 d', name: 'The last 30 days', lengthMs: 30 * dayMs, stepMs: 8 * hourMs },
 ] as const;
 export type RangeKind = (typeof rangeKinds)[number]['value'];
 
@@ -29,7 +30,7 @@ export type ChartKind = (typeof chartKinds)[number]['value'];
 
 /** `from` and `to` of a custom range are passed on as the address has them: the gateway says what is wrong with them. */
 export type Range =
-  | Readonly<{ kind: RangeKind; lengthMs: number }>
+  | Readonly<{ kind: RangeKind; lengthMs: number; stepMs: number }>
   | Readonly<{ kind: 'custom'; from: string | null; to: string | null }>;
 
 export type Filter = Readonly<{ name: string; value: string }>;
@@ -87,9 +88,9 @@ function textIn(value: unknown): string | null {
 
 function rangeIn(kind: string | null, from: string | null, to: string | null): Range {
   if (kind === null && (from !== null || to !== null)) return { kind: 'custom', from, to };
-  const { value, lengthMs } =
+  const { value, lengthMs, stepMs } =
     rangeKinds.find((known) => known.value === (kind ?? defaultRange)) ?? rangeKinds[2];
-  return { kind: value, lengthMs };
+  return { kind: value, lengthMs, stepMs };
 }
 
 function filtersIn(search: Search, isOperator: boolean): Filter[] {
@@ -117,14 +118,14 @@ function problemIn(search: Search): string | null {
 
 export type Times = Readonly<{ from?: string; to?: string }>;
 
-/** A range that ends now starts with a whole minute, as the steps of the chart do, and is open at its end. */
+/** A range that ends now starts with a round time, so that the steps of the chart do too, and is open at its end. */
 export function timesOf(range: Range, nowMs: number): Times {
   if (range.kind === 'custom')
     return {
       ...(range.from === null ? {} : { from: range.from }),
       ...(range.to === null ? {} : { to: range.to }),
     };
-  return { from: isoOf(Math.floor(nowMs / minuteMs) * minuteMs - range.lengthMs) };
+  return { from: isoOf(Math.floor((nowMs - range.lengthMs) / range.stepMs) * range.stepMs) };
 }
 
 export function isoOf(ms: number): string {

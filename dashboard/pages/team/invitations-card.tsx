@@ -6,6 +6,7 @@ import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { ConfirmDialog } from '../../kit/dialog.tsx';
 import { Time } from '../../kit/figures.tsx';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import type { Column } from '../../kit/table.tsx';
 import { showToast } from '../../kit/toast.tsx';
@@ -39,13 +40,15 @@ function invitationColumns(onRevoke: (invitation: Invitation) => void): readonly
       header: 'For',
       isBare: true,
       cell: (invitation) => (
-        <span className="block">
-          <span className="block font-medium">{nameOf(invitation)}</span>
-          <span className="block text-xs text-ink-faint">
-            Invited by {invitation.invited_by ?? 'the operator'},{' '}
-            <Time at={invitation.created_at} style="distance" />
-          </span>
-        </span>
+        <NameWithNote
+          name={nameOf(invitation)}
+          note={
+            <>
+              Invited by {invitation.invited_by ?? 'the operator'},{' '}
+              <Time at={invitation.created_at} style="distance" />
+            </>
+          }
+        />
       ),
     },
     {

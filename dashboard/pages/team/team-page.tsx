@@ -9,6 +9,7 @@ import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Time } from '../../kit/figures.tsx';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
@@ -41,7 +42,7 @@ export function TeamPage() {
         ) : undefined
       }
     >
-      {!isOwner && (
+      {role === 'member' && (
         <Callout>
           You are a member of this account. Only owners can invite people, change roles and remove people.
         </Callout>
@@ -65,7 +66,7 @@ export function TeamPage() {
         />
       </Card>
       {isOwner && <InvitationsCard />}
-      <MailCard />
+      {role !== 'operator' && <MailCard />}
       {isInviting && <InviteDialog onClose={() => setInviting(false)} />}
       {dialog?.action === 'role' && <RoleDialog member={dialog.member} onClose={close} />}
       {dialog?.action === 'remove' && <RemoveDialog member={dialog.member} onClose={close} />}
@@ -76,7 +77,7 @@ export function TeamPage() {
 type MemberAction = 'role' | 'remove';
 
 /** Members get no actions. */
-function memberColumns(
+export function memberColumns(
   ownId: string,
   onAction: ((action: MemberAction, member: Member) => void) | undefined,
 ): readonly Column<Member>[] {
@@ -86,13 +87,15 @@ function memberColumns(
       header: 'Person',
       isBare: true,
       cell: ({ id, email, name }) => (
-        <span className="block">
-          <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
-            <span className="font-medium">{name === '' ? email : name}</span>
-            {id === ownId && <Badge>You</Badge>}
-          </span>
-          {name !== '' && <span className="block text-xs text-ink-faint">{email}</span>}
-        </span>
+        <NameWithNote
+          name={
+            <span className="inline-flex items-baseline gap-2">
+              {name === '' ? email : name}
+              {id === ownId && <Badge>You</Badge>}
+            </span>
+          }
+          note={name !== '' && email}
+        />
       ),
     },
     {

@@ -14,7 +14,7 @@ import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import { actionsColumn, BreakableCode, type Column } from '../../kit/table.tsx';
 import { showToast } from '../../kit/toast.tsx';
-import { useDeliveries, useReplay } from './queries.ts';
+import { useDeliveries, useDoor, useReplay } from './queries.ts';
 
 const pageSize = 20;
 
@@ -41,6 +41,7 @@ export function DeliveriesCard({ webhook }: Readonly<{ webhook: Webhook }>) {
   const deliveries = useDeliveries(webhook.id, pageSize, cursors.cursor);
   const [shown, show] = useState<WebhookDelivery | null>(null);
   const replaying = useReplay(webhook.id);
+  const { mayChange } = useDoor();
   const sendAgain = ({ id }: WebhookDelivery) =>
     replaying.mutate(
       { delivery_id: id },
@@ -58,7 +59,7 @@ export function DeliveriesCard({ webhook }: Readonly<{ webhook: Webhook }>) {
       <QueryTable
         query={deliveries}
         caption="Deliveries"
-        columns={deliveryColumns(show, webhook.is_enabled ? sendAgain : null)}
+        columns={deliveryColumns(show, mayChange && webhook.is_enabled ? sendAgain : null)}
         rows={deliveries.data?.data}
         rowKey={({ id }) => id}
         expectedRows={4}

@@ -17,6 +17,8 @@ export type WebhookDoor = Readonly<{
   path: (...segments: readonly string[]) => string;
   queryKey: readonly string[];
   isOperators: boolean;
+  /** False for operators who look at the webhooks of an account. */
+  mayChange: boolean;
 }>;
 
 const DoorContext = createContext<WebhookDoor | null>(null);

@@ -6,14 +6,15 @@ import { type WebhookDoor, WebhookDoorProvider } from './queries.ts';
 import { WebhooksView } from './webhooks-view.tsx';
 
 export function WebhooksPage() {
-  const { id } = useAccount();
+  const { id, role } = useAccount();
   const door = useMemo<WebhookDoor>(
     () => ({
       path: (...segments) => accountPath(id, ...segments),
       queryKey: accountKey(id, 'webhooks'),
       isOperators: false,
+      mayChange: role === 'owner',
     }),
-    [id],
+    [id, role],
   );
   return (
     <WebhookDoorProvider value={door}>

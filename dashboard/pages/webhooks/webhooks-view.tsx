@@ -17,13 +17,14 @@ import { Button, IconButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Time } from '../../kit/figures.tsx';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
+import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { DeliveriesCard } from './deliveries-card.tsx';
-import { useSendTest, useWebhooks } from './queries.ts';
+import { useDoor, useSendTest, useWebhooks } from './queries.ts';
 import { ReplayDialog } from './replay-dialog.tsx';
 import {
   DisableDialog,
@@ -44,6 +45,7 @@ type WebhooksViewProps = Readonly<{ description: string; children?: ReactNode }>
 
 export function WebhooksView({ description, children }: WebhooksViewProps) {
   const webhooks = useWebhooks();
+  const { mayChange } = useDoor();
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const [chosenId, choose] = useState<string | null>(null);
   const testing = useSendTest();
@@ -61,7 +63,7 @@ export function WebhooksView({ description, children }: WebhooksViewProps) {
     else if (action === 'test') sendTest(webhook);
     else setDialog({ kind: action, webhook });
   };
-  const add = (
+  const add = mayChange && (
     <Button
       variant="primary"
       icon={Plus}
@@ -77,7 +79,7 @@ export function WebhooksView({ description, children }: WebhooksViewProps) {
         <QueryTable
           query={webhooks}
           caption="Webhooks"
-          columns={webhookColumns(act)}
+          columns={webhookColumns(act, mayChange)}
           rows={list}
           rowKey={({ id }) => id}
           expectedRows={2}
@@ -118,17 +120,17 @@ function WebhookDialog({ dialog, onChange }: WebhookDialogProps) {
   }
 }
 
-function webhookColumns(act: (action: WebhookAction, webhook: Webhook) => void): readonly Column<Webhook>[] {
+function webhookColumns(
+  act: (action: WebhookAction, webhook: Webhook) => void,
+  mayChange: boolean,
+): readonly Column<Webhook>[] {
   return [
     {
       key: 'url',
       header: 'Address',
       isBare: true,
       cell: ({ url, description }) => (
-        <span className="block">
-          <span className="line-clamp-2 font-medium wrap-anywhere">{url}</span>
-          {description !== '' && <span className="block text-xs text-ink-faint">{description}</span>}
-        </span>
+        <NameWithNote name={<span title={url}>{url}</span>} note={description} />
       ),
     },
     { key: 'state', header: 'Status', cell: (webhook) => <WebhookState webhook={webhook} /> },
@@ -143,7 +145,9 @@ function webhookColumns(act: (action: WebhookAction, webhook: Webhook) => void):
         ),
     },
     { key: 'added', header: 'Added', cell: ({ created_at: at }) => <Time at={at} style="distance" /> },
-    actionsColumn((webhook) => <WebhookMenu webhook={webhook} onAction={(action) => act(action, webhook)} />),
+    actionsColumn((webhook) => (
+      <WebhookMenu webhook={webhook} mayChange={mayChange} onAction={(action) => act(action, webhook)} />
+    )),
   ];
 }
 
@@ -157,7 +161,7 @@ const disabledWords = {
 function WebhookState({ webhook }: Readonly<{ webhook: Webhook }>) {
   const { disabled_because: because, failing_since: failingSince, previous_secret_until: until } = webhook;
   return (
-    <span className="inline-flex flex-col items-start gap-0.5">
+    <span className="inline-flex items-baseline gap-1.5">
       {because !== null ? (
         <Badge tone={because === 'owner' ? 'plain' : 'bad'} hasDot>
           {disabledWords[because]}
@@ -177,15 +181,27 @@ function WebhookState({ webhook }: Readonly<{ webhook: Webhook }>) {
   );
 }
 
-type WebhookMenuProps = Readonly<{ webhook: Webhook; onAction: (action: WebhookAction) => void }>;
+type WebhookMenuProps = Readonly<{
+  webhook: Webhook;
+  mayChange: boolean;
+  onAction: (action: WebhookAction) => void;
+}>;
 
-function WebhookMenu({ webhook, onAction }: WebhookMenuProps) {
-  const { url, is_enabled: isEnabled, disabled_because: because } = webhook;
+function WebhookMenu({ webhook, mayChange, onAction }: WebhookMenuProps) {
   return (
-    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${new URL(url).host}`} />}>
+    <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${new URL(webhook.url).host}`} />}>
       <MenuItem icon={History} onSelect={() => onAction('deliveries')}>
         Show deliveries
       </MenuItem>
+      {mayChange && <ChangeItems webhook={webhook} onAction={onAction} />}
+    </Menu>
+  );
+}
+
+function ChangeItems({ webhook, onAction }: Pick<WebhookMenuProps, 'webhook' | 'onAction'>) {
+  const { is_enabled: isEnabled, disabled_because: because } = webhook;
+  return (
+    <>
       <MenuItem icon={Send} isDisabled={!isEnabled} onSelect={() => onAction('test')}>
         Send a test
       </MenuItem>
@@ -206,6 +222,6 @@ function WebhookMenu({ webhook, onAction }: WebhookMenuProps) {
       <MenuItem icon={Trash2} isDangerous onSelect={() => onAction('remove')}>
         Remove
       </MenuItem>
-    </Menu>
+    </>
   );
 }

@@ -3,7 +3,9 @@ import type { SQL } from 'bun';
 import { z } from 'zod';
 import { createAccountAs, suspendAccountAs, updateAccountAs } from '../../accounts/changes.ts';
 import { ApiError } from '../../errors.ts';
+import { readQuery } from '../../http/query.ts';
 import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../../json/fields.ts';
+import { moneyFromDatabase } from '../../lib/money.ts';
 import { requirePriceGroup } from '../../models/access.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import {
@@ -16,7 +18,9 @@ import {
 } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
-import type { OperatorAccount, OperatorAccounts } from '../operator-contract.ts';
+import { findHourlySpend } from '../hourly-spend.ts';
+import type { OperatorAccount, OperatorAccountDetail, OperatorAccounts } from '../operator-contract.ts';
+import { hoursLeft } from '../runway.ts';
 import { type ListQuery, pageOf, readListQuery } from './list.ts';
 
 const accountDraft = bodyOf({
@@ -27,9 +31,9 @@ const accountDraft = bodyOf({
 
 const accountPriceGroup = bodyOf({ price_group: z.string('the name of a price group, or null').nullable() });
 
-type AccountsServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
+type AccountsServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => ActiveCatalog }>;
 
-export function accountsPage({ sql, catalog }: AccountsServices): Routes<ConsoleHandler> {
+export function accountsPage({ sql, reads, catalog }: AccountsServices): Routes<ConsoleHandler> {
   async function showAccount({ signedIn }: ConsoleContext, accountId: string): Promise<Response> {
     const account = await findAccount(sql, signedIn, accountId);
     if (account === null) throw new ApiError('account_not_found');
@@ -60,6 +64,21 @@ export function accountsPage({ sql, catalog }: AccountsServices): Routes<Console
           createAccountAs(transaction, context.actor, { ...draft, credit }),
         );
         return await showAccount(context, accountId);
+      },
+    },
+    '/accounts/:account': {
+      GET: async (request, { params, signedIn }) => {
+        readQuery(request.url, []);
+        const accountId = accountIn(params);
+        const account = await findAccount(sql, signedIn, accountId);
+        if (account === null) throw new ApiError('account_not_found');
+        const replica = reads();
+        const spent = await findHourlySpend(replica, operatorOnly(replica, signedIn), accountId);
+        const available = moneyFromDatabase(account.balance) - moneyFromDatabase(account.held);
+        return Response.json({
+          ...account,
+          runway: { hours_left: hoursLeft(spent, available), hours_used: spent.length },
+        } satisfies Unsent<OperatorAccountDetail>);
       },
     },
     '/accounts/:account/price-group': {

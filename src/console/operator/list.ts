@@ -39,14 +39,19 @@ function parseSearch(text: string): Search {
   // PostgreSQL cannot store a NUL.
   if (text.length > maxSearchLength || text.includes('\0'))
     throw invalidQuery('search', `a text of at most ${maxSearchLength} characters`);
-  return { pattern: [...text].map(patternOf).join(''), id: isUuid(text) ? text : null };
+  return { pattern: patternOf(text), id: isUuid(text) ? text : null };
+}
+
+/** A regular expression for the text, in upper or lower case. */
+export function patternOf(text: string): string {
+  return [...text].map(eitherCase).join('');
 }
 
 /**
  * One character, in upper and in lower case. Both are listed, because whether the database itself knows that Ä and ä
  * belong together depends on the locale it was created with.
  */
-function patternOf(character: string): string {
+function eitherCase(character: string): string {
   const cases = [character, character.toLowerCase(), character.toUpperCase()];
   const [first, ...others] = new Set(cases.filter((text) => [...text].length === 1));
   if (others.length > 0) return `[${first}${others.join('')}]`;

@@ -42,7 +42,7 @@ function navigation(parts: readonly Section[], entries: readonly Entry[]): strin
   );
   return `<p>Basics</p><ul>${general.join('')}</ul>
 <p>Endpoints</p><ul>${endpoints.join('')}</ul>
-<p>Reference</p><ul><li><a href="/docs/clients">Guides</a></li><li><a href="#errors">All errors</a></li><li><a href="/openapi.json">openapi.json</a></li></ul>`;
+<p>Reference</p><ul><li><a href="/docs/clients">Guides</a></li><li><a href="#errors">All errors</a></li><li><a href="/openapi.json">openapi.json</a></li><li><a href="/">Dashboard</a></li></ul>`;
 }
 
 function introductionSection({ anchor, title, html }: Section): string {

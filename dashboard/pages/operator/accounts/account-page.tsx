@@ -1,14 +1,16 @@
-/** One account, for operators: its limits, every movement of its balance, who made it, and what to do about a mistake. */
-import { keepPreviousData, type UseQueryResult } from '@tanstack/react-query';
+/** One account, for operators: what it has and for how long, and what there is of it, part by part. */
+import { keepPreviousData } from '@tanstack/react-query';
 import { useParams } from '@tanstack/react-router';
-import { CreditCard, Ellipsis, PencilLine, SearchX, Undo2, Wallet } from 'lucide-react';
+import { Ban, CirclePlay, CreditCard, Ellipsis, Eye, PencilLine, SearchX, Undo2, Wallet } from 'lucide-react';
 import { useState } from 'react';
 import type {
   OperatorAccount,
+  OperatorAccountDetail,
   OperatorEntry,
   OperatorStatement,
 } from '../../../../src/console/operator-contract.ts';
 import { ApiProblem } from '../../../api/client.ts';
+import { Badge, StatusBadge } from '../../../kit/badge.tsx';
 import { Button, IconButton, LinkButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { ShortId } from '../../../kit/copy-button.tsx';
@@ -18,83 +20,140 @@ import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../../kit/table.tsx';
-import { MoneyFigures } from '../../billing/money-figures.tsx';
 import { digitsOf, entryColumns } from '../../billing/statement.tsx';
 import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { LimitsCard } from '../../limits/limits-card.tsx';
+import { ChangesCard } from '../audit-log/audit-log-page.tsx';
 import { MovementDialog } from '../movements/movement-dialog.tsx';
 import type { Subject } from '../movements/queries.ts';
 import { useOperatorQuery } from '../operator-query.ts';
-import { CreditDialog } from './account-dialogs.tsx';
+import { CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
+import { AccountFigures } from './account-figures.tsx';
 import { AccountGrants } from './account-grants.tsx';
+import { AccountKeys, AccountMembers } from './account-people.tsx';
+import { type AccountTab, AccountTabs, useAccountTab } from './account-tabs.tsx';
 
 const pageSize = 50;
 const newestEveryMs = 15_000;
+const refreshMs = 15_000;
+
+type OpenDialog =
+  | Readonly<{ kind: 'movement'; subject: Subject }>
+  | Readonly<{ kind: 'credit' | 'suspend' | 'resume'; account: OperatorAccount }>;
 
 export function OperatorAccountPage() {
   const { id = '' } = useParams({ strict: false });
-  const cursors = useAddressCursors();
-  const statement = useOperatorQuery<OperatorStatement>(['accounts', id, 'ledger'], {
-    query: { limit: pageSize, cursor: cursors.cursor },
-    placeholderData: keepPreviousData,
-    ...(cursors.cursor === null ? { refetchInterval: newestEveryMs } : {}),
+  const tab = useAccountTab();
+  const { data: account, error } = useOperatorQuery<OperatorAccountDetail>(['accounts', id], {
+    refetchInterval: refreshMs,
   });
-  const [subject, setSubject] = useState<Subject | null>(null);
-  const [credited, setCredited] = useState<OperatorAccount | null>(null);
-  const account = statement.data?.account;
-  const isMissing = statement.error instanceof ApiProblem && statement.error.code === 'account_not_found';
+  const [dialog, setDialog] = useState<OpenDialog | null>(null);
+  const isMissing = error instanceof ApiProblem && error.code === 'account_not_found';
   return (
     <Page
       title={account?.name ?? 'Account'}
-      description={<ShortId id={id} label="Copy the ID of the account" />}
-      back={{ to: '/operator/accounts', label: 'Accounts' }}
-      actions={
-        account && (
-          <>
-            <OperatorExportButton name="entries" account={account} />
-            <Button
-              icon={PencilLine}
-              onClick={() => setSubject({ kind: 'correction', accountId: id, entryNumber: null })}
-            >
-              Correct balance
-            </Button>
-            <Button variant="primary" icon={Wallet} onClick={() => setCredited(account)}>
-              Add credit
-            </Button>
-          </>
-        )
+      description={
+        <span className="inline-flex flex-wrap items-center gap-2">
+          <ShortId id={id} label="Copy the ID of the account" />
+          {account?.is_suspended === true && <StatusBadge status="suspended" />}
+          {account !== undefined && account.price_group !== null && <Badge>{account.price_group}</Badge>}
+        </span>
       }
+      back={{ to: '/operator/accounts', label: 'Accounts' }}
+      actions={account && <Actions account={account} onOpen={setDialog} />}
     >
       {isMissing ? (
         <NoAccount />
       ) : (
         <>
-          <MoneyFigures money={account} />
-          <AccountGrants accountId={id} />
-          <LimitsCard
-            source={{ accountId: id, isOperator: true, maySet: true }}
-            title="Limits"
-            cursorPrefix="limits-"
+          <AccountFigures account={account} />
+          <AccountTabs accountId={id} />
+          <TabContent
+            key={tab}
+            tab={tab}
+            accountId={id}
+            onAction={(subject) => setDialog({ kind: 'movement', subject })}
           />
-          <StatementCard query={statement} cursors={cursors} accountId={id} onAction={setSubject} />
         </>
       )}
-      {subject !== null && (
-        <MovementDialog subject={subject} title={titleOf(subject)} onClose={() => setSubject(null)} />
-      )}
-      {credited !== null && <CreditDialog account={credited} onClose={() => setCredited(null)} />}
+      {dialog !== null && <AccountDialog dialog={dialog} onClose={() => setDialog(null)} />}
     </Page>
   );
 }
 
-type StatementCardProps = Readonly<{
-  query: UseQueryResult<OperatorStatement>;
-  cursors: ReturnType<typeof useAddressCursors>;
-  accountId: string;
-  onAction: (subject: Subject) => void;
-}>;
+type ActionsProps = Readonly<{ account: OperatorAccount; onOpen: (dialog: OpenDialog) => void }>;
 
-function StatementCard({ query, cursors, accountId, onAction }: StatementCardProps) {
+function Actions({ account, onOpen }: ActionsProps) {
+  const { id, is_suspended: isSuspended } = account;
+  const correct = { kind: 'correction', accountId: id, entryNumber: null } as const;
+  return (
+    <>
+      <LinkButton to="/" search={{ account: id }} icon={Eye}>
+        See what they see
+      </LinkButton>
+      <OperatorExportButton name="entries" account={account} />
+      <Button
+        icon={isSuspended ? CirclePlay : Ban}
+        onClick={() => onOpen({ kind: isSuspended ? 'resume' : 'suspend', account })}
+      >
+        {isSuspended ? 'Resume' : 'Suspend'}
+      </Button>
+      <Button icon={PencilLine} onClick={() => onOpen({ kind: 'movement', subject: correct })}>
+        Correct balance
+      </Button>
+      <Button variant="primary" icon={Wallet} onClick={() => onOpen({ kind: 'credit', account })}>
+        Add credit
+      </Button>
+    </>
+  );
+}
+
+function AccountDialog({ dialog, onClose }: Readonly<{ dialog: OpenDialog; onClose: () => void }>) {
+  switch (dialog.kind) {
+    case 'movement':
+      return <MovementDialog subject={dialog.subject} title={titleOf(dialog.subject)} onClose={onClose} />;
+    case 'credit':
+      return <CreditDialog account={dialog.account} onClose={onClose} />;
+    case 'suspend':
+    case 'resume':
+      return <SuspensionDialog account={dialog.account} action={dialog.kind} onClose={onClose} />;
+  }
+}
+
+type TabContentProps = Readonly<{ tab: AccountTab; accountId: string; onAction: (subject: Subject) => void }>;
+
+function TabContent({ tab, accountId, onAction }: TabContentProps) {
+  switch (tab) {
+    case 'keys':
+      return <AccountKeys accountId={accountId} />;
+    case 'statement':
+      return <StatementCard accountId={accountId} onAction={onAction} />;
+    case 'grants':
+      return <AccountGrants accountId={accountId} />;
+    case 'members':
+      return <AccountMembers accountId={accountId} />;
+    case 'limits':
+      return (
+        <LimitsCard
+          source={{ accountId, isOperator: true, maySet: true }}
+          title="Limits"
+          cursorPrefix="limits-"
+        />
+      );
+    case 'log':
+      return <ChangesCard accountId={accountId} />;
+  }
+}
+
+type StatementCardProps = Readonly<{ accountId: string; onAction: (subject: Subject) => void }>;
+
+function StatementCard({ accountId, onAction }: StatementCardProps) {
+  const cursors = useAddressCursors();
+  const query = useOperatorQuery<OperatorStatement>(['accounts', accountId, 'ledger'], {
+    query: { limit: pageSize, cursor: cursors.cursor },
+    placeholderData: keepPreviousData,
+    ...(cursors.cursor === null ? { refetchInterval: newestEveryMs } : {}),
+  });
   return (
     <Card title="Statement" description="All transactions, newest first." isFlush>
       <QueryTable

@@ -7,6 +7,7 @@ import type { AuditLog, Change } from '../../../../src/console/operator-contract
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash } from '../../../kit/figures.tsx';
+import { NameWithNote } from '../../../kit/name-with-note.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
@@ -29,12 +30,10 @@ const columns: readonly Column<Change>[] = [
     key: 'actor',
     header: 'By',
     cell: ({ actor, door, address }) => (
-      <span className="block">
-        <span className="block break-words">{actor.name}</span>
-        <span className="block text-xs text-ink-faint">
-          {[doors[door], address].filter((text) => text !== null).join(', ')}
-        </span>
-      </span>
+      <NameWithNote
+        name={actor.name}
+        note={[doors[door], address].filter((text) => text !== null).join(', ')}
+      />
     ),
   },
   {
@@ -75,34 +74,41 @@ function ObjectLink({ object }: Readonly<{ object: ChangedObject }>) {
 }
 
 export function OperatorAuditLogPage() {
-  const cursors = useAddressCursors();
-  const changes = useOperatorQuery<AuditLog>(['audit-log'], {
-    query: { limit: pageSize, cursor: cursors.cursor },
-    placeholderData: keepPreviousData,
-  });
   return (
     <Page
       title="Audit log"
       description="Who changed what, through which door. It cannot be edited."
       actions={<OperatorExportButton name="audit_log" />}
     >
-      <Card title="Changes" description="Newest first." isFlush>
-        <QueryTable
-          query={changes}
-          caption="Changes"
-          columns={columns}
-          rows={changes.data?.data}
-          rowKey={({ id }) => id}
-          expectedRows={10}
-          empty={
-            <EmptyState icon={ClipboardList} title="No changes yet">
-              Credits, suspensions, new accounts and keys, and changes to users appear here.
-            </EmptyState>
-          }
-          cursors={cursors}
-          nextCursor={changes.data?.next_cursor}
-        />
-      </Card>
+      <ChangesCard accountId={null} />
     </Page>
+  );
+}
+
+/** Of one account, or of all of them. */
+export function ChangesCard({ accountId }: Readonly<{ accountId: string | null }>) {
+  const cursors = useAddressCursors();
+  const changes = useOperatorQuery<AuditLog>(['audit-log'], {
+    query: { account: accountId, limit: pageSize, cursor: cursors.cursor },
+    placeholderData: keepPreviousData,
+  });
+  return (
+    <Card title="Changes" description="Newest first." isFlush>
+      <QueryTable
+        query={changes}
+        caption="Changes"
+        columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}
+        rows={changes.data?.data}
+        rowKey={({ id }) => id}
+        expectedRows={10}
+        empty={
+          <EmptyState icon={ClipboardList} title="No changes yet">
+            Credits, suspensions, new accounts and keys, and changes to users appear here.
+          </EmptyState>
+        }
+        cursors={cursors}
+        nextCursor={changes.data?.next_cursor}
+      />
+    </Card>
   );
 }

@@ -10,6 +10,8 @@ import { CodeBlock } from '../../../kit/code-block.tsx';
 import { CopyButton } from '../../../kit/copy-button.tsx';
 import { Dash, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
+import { ModelMark } from '../../../kit/model-mark.tsx';
+import { NameWithNote } from '../../../kit/name-with-note.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { EmptyState, Loaded, SkeletonLines } from '../../../kit/states.tsx';
@@ -170,10 +172,15 @@ const modelColumns: readonly Column<CatalogModel>[] = [
     header: 'Model',
     isBare: true,
     cell: ({ id, name }) => (
-      <span className="block">
-        <code className="block font-mono text-[0.8125rem] font-medium">{id}</code>
-        {name !== id && <span className="block text-xs text-ink-faint">{name}</span>}
-      </span>
+      <NameWithNote
+        name={
+          <>
+            <ModelMark model={id} />
+            <code className="font-mono">{id}</code>
+          </>
+        }
+        note={name !== id && name}
+      />
     ),
   },
   { key: 'workload', header: 'Workload', cell: ({ workload }) => workload },
@@ -189,6 +196,7 @@ const modelColumns: readonly Column<CatalogModel>[] = [
   {
     key: 'reason',
     header: 'Reason',
+    isWrapping: true,
     cell: ({ reason }) => reason ?? <Dash />,
   },
   {
@@ -198,7 +206,7 @@ const modelColumns: readonly Column<CatalogModel>[] = [
       providers.length === 0 ? (
         <span className="text-ink-faint">None</span>
       ) : (
-        <span className="flex flex-wrap gap-1">
+        <span className="flex flex-wrap gap-1 md:max-w-64">
           {providers.map(({ id, is_configured: isConfigured }) => (
             <Badge key={id} tone={isConfigured ? 'plain' : 'warn'}>
               {isConfigured ? id : `${id}: no key`}

@@ -127,6 +127,7 @@ const findingColumns: readonly Column<Finding>[] = [
     key: 'rule',
     header: 'Rule',
     isBare: true,
+    isWrapping: true,
     cell: ({ invariant }) => `${invariant.slice(0, 1).toUpperCase()}${invariant.slice(1)}.`,
   },
   {

@@ -67,8 +67,8 @@ function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
       header: 'Node',
       isBare: true,
       cell: ({ id, name, is_this: isThis }) => (
-        <span className="block">
-          <span className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium">
+        <span className="md:flex md:items-center md:gap-2">
+          <span className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium md:flex-nowrap">
             {name}
             {isThis && <Badge tone="accent">This node</Badge>}
           </span>

@@ -1,27 +1,45 @@
 /** The circuits of a provider, one per model and node that has seen a failure since the last success. */
+import { Link } from '@tanstack/react-router';
 import type { ListedCircuit } from '../../../../src/console/operator-contract.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { Card } from '../../../kit/card.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
 import { Time } from '../../../kit/figures.tsx';
 import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
+import { providerLink } from '../../../links.ts';
 import { countColumn } from '../../requests/of-one-thing.tsx';
 import { describeCircuit, explainSetback } from './provider-state.ts';
 
-export function Circuits({ circuits }: Readonly<{ circuits: readonly ListedCircuit[] }>) {
+/** Of one provider, or with their names those of several. */
+type NamedCircuit = ListedCircuit & Readonly<{ provider?: string }>;
+
+export function Circuits({ circuits }: Readonly<{ circuits: readonly NamedCircuit[] }>) {
+  const isOfSeveral = circuits.some(({ provider }) => provider !== undefined);
   return (
     <Card title="Circuits" description="Those that have failed since their last success." isFlush>
       <Table
         caption="Circuits"
-        columns={columns}
+        columns={isOfSeveral ? [providerColumn, ...columns] : columns}
         rows={circuits}
-        rowKey={({ node, model }) => `${node} ${model}`}
+        rowKey={({ provider, node, model }) => `${provider} ${node} ${model}`}
         empty={<p className="py-3 text-ink-faint">All circuits are closed.</p>}
       />
     </Card>
   );
 }
 
-const columns: readonly Column<ListedCircuit>[] = [
+const providerColumn: Column<NamedCircuit> = {
+  key: 'provider',
+  header: 'Provider',
+  isBare: true,
+  cell: ({ provider = '' }) => (
+    <Link {...providerLink(provider)} className={textLinkClass}>
+      {provider}
+    </Link>
+  ),
+};
+
+const columns: readonly Column<NamedCircuit>[] = [
   {
     key: 'model',
     header: 'Model',

@@ -12,6 +12,7 @@ import { type Column, Table } from '../../../kit/table.tsx';
 import { providerLink } from '../../../links.ts';
 import { FindRequest } from '../../requests/find-request.tsx';
 import { countColumn } from '../../requests/of-one-thing.tsx';
+import { Circuits } from './circuits.tsx';
 import { Failures } from './failures.tsx';
 import { describeCircuit, describeProvider, failedShare, toneOfFailed } from './provider-state.ts';
 import { useProviders } from './queries.ts';
@@ -25,6 +26,11 @@ export function OperatorProvidersPage() {
       ) : (
         <>
           <ProviderList providers={providers.data} />
+          <Circuits
+            circuits={(providers.data?.data ?? []).flatMap(({ name: provider, circuits }) =>
+              circuits.map((circuit) => ({ ...circuit, provider })),
+            )}
+          />
           <Failures
             failures={providers.data?.failures}
             description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request."

@@ -14,6 +14,7 @@ import { Card } from '../../../kit/card.tsx';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { Money, Time } from '../../../kit/figures.tsx';
 import { formatDay } from '../../../kit/format-figures.ts';
+import { NameWithNote } from '../../../kit/name-with-note.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { EmptyState, Loaded } from '../../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../../kit/table.tsx';
@@ -181,14 +182,17 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
       header: 'Day',
       isBare: true,
       cell: ({ day, changed }) => (
-        <span className="block">
-          <span className="font-medium whitespace-nowrap">{formatDay(day, true)}</span>
-          {changed !== null && (
-            <span className="block text-xs text-ink-faint">
-              Changed <Time at={changed.at} style="distance" />, was <Money amount={changed.before} isTotal />
-            </span>
-          )}
-        </span>
+        <NameWithNote
+          name={formatDay(day, true)}
+          note={
+            changed !== null && (
+              <>
+                Changed <Time at={changed.at} style="distance" />, was{' '}
+                <Money amount={changed.before} isTotal />
+              </>
+            )
+          }
+        />
       ),
     },
     moneyColumn({ key: 'charged', header: 'Charged', amountOf: ({ charged }) => charged, style: 'total' }),

@@ -7,6 +7,7 @@ import { Button } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Time } from '../../../kit/figures.tsx';
+import { NameWithNote } from '../../../kit/name-with-note.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
@@ -86,15 +87,10 @@ function tokenColumns(onRevoke: (token: AdminToken) => void): readonly Column<Ad
       key: 'name',
       header: 'Token',
       isBare: true,
-      cell: ({ name, hint }) => (
-        <span className="block">
-          <span className="block font-medium">{name}</span>
-          <span className="block font-mono text-xs text-ink-faint">{hint}</span>
-        </span>
-      ),
+      cell: ({ name, hint }) => <NameWithNote name={name} note={<code className="font-mono">{hint}</code>} />,
     },
     { key: 'state', header: 'Status', cell: ({ state }) => <StatusBadge status={state} /> },
-    { key: 'scopes', header: 'Scopes', cell: ({ scopes }) => scopes.join(', ') },
+    { key: 'scopes', header: 'Scopes', isWrapping: true, cell: ({ scopes }) => scopes.join(', ') },
     {
       key: 'networks',
       header: 'From',
@@ -108,6 +104,7 @@ function tokenColumns(onRevoke: (token: AdminToken) => void): readonly Column<Ad
     },
     {
       key: 'creator',
+      isOptional: true,
       header: 'Created by',
       cell: ({ created_by: creator }) => creator ?? 'Command line',
     },

@@ -156,6 +156,7 @@ function userColumns(
     {
       key: 'created',
       header: 'Created',
+      isOptional: true,
       cell: ({ created_at: at }) => <Time at={at} style="date" />,
     },
     actionsColumn((user) => (
@@ -169,16 +170,16 @@ type UserNameProps = Readonly<{ user: OperatorUser; isSelf: boolean }>;
 function UserName({ user, isSelf }: UserNameProps) {
   const { email, name, email_verified: isVerified, is_operator: isOperator } = user;
   return (
-    <span className="block">
-      <span className="flex flex-wrap items-center gap-x-2 gap-y-1">
-        <span className="min-w-0 font-medium">
+    <span className="md:flex md:items-baseline md:gap-2">
+      <span className="flex flex-wrap items-center gap-x-2 gap-y-1 md:flex-nowrap">
+        <span className="min-w-0 font-medium md:max-w-56 md:truncate xl:max-w-80">
           <Email address={email} />
         </span>
         {isOperator && <Badge tone="accent">Operator</Badge>}
         {!isVerified && <Badge tone="warn">Not verified</Badge>}
         {isSelf && <Badge>You</Badge>}
       </span>
-      {name !== '' && <span className="block text-xs text-ink-faint">{name}</span>}
+      {name !== '' && <span className="block text-ink-faint md:max-w-40 md:truncate">{name}</span>}
     </span>
   );
 }
@@ -186,7 +187,7 @@ function UserName({ user, isSelf }: UserNameProps) {
 function Memberships({ accounts }: Pick<OperatorUser, 'accounts'>) {
   if (accounts.length === 0) return <span className="text-ink-faint">None</span>;
   return (
-    <ul className="space-y-0.5">
+    <ul className="md:flex md:max-w-56 md:flex-wrap md:gap-x-2 xl:max-w-96">
       {accounts.map(({ id, name, role }) => (
         <li key={id}>
           <Link to="/operator/accounts" search={{ search: id }} className={textLinkClass}>

@@ -3,7 +3,12 @@ import { type WebhookDoor, WebhookDoorProvider } from '../../webhooks/queries.ts
 import { WebhooksView } from '../../webhooks/webhooks-view.tsx';
 import { operatorPath } from '../operator-query.ts';
 
-const door: WebhookDoor = { path: operatorPath, queryKey: ['operator', 'webhooks'], isOperators: true };
+const door: WebhookDoor = {
+  path: operatorPath,
+  queryKey: ['operator', 'webhooks'],
+  isOperators: true,
+  mayChange: true,
+};
 
 export function OperatorWebhooksPage() {
   return (

@@ -1,0 +1,151 @@
+/** What the box lists for a text: pages, a request, and what the gateway found, each with where it leads. */
+import type { AccountFindings, OperatorFindings } from '../../src/console/find-contract.ts';
+import { type Destination, docsPath } from '../layout/destinations.ts';
+
+/** A place to go to. `detail` tells it from others with the same name. */
+export type Place = Readonly<{ group: string; label: string; detail: string; href: string }>;
+
+const requestPattern = /req_([0-9a-f]{32})(?![0-9a-f])/i;
+const uuidPattern = /^[0-9a-f]{8}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{4}-?[0-9a-f]{12}$/i;
+
+/** A request ID anywhere in a pasted line, or the same as a UUID. */
+export function requestIdIn(text: string): string | null {
+  const [, named] = requestPattern.exec(text) ?? [];
+  if (named !== undefined) return `req_${named.toLowerCase()}`;
+  const only = text.trim();
+  return uuidPattern.test(only) ? `req_${only.replaceAll('-', '').toLowerCase()}` : null;
+}
+
+const keyPattern = /^(?:svc_sk_|sk-|tg_admin_)\S{8,}$/;
+const shownCharacters = 4;
+
+/** What the gateway is asked for. Of a whole key, only the end is sent, by which lists name it: secrets are never in addresses. */
+export function questionFor(text: string): string {
+  const trimmed = text.trim();
+  return keyPattern.test(trimmed) ? `…${trimmed.slice(-shownCharacters)}` : trimmed.slice(0, maxQuestion);
+}
+
+const maxQuestion = 200;
+
+/** Every word has to occur in the name of a page. */
+export function pagesFor(text: string, pages: readonly Destination[], group: string): Place[] {
+  const words = text.toLowerCase().split(/\s+/);
+  return pages
+    .filter(({ label }) => words.every((word) => label.toLowerCase().includes(word)))
+    .map(({ label, to }) => ({ group, label, detail: '', href: to }));
+}
+
+export function requestPlace(id: string, isOperator: boolean): Place {
+  const href = `${isOperator ? '/operator' : ''}/requests/${id}`;
+  return { group: 'Request', label: id, detail: 'Open this request', href };
+}
+
+const address = (path: string, search: Readonly<Record<string, string>>) =>
+  `${path}?${new URLSearchParams(search)}`;
+
+export function placesInAccount(found: AccountFindings): Place[] {
+  return [
+    ...found.keys.map(({ name, hint, is_in_force: isInForce }) => ({
+      group: 'Keys',
+      label: name,
+      detail: isInForce ? hint : `${hint}, no longer in force`,
+      href: address('/keys', {
+        search: hint.slice(-shownCharacters),
+        ...(isInForce ? {} : { revoked: 'shown' }),
+      }),
+    })),
+    ...modelPlaces(found.models, '/models', 'q'),
+    ...labelPlaces(found, '/requests'),
+  ];
+}
+
+export function placesAnywhere(found: OperatorFindings): Place[] {
+  return [
+    ...found.accounts.map(({ id, name, external_id: externalId }) => ({
+      group: 'Accounts',
+      label: name,
+      detail: externalId ?? `${id.slice(0, 8)}…`,
+      href: `/operator/accounts/${id}`,
+    })),
+    ...found.people.map(({ email, name }) => ({
+      group: 'People',
+      label: email,
+      detail: name,
+      href: address('/operator/users', { search: email }),
+    })),
+    ...found.providers.map(({ id, name }) => ({
+      group: 'Providers',
+      label: name,
+      detail: id,
+      href: '/operator/providers',
+    })),
+    ...found.keys.map(({ name, hint, account }) => ({
+      group: 'Keys',
+      label: name,
+      detail: `${hint}, of ${account.name}`,
+      href: `/operator/accounts/${account.id}`,
+    })),
+    ...modelPlaces(found.models, '/operator/catalog', 'search'),
+    ...labelPlaces(found, '/operator/requests'),
+  ];
+}
+
+function modelPlaces(models: AccountFindings['models'], path: string, parameter: string): Place[] {
+  return models.map(({ id, name }) => ({
+    group: path === '/models' ? 'Models' : 'Catalogue',
+    label: name,
+    detail: id,
+    href: address(path, { [parameter]: id }),
+  }));
+}
+
+function labelPlaces(
+  { end_users: endUsers, sessions }: Pick<AccountFindings, 'end_users' | 'sessions'>,
+  path: string,
+): Place[] {
+  const place = (group: string, parameter: string) => (label: string) => ({
+    group,
+    label,
+    detail: 'Its requests',
+    href: address(path, { [parameter]: label }),
+  });
+  return [...endUsers.map(place('End users', 'end_user')), ...sessions.map(place('Sessions', 'session'))];
+}
+
+/** The same place is listed once. */
+export function withoutRepeats(places: readonly Place[]): Place[] {
+  const known = new Set<string>();
+  return places.filter(({ group, label, href }) => {
+    const key = JSON.stringify([group, label, href]);
+    return known.has(key) ? false : Boolean(known.add(key));
+  });
+}
+
+/** A page of the gateway itself, which the app does not show. */
+export function isOutside(href: string): boolean {
+  return href === docsPath;
+}
+
+const maxRecent = 8;
+
+/** The last places first. What is stored may be from another version, or changed by hand. */
+export function readRecent(text: string | null): Place[] {
+  try {
+    const value: unknown = JSON.parse(text ?? '[]');
+    return Array.isArray(value) ? value.filter(isPlace).slice(0, maxRecent) : [];
+  } catch {
+    return [];
+  }
+}
+
+function isPlace(value: unknown): value is Place {
+  if (typeof value !== 'object' || value === null) return false;
+  const fields = value as Record<string, unknown>;
+  const isText = (name: string) => typeof fields[name] === 'string';
+  const isOwn = isText('href') && /^\/(?!\/)/.test(fields.href as string);
+  return isOwn && isText('group') && isText('label') && isText('detail');
+}
+
+export function withRecent(recent: readonly Place[], place: Place): Place[] {
+  return [place, ...recent.filter(({ href }) => href !== place.href)].slice(0, maxRecent);
+}

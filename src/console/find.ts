@@ -1,0 +1,190 @@
+/**
+ * Finds anything by a few characters: for members what their account has, for operators what the gateway has. Whoever types
+ * asks with every pause, so each part reads an index, or a bounded number of rows.
+ */
+import type { SQL } from 'bun';
+import { lookUp } from '../http/lookup.ts';
+import { invalidQuery, readQuery } from '../http/query.ts';
+import { isUuid } from '../lib/ids.ts';
+import { accessTo, type CallableModel, callableModels } from '../models/access.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
+import {
+  type Caller,
+  type OperatorReader,
+  operatorOnly,
+  readableAccount,
+  rowsForOperator,
+  rowsForReader,
+} from './access.ts';
+import type { AccountFindings, FoundModel, FoundProvider, OperatorFindings } from './find-contract.ts';
+import type { AccountHandler, ConsoleHandler, Routes } from './guard.ts';
+import { patternOf } from './operator/list.ts';
+
+const maxTextLength = 200;
+const maxOfAKind = 8;
+/** Of accounts and people, the newest so many are looked at. */
+const maxScanned = 20_000;
+/** How many different labels from the text on are looked at: in some locales others are between those that match. */
+const maxLabels = 40;
+const failure = 'internal_error';
+
+type FindServices = Readonly<{ reads: () => SQL; catalog: () => ActiveCatalog }>;
+
+export function findPage({ reads, catalog }: FindServices): Routes<AccountHandler> {
+  return {
+    '/find': {
+      GET: async (request, { caller }) => {
+        const text = readText(request.url);
+        const found = await lookUp(failure, () => findInAccount(reads(), caller, text));
+        return Response.json({ ...found, models: findModels(catalog(), text) } satisfies AccountFindings);
+      },
+    },
+  };
+}
+
+export function operatorFindPage({ reads, catalog }: FindServices): Routes<ConsoleHandler> {
+  return {
+    '/find': {
+      GET: async (request, { signedIn }) => {
+        const text = readText(request.url);
+        const found = await lookUp(failure, () => findAnywhere(reads(), signedIn, text));
+        const active = catalog();
+        return Response.json({
+          ...found,
+          models: findModels(active, text),
+          providers: findProviders(active, text),
+        } satisfies OperatorFindings);
+      },
+    },
+  };
+}
+
+function readText(url: string): string {
+  const text = readQuery(url, ['q']).get('q')?.trim() ?? '';
+  // PostgreSQL cannot store a NUL.
+  if (text === '' || text.length > maxTextLength || text.includes('\0'))
+    throw invalidQuery('q', `a text of 1 to ${maxTextLength} characters`);
+  return text;
+}
+
+type InAccount = Omit<AccountFindings, 'models'>;
+
+async function findInAccount(sql: SQL, caller: Caller, text: string): Promise<InAccount> {
+  const id = isUuid(text) ? text : null;
+  const labels = (kind: 'end_user' | 'session') =>
+    labelsFrom(sql, sql`account_id = readable.account_id and kind = ${kind}`, text);
+  const [row] = rowsForReader(
+    await sql<(InAccount & { account_id: string })[]>`
+      select readable.account_id,
+        (select coalesce(jsonb_agg(found), '[]') from (
+          select id, name, hint, revoked_at is null and (expires_at is null or expires_at > now()) as is_in_force
+          from api_keys
+          where account_id = readable.account_id
+            and (name ~ ${patternOf(text)} or hint ~ ${patternOf(text)} or id = ${id}::uuid)
+          order by is_in_force desc, id desc limit ${maxOfAKind}
+        ) as found) as keys,
+        ${labels('end_user')} as end_users,
+        ${labels('session')} as sessions
+      from ${readableAccount(sql, caller)} as readable`,
+    'account_id',
+  );
+  const { keys = [], end_users = [], sessions = [] } = row ?? {};
+  return { keys, end_users, sessions };
+}
+
+type Anywhere = Omit<OperatorFindings, 'models' | 'providers'>;
+
+async function findAnywhere(sql: SQL, reader: OperatorReader, text: string): Promise<Anywhere> {
+  const id = isUuid(text) ? text : null;
+  const pattern = patternOf(text);
+  const labels = (kind: 'end_user' | 'session') => labelsFrom(sql, sql`kind = ${kind}`, text);
+  const [row] = rowsForOperator(
+    await sql<(Anywhere & { allowed: number })[]>`
+      select 1 as allowed,
+        (select coalesce(jsonb_agg(found), '[]') from (
+          select account.id, account.name, external_id
+          from (
+            (select id, name from accounts order by id desc limit ${maxScanned})
+            union (select id, name from accounts where id = ${id}::uuid)
+            union (select accounts.id, name from accounts join account_details on account_details.account_id = accounts.id
+                   where external_id = ${text})
+          ) as account
+          left join account_details on account_details.account_id = account.id
+          where account.name ~ ${pattern} or account.id = ${id}::uuid or external_id = ${text}
+          order by account.id desc limit ${maxOfAKind}
+        ) as found) as accounts,
+        (select coalesce(jsonb_agg(found), '[]') from (
+          select id, email, name
+          from (
+            (select id, email, name from users order by id desc limit ${maxScanned})
+            union (select id, email, name from users where email = lower(${text}))
+          ) as person
+          where email ~ ${pattern} or name ~ ${pattern} or id = ${id}::uuid
+          order by id desc limit ${maxOfAKind}
+        ) as found) as people,
+        (select coalesce(jsonb_agg(found), '[]') from (
+          select api_keys.id, api_keys.name, hint,
+            revoked_at is null and (expires_at is null or expires_at > now()) as is_in_force,
+            jsonb_build_object('id', accounts.id, 'name', accounts.name) as account
+          from api_keys join accounts on accounts.id = account_id
+          where api_keys.id = ${id}::uuid
+        ) as found) as keys,
+        ${labels('end_user')} as end_users,
+        ${labels('session')} as sessions
+      from ${operatorOnly(sql, reader)} as operator`,
+    'allowed',
+  );
+  const { accounts = [], people = [], keys = [], end_users = [], sessions = [] } = row ?? {};
+  return { accounts, people, keys, end_users, sessions };
+}
+
+/**
+ * The first labels that begin with the text, as JSON. Each step asks an index for the next different one, so a label with a
+ * million requests costs as much as one with a single request.
+ */
+function labelsFrom(sql: SQL, where: SQL.Query<unknown>, text: string) {
+  return sql`(
+    with recursive listed (label, step) as (
+      (select label, 1 from generation_attributions where ${where} and label >= ${text} order by label limit 1)
+      union all
+      select (
+        select next.label from generation_attributions as next
+        where ${where} and next.label > listed.label order by next.label limit 1
+      ), step + 1
+      from listed where listed.label is not null and step < ${maxLabels}
+    )
+    select coalesce(jsonb_agg(label), '[]') from (
+      select label from listed where starts_with(label, ${text}) limit ${maxOfAKind}
+    ) as found)`;
+}
+
+function findModels({ catalog, connections }: ActiveCatalog, text: string): FoundModel[] {
+  const models: readonly CallableModel[] = callableModels(catalog, accessTo(connections, null));
+  return matching(
+    models.map(({ id, name }) => ({ id, name })),
+    text,
+  );
+}
+
+function findProviders({ catalog }: ActiveCatalog, text: string): FoundProvider[] {
+  return matching(
+    [...catalog.providers].map(([id, { name }]) => ({ id, name })),
+    text,
+  );
+}
+
+/** Those that begin with the text come first. */
+function matching<Item extends Readonly<{ id: string; name: string }>>(
+  items: readonly Item[],
+  text: string,
+): Item[] {
+  const wanted = text.toLowerCase();
+  const placeIn = ({ id, name }: Item) =>
+    Math.min(...[id, name].map((word) => word.toLowerCase().indexOf(wanted)).filter((at) => at >= 0));
+  return items
+    .map((item) => ({ item, place: placeIn(item) }))
+    .filter(({ place }) => Number.isFinite(place))
+    .toSorted((left, right) => left.place - right.place)
+    .slice(0, maxOfAKind)
+    .map(({ item }) => item);
+}
