@@ -311,8 +311,8 @@ describe('providers', () => {
   test('show their failures, and lead to the request that failed', async () => {
     const { page } = operator;
     await visit(page, '/operator/providers');
-    await page.getByText('1 (100%)').waitFor();
-    await page.getByText('1 failure in a row').waitFor();
+    await page.getByRole('row').filter({ hasText: 'Main' }).getByText('100% failed').first().waitFor();
+    await page.getByRole('table', { name: 'Circuits' }).getByText('Failing').waitFor();
     await page.getByText('Absent · NO_KEY').waitFor();
     await page.getByRole('row').filter({ hasText: 'provider_unavailable' }).getByRole('link').first().click();
     await page.waitForURL(`**/operator/requests/${failedId}`);
@@ -377,7 +377,7 @@ test('a circuit is shown as open until its time, and then as decided by the next
   await sql`
     insert into nodes (id, name, heartbeat_at, report)
     values (${newId()}, 'quiet-node', now() + interval '1 hour', ${JSON.stringify(report(5))}::text::jsonb)`;
-  const line = page.getByRole('listitem').filter({ hasText: 'quiet-node' });
+  const line = page.getByRole('row').filter({ hasText: 'quiet-node' });
   const owner = await fixture.enter('owner', '/');
   const notice = owner.page.getByText(/^plain is unavailable at /);
   await notice.waitFor();
@@ -386,7 +386,7 @@ test('a circuit is shown as open until its time, and then as decided by the next
   await line.getByText('Circuit open').waitFor();
   await sql`update nodes set report = ${JSON.stringify(report(-90))}::text::jsonb where name = 'quiet-node'`;
   await line.getByText('Half open').waitFor();
-  expect(await line.innerText()).toContain('the next call decides');
+  expect(await line.innerText()).toContain('Decides whether it closes');
   await owner.page.reload();
   await notice.waitFor();
   await owner.page.getByText('no call has succeeded since').waitFor();
@@ -745,7 +745,7 @@ describe('the team', () => {
 });
 
 test.each([
-  ['providers', '/operator/providers', '1 (100%)'],
+  ['providers', '/operator/providers', 'Absent · NO_KEY'],
   ['generation', () => `/operator/requests/${failedId}`, 'HTTP status 503'],
   ['catalog', '/operator/catalog', 'It is disabled.'],
   ['ledger', '/operator/ledger', 'The ledger is consistent'],

@@ -17,7 +17,7 @@ import { TimeChart, TimeLegend } from '../../kit/time-chart.tsx';
 import { changeOf, countRequests, errorRateOf, formatChange, formatPoints } from './figures.ts';
 import { drawSeries } from './measures.ts';
 import { useSeriesBefore } from './queries.ts';
-import { chartKinds, type View, withFilter, withTimes } from './view.ts';
+import { chartKinds, type Filter, type View, withFilter, withTimes } from './view.ts';
 
 type HistogramProps = Readonly<{
   view: View;
@@ -26,12 +26,16 @@ type HistogramProps = Readonly<{
   isBusy: boolean;
   /** Instead of the chart, such as an error. */
   replacement?: ReactNode;
+  /** Whether there are rules above and beneath. */
+  isFramed?: boolean;
+  /** Otherwise an outcome that is picked filters what is shown. */
+  onPick?: (filter: Filter) => void;
 }>;
 
-export function Histogram({ view, series, isBusy, replacement }: HistogramProps) {
+export function Histogram({ view, series, isBusy, replacement, isFramed = true, onPick }: HistogramProps) {
   const replace = useReplaceSearch();
   return (
-    <section aria-label="Over time" className="border-y border-line py-3">
+    <section aria-label="Over time" className={isFramed ? 'border-y border-line py-3' : undefined}>
       <div className="mb-4 flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
         <Segmented
           label="Chart"
@@ -42,7 +46,7 @@ export function Histogram({ view, series, isBusy, replacement }: HistogramProps)
           }
           className="max-w-full overflow-x-auto max-sm:w-full max-sm:[&>label]:px-1"
         />
-        {series !== undefined && view.chart === 'volume' && <OutcomeLegend series={series} />}
+        {series !== undefined && view.chart === 'volume' && <OutcomeLegend series={series} onPick={onPick} />}
       </div>
       {series === undefined ? (
         (replacement ?? <Skeleton className="h-42 w-full" />)
@@ -57,14 +61,18 @@ export function Histogram({ view, series, isBusy, replacement }: HistogramProps)
 const outcomes = ['completed', 'cancelled', 'refused', 'failed'] as const;
 
 /** Only the outcomes that occur; each filters. */
-function OutcomeLegend({ series }: Readonly<{ series: RequestSeries }>) {
+function OutcomeLegend({
+  series,
+  onPick,
+}: Readonly<{ series: RequestSeries; onPick: HistogramProps['onPick'] }>) {
   const replace = useReplaceSearch();
+  const filterBy = (filter: Filter) => replace((before) => withFilter(before, filter));
   const { series: drawn } = drawSeries('volume', [], null);
   const occurring = new Set<string>(outcomes.filter((outcome) => series.totals[outcome] > 0));
   return (
     <TimeLegend
       series={drawn.filter(({ key }) => occurring.has(key))}
-      onPick={(value) => replace((before) => withFilter(before, { name: 'status', value }))}
+      onPick={(value) => (onPick ?? filterBy)({ name: 'status', value })}
       hasBefore={series.before !== null}
     />
   );
