@@ -114,8 +114,10 @@ const tree = root.addChildren([
     ofAccount.addChildren([
       createRoute({ getParentRoute: () => ofAccount, path: '/', component: lazy(() => import('./pages/overview/overview-page.tsx'), 'OverviewPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'keys', component: lazy(() => import('./pages/keys/keys-page.tsx'), 'KeysPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'keys/$id', component: lazy(() => import('./pages/keys/key-page.tsx'), 'KeyPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'limits', component: lazy(() => import('./pages/limits/limits-page.tsx'), 'LimitsPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'models', component: lazy(() => import('./pages/models/models-page.tsx'), 'ModelsPage') }),
+      createRoute({ getParentRoute: () => ofAccount, path: 'models/$id', component: lazy(() => import('./pages/models/model-page.tsx'), 'ModelPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'requests', component: lazy(() => import('./pages/requests/requests-page.tsx'), 'RequestsPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'requests/$id', component: lazy(() => import('./pages/requests/request-page.tsx'), 'RequestPage') }),
       createRoute({ getParentRoute: () => ofAccount, path: 'generations', beforeLoad: ({ search }) => { throw redirect({ to: '/requests', search: searchOfOldList(search), replace: true }); } }),
@@ -135,6 +137,7 @@ const tree = root.addChildren([
       createRoute({ getParentRoute: () => ofOperator, path: 'accounts/$id', component: lazy(() => import('./pages/operator/accounts/account-page.tsx'), 'OperatorAccountPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'users', component: lazy(() => import('./pages/operator/users/users-page.tsx'), 'OperatorUsersPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'providers', component: lazy(() => import('./pages/operator/providers/providers-page.tsx'), 'OperatorProvidersPage') }),
+      createRoute({ getParentRoute: () => ofOperator, path: 'providers/$id', component: lazy(() => import('./pages/operator/providers/provider-page.tsx'), 'OperatorProviderPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'requests', component: lazy(() => import('./pages/operator/requests/requests-page.tsx'), 'OperatorRequestsPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'requests/$id', component: lazy(() => import('./pages/operator/requests/request-page.tsx'), 'OperatorRequestPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'generations', beforeLoad: ({ search }) => { throw redirect({ to: '/operator/requests', search: searchOfOldList(search), replace: true }); } }),

@@ -1,5 +1,5 @@
 /**
- * A chat or image request as code in three languages. The code reads the key from the environment, unless it is given one, so
+ * A chat or image request as code in three languages, in any of the formats that the gateway speaks. The code reads the key from the environment, unless it is given one, so
  * that keys do not end up in programs.
  */
 type RequestBody = Readonly<Record<string, unknown>>;
@@ -16,11 +16,13 @@ export function curlOf(
   request: RequestBody,
   key = `$${keyVariable}`,
   path = '/v1/chat/completions',
+  headers: readonly string[] = [],
 ): string {
   const flags = request.stream === true ? ' -N' : '';
   return [
     `curl${flags} ${apiOrigin}${path} \\`,
     `${step}-H "Authorization: Bearer ${key}" \\`,
+    ...headers.map((header) => `${step}-H "${header}" \\`),
     `${step}-H "Content-Type: application/json" \\`,
     // A quoted here-document needs no escaping and has no length limit.
     `${step}--data-binary @- <<'JSON'`,
@@ -52,16 +54,59 @@ export function pythonImagesOf(apiOrigin: string, request: RequestBody): string 
   ].join('\n');
 }
 
-function pythonCall(apiOrigin: string, call: string, request: RequestBody, key?: string): readonly string[] {
+/** The library of the vendor whose format it is. Only some want the path in the address. */
+type Library = Readonly<{ python: string; typescript: string; client: string; base: string }>;
+const openAi: Library = { python: 'openai', typescript: 'openai', client: 'OpenAI', base: '/v1' };
+const anthropic: Library = {
+  python: 'anthropic',
+  typescript: '@anthropic-ai/sdk',
+  client: 'Anthropic',
+  base: '',
+};
+
+export function curlMessagesOf(apiOrigin: string, request: RequestBody): string {
+  return curlOf(apiOrigin, request, undefined, '/v1/messages', ['anthropic-version: 2023-06-01']);
+}
+
+export function pythonMessagesOf(apiOrigin: string, request: RequestBody): string {
+  const call = pythonCall(apiOrigin, 'message = client.messages.create', request, undefined, anthropic);
+  return [...call, '', 'print(message.content)'].join('\n');
+}
+
+export function typescriptMessagesOf(apiOrigin: string, request: RequestBody): string {
+  const call = 'const message = await client.messages.create';
+  return [
+    ...typescriptCall(apiOrigin, call, request, undefined, anthropic),
+    'console.log(message.content);',
+  ].join('\n');
+}
+
+export function pythonResponsesOf(apiOrigin: string, request: RequestBody): string {
+  const call = pythonCall(apiOrigin, 'response = client.responses.create', request);
+  return [...call, '', 'print(response.output_text)'].join('\n');
+}
+
+export function typescriptResponsesOf(apiOrigin: string, request: RequestBody): string {
+  const call = typescriptCall(apiOrigin, 'const response = await client.responses.create', request);
+  return [...call, 'console.log(response.output_text);'].join('\n');
+}
+
+function pythonCall(
+  apiOrigin: string,
+  call: string,
+  request: RequestBody,
+  key?: string,
+  { python, client, base } = openAi,
+): readonly string[] {
   const keyCode = key === undefined ? `os.environ["${keyVariable}"]` : JSON.stringify(key);
   const fields = Object.entries(request).map(
     ([name, value]) => `${pythonStep}${name}=${pythonLiteral(value, pythonStep)},`,
   );
   return [
     ...(key === undefined ? ['import os', ''] : []),
-    'from openai import OpenAI',
+    `from ${python} import ${client}`,
     '',
-    `client = OpenAI(base_url=${JSON.stringify(`${apiOrigin}/v1`)}, api_key=${keyCode})`,
+    `client = ${client}(base_url=${JSON.stringify(`${apiOrigin}${base}`)}, api_key=${keyCode})`,
     '',
     `${call}(`,
     ...fields,
@@ -97,13 +142,14 @@ function typescriptCall(
   call: string,
   request: RequestBody,
   key?: string,
+  { typescript, client, base } = openAi,
 ): readonly string[] {
-  const origin = typescriptLiteral(`${apiOrigin}/v1`, '');
+  const origin = typescriptLiteral(`${apiOrigin}${base}`, '');
   const keyCode = key === undefined ? `process.env.${keyVariable}` : typescriptLiteral(key, '');
   return [
-    "import OpenAI from 'openai';",
+    `import ${client} from '${typescript}';`,
     '',
-    `const client = new OpenAI({ baseURL: ${origin}, apiKey: ${keyCode} });`,
+    `const client = new ${client}({ baseURL: ${origin}, apiKey: ${keyCode} });`,
     '',
     `${call}(${typescriptLiteral(request, '')});`,
     '',

@@ -33,6 +33,10 @@ export type Column<Row> = Readonly<{
   isWrapping?: boolean;
   /** Hidden if there is not enough room. */
   isOptional?: boolean;
+  /** Hidden on a narrow screen, where another column says the same. */
+  isWide?: boolean;
+  /** Its header sorts, where the table can be sorted. */
+  isSortable?: boolean;
   /** For a column of money: exact amounts get the same number of decimals. */
   amounts?: Readonly<{ of: (row: Row) => string | null; style: AmountStyle }>;
 }>;
@@ -93,6 +97,9 @@ export function actionsColumn<Row>(cell: Column<Row>['cell']): Column<Row> {
   };
 }
 
+/** By which column the rows are sorted. `onSort` gets the key of the column whose header was pressed. */
+export type Sorting = Readonly<{ key: string; isDown: boolean; onSort: (key: string) => void }>;
+
 export type TableProps<Row> = Readonly<{
   /** What the table shows, as an accessible name. */
   caption: string;
@@ -107,6 +114,7 @@ export type TableProps<Row> = Readonly<{
   empty?: ReactNode;
   /** The totals, one per column. */
   footer?: readonly ReactNode[];
+  sorting?: Sorting;
   isDimmed?: boolean;
 }>;
 
@@ -120,6 +128,7 @@ export function Table<Row>(props: TableProps<Row>) {
     expectedRows = 5,
     empty,
     footer,
+    sorting,
     isDimmed = false,
   } = props;
   if (rows !== undefined && rows.length === 0 && empty !== undefined) return empty;
@@ -136,7 +145,7 @@ export function Table<Row>(props: TableProps<Row>) {
           isDimmed && 'opacity-60',
         )}
       >
-        <TableHead columns={columns} />
+        <TableHead columns={columns} sorting={sorting} />
         <tbody {...roles.group} className="max-md:block">
           {rows === undefined
             ? Array.from({ length: expectedRows }, (_, at) => (
@@ -161,7 +170,9 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-function TableHead<Row>({ columns }: Pick<TableProps<Row>, 'columns'>) {
+type TableHeadProps<Row> = Readonly<{ columns: readonly Column<Row>[]; sorting: Sorting | undefined }>;
+
+function TableHead<Row>({ columns, sorting }: TableHeadProps<Row>) {
   return (
     <thead {...roles.group} className="max-md:sr-only">
       <tr {...roles.row}>
@@ -170,18 +181,40 @@ function TableHead<Row>({ columns }: Pick<TableProps<Row>, 'columns'>) {
             key={column.key}
             {...roles.header}
             scope="col"
+            aria-sort={
+              sorting?.key === column.key ? (sorting.isDown ? 'descending' : 'ascending') : undefined
+            }
             className={classNames(
               'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint max-lg:static',
               column.align === 'right' && 'text-right',
+              column.isWide && 'max-md:hidden',
               column.isOptional && 'md:max-xl:hidden',
               column.width,
             )}
           >
-            {column.header}
+            {sorting !== undefined && column.isSortable ? (
+              <SortButton column={column} sorting={sorting} />
+            ) : (
+              column.header
+            )}
           </th>
         ))}
       </tr>
     </thead>
+  );
+}
+
+function SortButton<Row>({ column, sorting }: Readonly<{ column: Column<Row>; sorting: Sorting }>) {
+  const isSorted = sorting.key === column.key;
+  return (
+    <button
+      type="button"
+      onClick={() => sorting.onSort(column.key)}
+      className={classNames('rounded hover:text-ink', isSorted && 'font-medium text-ink')}
+    >
+      {column.header}
+      <span aria-hidden>{isSorted ? (sorting.isDown ? ' ↓' : ' ↑') : ''}</span>
+    </button>
   );
 }
 
@@ -278,6 +311,7 @@ type CellProps<Row> = Readonly<{
 
 function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
   const { align, isBare = false, isCorner = false, isOptional = false, isWrapping = false } = column;
+  const { isWide = false } = column;
   const isNamed = !isBare && !isCorner;
   // Where there is little room, the name of the row gives way, so that no row breaks and no table is too wide.
   const isGiving = isBare && column.width === undefined && !isWrapping;
@@ -289,6 +323,7 @@ function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
         !isWrapping && 'md:whitespace-nowrap',
         'max-md:px-0 max-md:py-0',
         align === 'right' && 'md:text-right',
+        isWide && 'max-md:hidden',
         isOptional && 'md:max-xl:hidden',
         isBare && 'max-md:col-span-2 max-md:block max-md:pr-10',
         isWrapping && 'md:min-w-40 md:py-1.5',

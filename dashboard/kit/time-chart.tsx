@@ -18,8 +18,11 @@ import {
   stepByKey,
 } from './time-chart-geometry.ts';
 
-/** Colour is for what went wrong. */
-export type ChartTone = 'plain' | 'strong' | 'faint' | 'warn' | 'bad';
+/** Colour is for what went wrong, and to tell several things apart that are drawn together. */
+export type ChartTone = 'plain' | 'strong' | 'faint' | 'warn' | 'bad' | (typeof distinctTones)[number];
+
+/** For lines or bars of different things, such as providers. */
+export const distinctTones = ['first', 'second', 'third', 'fourth', 'fifth'] as const;
 
 const tones: Readonly<Record<ChartTone, Readonly<{ fill: string; stroke: string; dot: string }>>> = {
   plain: { fill: 'fill-edge', stroke: 'stroke-edge', dot: 'bg-edge' },
@@ -27,6 +30,11 @@ const tones: Readonly<Record<ChartTone, Readonly<{ fill: string; stroke: string;
   faint: { fill: 'fill-edge/40', stroke: 'stroke-edge/40', dot: 'bg-edge/40' },
   warn: { fill: 'fill-chart-3', stroke: 'stroke-chart-3', dot: 'bg-chart-3' },
   bad: { fill: 'fill-bad-solid', stroke: 'stroke-bad-solid', dot: 'bg-bad-solid' },
+  first: { fill: 'fill-chart-1', stroke: 'stroke-chart-1', dot: 'bg-chart-1' },
+  second: { fill: 'fill-chart-4', stroke: 'stroke-chart-4', dot: 'bg-chart-4' },
+  third: { fill: 'fill-chart-2', stroke: 'stroke-chart-2', dot: 'bg-chart-2' },
+  fourth: { fill: 'fill-chart-7', stroke: 'stroke-chart-7', dot: 'bg-chart-7' },
+  fifth: { fill: 'fill-chart-9', stroke: 'stroke-chart-9', dot: 'bg-chart-9' },
 };
 
 export type TimeSeries = Readonly<{

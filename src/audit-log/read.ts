@@ -23,18 +23,29 @@ export type ChangeFilter = Readonly<{
   /** Null for the changes to all accounts, and to none. */
   accountId: string | null;
   action: string | null;
+  /** Only what is about this key: itself, and its limits. */
+  keyId?: string | null;
 }>;
 
 /** The query of the newest `rowCount` changes before a position, for other queries to include. */
 export function changesQuery(sql: SQL, filter: ChangeFilter, before: string, rowCount: number) {
-  const { action } = filter;
+  const { action, keyId = null } = filter;
   return shownQuery(
     sql,
     sql`
       select * from audit_log
       where ${ofAccount(sql, filter)} and (${action}::text is null or action = ${action}::text) and id < ${before}::uuid
+        and ${keyId === null ? sql`true` : isAboutKey(sql, keyId)}
       order by id desc limit ${rowCount}::int`,
   );
+}
+
+function isAboutKey(sql: SQL, keyId: string) {
+  return sql`(
+    (object_type = 'key' and object_id = ${keyId}::text)
+    or (object_type = 'limit' and (${keyId}::text in (before->>'key_id', after->>'key_id')
+      or object_id in (select limits.id::text from limits where key_id = ${keyId}::uuid)))
+    or (action = 'replace_key' and after->>'replaced_by' = ${keyId}::text))`;
 }
 
 /** The same from the oldest on: from an ID, or after one, up to the ID at which the range ends. */

@@ -107,6 +107,12 @@ export type Key = {
   typical_hold: string | null;
 };
 
+/** GET …/keys/{id} → KeyDetail */
+export type KeyDetail = Key & {
+  /** At this moment: how many requests count towards `requests_per_minute`, and how many are in progress. */
+  now: { rate_used: number; open: number };
+};
+
 /**
  * POST …/keys. Owners only. An account has at most 1,000 keys in force: creating, changing or replacing a key fails with
  * `too_many_keys` beyond that. The defaults are 600 requests per minute, 200 at once, and no other limits.
@@ -449,7 +455,10 @@ export type ChangedObject = {
   name: string | null;
 };
 
-/** GET …/audit-log?limit&cursor → Page<AccountChange>: what was changed in the account, the newest first. Owners only. */
+/**
+ * GET …/audit-log?key&limit&cursor → Page<AccountChange>: what was changed in the account, or about one of its keys, the newest
+ * first. Owners only.
+ */
 export type AccountChange = {
   id: string;
   at: string;

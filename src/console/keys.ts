@@ -18,9 +18,10 @@ import {
   replaceKeyAs,
   revokeKeyAs,
 } from '../keys/key-changes.ts';
+import { rateAt } from '../lib/rate-limit.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { asOwner, type Caller, type Found, idIn, readableAccount, rowsForReader } from './access.ts';
-import type { Key, Keys, NewKey, Unsent } from './contract.ts';
+import type { Key, KeyDetail, Keys, NewKey, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 
 type KeysServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
@@ -49,6 +50,12 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
       },
     },
     '/keys/:key': {
+      GET: async (request, context) => {
+        const owned = ownedKey(context);
+        readQuery(request.url, []);
+        const key = await lookUp('api_keys_lookup_failed', () => findKey(sql, context.caller, owned));
+        return Response.json(key satisfies Unsent<KeyDetail>);
+      },
       PATCH: async (request, context) => {
         const owned = ownedKey(context);
         readQuery(request.url, []);
@@ -118,6 +125,26 @@ async function requireListedKey(sql: SQL, owned: OwnedKey): Promise<ListedKey> {
     select ${shownColumns(sql)} from key_overviews where id = ${owned.id} and account_id = ${owned.accountId}`;
   if (key === undefined) throw new ApiError('key_not_found');
   return key;
+}
+
+type MeteredKey = ListedKey & Readonly<{ open_count: number; arrival_ms: number; now_ms: number }>;
+
+/** With how much of its rate and of its requests at once is in use at this moment. */
+async function findKey(sql: SQL, caller: Caller, { id }: OwnedKey): Promise<Unsent<KeyDetail>> {
+  const rows = await sql<Found<MeteredKey, 'id'>[]>`
+    select keys.*, coalesce(open_count, 0) as open_count,
+           coalesce(extract(epoch from theoretical_arrival_at)::float8 * 1000, 0) as arrival_ms,
+           extract(epoch from now())::float8 * 1000 as now_ms
+    from ${readableAccount(sql, caller)} as readable
+    left join lateral (
+      select ${shownColumns(sql)} from key_overviews where id = ${id} and account_id = readable.account_id
+    ) as keys on true
+    left join api_key_meters on key_id = keys.id`;
+  const [found] = rowsForReader(rows, 'id');
+  if (found === undefined) throw new ApiError('key_not_found');
+  const { open_count: open, arrival_ms: arrivalMs, now_ms: nowMs, ...key } = found;
+  const { limit, remaining } = rateAt(key.requests_per_minute, arrivalMs, nowMs);
+  return { ...key, now: { rate_used: limit - remaining, open } };
 }
 
 /** How many revoked or expired keys a list contains. */

@@ -170,6 +170,8 @@ export type Providers = {
      * provider rejected as invalid do not count as failed.
      */
     last_24_hours: { attempts: number; failed: number };
+    /** The part of them whose requests came within the last hour. */
+    last_hour: { attempts: number; failed: number };
   }[];
   /** 24 hours ago, or when the oldest of the newest 100,000 attempts started. */
   attempts_since: string;

@@ -194,8 +194,8 @@ export type ProviderSeries = {
   totals: AttemptFigures;
   /** The same for the period of the same length before; null when that is no longer known. */
   before: AttemptFigures | null;
-  /** The most frequent first. */
-  errors: { code: string; failed: number }[];
+  /** The most frequent first. `points` has how many failed in each step. */
+  errors: { code: string; failed: number; points: number[] }[];
   models: (AttemptFigures & { model: string })[];
   counted_from: string | null;
 };
@@ -204,6 +204,8 @@ export type ProviderSeries = {
 export type AttemptFigures = {
   succeeded: number;
   failed: number;
+  /** The part of `failed` in which the provider rejected an invalid request, which is no failure of its own. */
+  rejected: number;
   cancelled: number;
   duration_ms_p50: number | null;
   duration_ms_p95: number | null;

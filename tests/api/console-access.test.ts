@@ -207,6 +207,7 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/find`]: { who: forMembers, query: 'q=x' },
   [`GET ${account}/keys`]: { who: forMembers },
   [`POST ${account}/keys`]: { who: forOwnersAlone, body: () => ({ name: 'Another' }) },
+  [`GET ${account}/keys/:key`]: { who: forMembers, names: someKey },
   [`PATCH ${account}/keys/:key`]: { who: forOwnersAlone, names: someKey, body: () => ({ name: 'Renamed' }) },
   [`POST ${account}/keys/:key/replace`]: {
     who: forOwnersAlone,

@@ -310,7 +310,7 @@ test('the playground opens with a key that may call the model, and a choice of o
 }, 60_000);
 
 test('images are made in the playground, shown when they come inline and linked to when they do not', async () => {
-  const watched = await enter('/models?q=sketch');
+  const watched = await enter('/models/sketch');
   const { page } = watched;
   await page.getByRole('link', { name: 'Try sketch' }).click();
   await page.getByLabel('Prompt').fill('A gate at dawn');
@@ -400,16 +400,16 @@ test('what is written in the playground survives a walk to other pages and the e
 test('models are listed with their makers, and those that no endpoint can call say so', async () => {
   const watched = await enter('/models');
   const { page } = watched;
-  const card = (name: string) =>
-    page.getByRole('article').filter({ has: page.getByRole('heading', { name }) });
-  await card('sketch').getByText('Drawing Board', { exact: true }).waitFor();
-  expect(await card('sketch').getByText('drawing', { exact: true }).count()).toBe(0);
-  await card('sketch').getByText('/v1/images/generations').waitFor();
-  await card('clip').getByText('Not callable').waitFor();
-  await card('clip').getByText('no endpoint for video').waitFor();
-  expect(await card('clip').getByRole('link').count()).toBe(0);
-  expect(await page.getByText('All models that your keys can call').count()).toBe(0);
-  await checkLooks(page, 'models');
+  const linkTo = (name: string) => page.getByRole('table', { name: 'Models' }).getByRole('link', { name });
+  await page.getByRole('row').filter({ hasText: 'clip' }).getByText('Not callable').waitFor();
+  await checkLooks(page, 'models-not-callable');
+  await linkTo('sketch').click();
+  await page.getByText('Drawing Board').waitFor();
+  await page.getByText('/v1/images/generations').first().waitFor();
+  await visit(page, '/models/clip');
+  await page.getByText('no endpoint for video').waitFor();
+  expect(await page.getByRole('link', { name: 'Try clip' }).count()).toBe(0);
+  expect(await page.getByRole('region', { name: /as code$/ }).count()).toBe(0);
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);

@@ -18,7 +18,7 @@ import {
   describeProvider,
   explainSetback,
   failedShare,
-} from '../../dashboard/pages/operator/providers/provider-card.tsx';
+} from '../../dashboard/pages/operator/providers/provider-state.ts';
 import {
   describeDay,
   describeDays,
@@ -172,7 +172,11 @@ describe('a provider', () => {
   test('is as bad as the worst of its circuits', () => {
     const closed = { ...circuit('closed', null), consecutive_failures: 0 };
     const of = (...circuits: ListedCircuit[]) =>
-      describeProvider({ circuits, last_24_hours: { attempts: 100, failed: 0 } });
+      describeProvider({
+        circuits,
+        last_hour: { attempts: 100, failed: 0 },
+        last_24_hours: { attempts: 100, failed: 0 },
+      });
     expect(of()).toEqual({ tone: 'good', label: 'Serving' });
     expect(of(closed)).toEqual({ tone: 'plain', label: 'Serving' });
     expect(of(closed, circuit('closed', null))).toEqual({ tone: 'warn', label: 'Failing' });
@@ -181,14 +185,45 @@ describe('a provider', () => {
     expect(of(circuit('half_open', null), circuit('open', later)).label).toBe('Circuit open');
   });
 
-  test('is not praised beside failures, or before it was called', () => {
-    const of = (attempts: number, failed: number) =>
-      describeProvider({ circuits: [], last_24_hours: { attempts, failed } });
-    expect(of(0, 0)).toEqual({ tone: 'plain', label: 'Configured' });
-    expect(of(1000, 1)).toEqual({ tone: 'plain', label: 'Serving' });
-    expect(of(100, 1).tone).toBe('warn');
-    expect(of(100, 26).tone).toBe('bad');
-    expect(of(100, 26).label).toEndWith('failed');
+  test('with a circuit that has not closed since it opened is no better for the time that has passed', () => {
+    const waiting = { ...circuit('half_open', null), failing_since: later };
+    const idle = { attempts: 0, failed: 0 };
+    expect(describeProvider({ circuits: [waiting], last_hour: idle, last_24_hours: idle })).toEqual({
+      tone: 'bad',
+      label: 'Half open, no success since',
+    });
+  });
+
+  type Counts = readonly [attempts: number, failed: number];
+  const state = ([attempts, failed]: Counts, [ofDay, failedOfDay]: Counts = [attempts, failed]) =>
+    describeProvider({
+      circuits: [],
+      last_hour: { attempts, failed },
+      last_24_hours: { attempts: ofDay, failed: failedOfDay },
+    });
+
+  test('is as it was in the last hour, and not praised beside failures, or before it was called', () => {
+    expect(state([0, 0])).toEqual({ tone: 'plain', label: 'Not called yet' });
+    expect(state([0, 0], [100, 50])).toEqual({ tone: 'plain', label: 'Idle' });
+    expect(state([100, 0])).toEqual({ tone: 'good', label: 'Serving' });
+    expect(state([100, 0], [1000, 260])).toEqual({ tone: 'plain', label: 'Serving' });
+    expect(state([1000, 1])).toEqual({ tone: 'plain', label: 'Serving' });
+    expect(state([100, 1]).tone).toBe('warn');
+    expect(state([100, 26])).toEqual({ tone: 'bad', label: '26% failed' });
+  });
+
+  test('is never good if something failed', () => {
+    const counts = fc
+      .tuple(fc.nat(1000), fc.nat(1000))
+      .map(([failed, more]): Counts => [failed + more, failed]);
+    fc.assert(
+      fc.property(counts, counts, ([attempts, failed], [others, othersFailed]) => {
+        const { tone } = state([attempts, failed], [attempts + others, failed + othersFailed]);
+        const share = attempts === 0 ? 0 : failed / attempts;
+        expect(tone === 'bad').toBe(share >= 0.25);
+        if (tone === 'good') expect([failed, attempts > 0]).toEqual([0, true]);
+      }),
+    );
   });
 
   test('has circuits, each in a state', () => {

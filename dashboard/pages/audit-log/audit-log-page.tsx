@@ -1,27 +1,30 @@
 /** Who changed what in the account, for its owners. */
 import { keepPreviousData } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { ClipboardList } from 'lucide-react';
-import type { AccountAuditLog, AccountChange } from '../../../src/console/contract.ts';
+import type { AccountAuditLog, AccountChange, ChangedObject } from '../../../src/console/contract.ts';
 import { useAccountQuery } from '../../api/session.ts';
 import { Card } from '../../kit/card.tsx';
+import { textLinkClass } from '../../kit/class-names.ts';
 import { NameWithNote } from '../../kit/name-with-note.tsx';
 import { Page } from '../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import type { Column } from '../../kit/table.tsx';
+import { keyLink } from '../../links.ts';
 import { AccountExportButton } from '../exports/export-button.tsx';
-import { actionColumn, detailsColumn, timeColumn } from './change-view.tsx';
+import { actionColumn, detailsColumn, nameOf, timeColumn } from './change-view.tsx';
 
 const pageSize = 50;
 
-const columns: readonly Column<AccountChange>[] = [
+export const accountChangeColumns: readonly Column<AccountChange>[] = [
   timeColumn,
   {
     key: 'actor',
     header: 'By',
     cell: ({ actor, address }) => <NameWithNote name={actor ?? 'The operator'} note={address} />,
   },
-  actionColumn(),
+  actionColumn((object) => <ObjectName object={object} />),
   detailsColumn,
 ];
 
@@ -41,7 +44,7 @@ export function AuditLogPage() {
         <QueryTable
           query={changes}
           caption="Changes"
-          columns={columns}
+          columns={accountChangeColumns}
           rows={changes.data?.data}
           rowKey={({ id }) => id}
           expectedRows={10}
@@ -55,5 +58,14 @@ export function AuditLogPage() {
         />
       </Card>
     </Page>
+  );
+}
+
+function ObjectName({ object }: Readonly<{ object: ChangedObject }>) {
+  if (object.type !== 'key') return nameOf(object);
+  return (
+    <Link {...keyLink(object.id)} className={textLinkClass}>
+      {nameOf(object)}
+    </Link>
   );
 }

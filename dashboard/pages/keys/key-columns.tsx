@@ -10,6 +10,7 @@ import { formatCount } from '../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { actionsColumn, type Column } from '../../kit/table.tsx';
 import { UseOfLimit } from '../../kit/use-of-limit.tsx';
+import { keyLink } from '../../links.ts';
 import { nearLimitHint } from './key-fields.tsx';
 import { describeTightLimit, shownStateOf } from './key-list.ts';
 
@@ -73,9 +74,13 @@ function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: n
         state === 'revoked' && 'opacity-75',
       )}
     >
-      <span className="font-medium md:max-w-44 md:truncate xl:max-w-64" title={name}>
+      <Link
+        {...keyLink(id)}
+        title={name}
+        className="rounded font-medium hover:underline hover:underline-offset-2 md:max-w-44 md:truncate xl:max-w-64"
+      >
         {name}
-      </span>
+      </Link>
       <span className="text-ink-faint">
         <code className="font-mono">{hint}</code>
         {models !== null && (
@@ -96,7 +101,8 @@ function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: n
   );
 }
 
-function KeyState({ subject }: Readonly<{ subject: Key }>) {
+/** `isBrief`: without the reason, where the page says it elsewhere. */
+export function KeyState({ subject, isBrief = false }: Readonly<{ subject: Key; isBrief?: boolean }>) {
   const { state, revoked_at: revokedAt } = subject;
   const tight = describeTightLimit(subject);
   return (
@@ -108,7 +114,7 @@ function KeyState({ subject }: Readonly<{ subject: Key }>) {
           {tight.label}
         </Badge>
       )}
-      {tight?.why !== null && tight !== null && (
+      {!isBrief && tight !== null && tight.why !== null && (
         <span className={classNames('max-w-44 text-xs', tight.tone === 'bad' ? 'text-bad' : 'text-ink-soft')}>
           {tight.why}
         </span>

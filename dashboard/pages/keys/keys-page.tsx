@@ -2,7 +2,7 @@
 import { useNavigate } from '@tanstack/react-router';
 import { KeyRound, Plus, SearchX } from 'lucide-react';
 import { useCallback, useState } from 'react';
-import type { Key, NewKey } from '../../../src/console/contract.ts';
+import type { Key } from '../../../src/console/contract.ts';
 import { useReplaceSearch, useSearchParameters } from '../../address.ts';
 import { useAccount } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
@@ -17,15 +17,9 @@ import { SearchInput } from '../../kit/search-input.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import { useMembers } from '../team/queries.ts';
 import { type KeyAction, keyColumns } from './key-columns.tsx';
-import { CreateKeyDialog, EditKeyDialog, ReplaceKeyDialog, RevokeKeyDialog } from './key-dialogs.tsx';
+import { KeyDialog, type OpenDialog } from './key-dialog.tsx';
 import { type KeyListView, keyOrders, selectKeys } from './key-list.ts';
 import { useKeys } from './queries.ts';
-import { SecretDialog } from './secret-dialog.tsx';
-
-type OpenDialog =
-  | Readonly<{ kind: 'create' }>
-  | Readonly<{ kind: Exclude<KeyAction, 'limits'>; subject: Key }>
-  | Readonly<{ kind: 'secret'; newKey: NewKey }>;
 
 export function KeysPage() {
   const { role } = useAccount();
@@ -202,23 +196,4 @@ function OwnersNote() {
       {owners.length === 0 ? '.' : `. Ask ${owners.join(' or ')}.`}
     </Callout>
   );
-}
-
-type KeyDialogProps = Readonly<{ dialog: OpenDialog; onChange: (dialog: OpenDialog | null) => void }>;
-
-function KeyDialog({ dialog, onChange }: KeyDialogProps) {
-  const close = () => onChange(null);
-  const showSecret = (newKey: NewKey) => onChange({ kind: 'secret', newKey });
-  switch (dialog.kind) {
-    case 'create':
-      return <CreateKeyDialog onCreated={showSecret} onClose={close} />;
-    case 'edit':
-      return <EditKeyDialog subject={dialog.subject} onClose={close} />;
-    case 'replace':
-      return <ReplaceKeyDialog subject={dialog.subject} onReplaced={showSecret} onClose={close} />;
-    case 'revoke':
-      return <RevokeKeyDialog subject={dialog.subject} onClose={close} />;
-    case 'secret':
-      return <SecretDialog newKey={dialog.newKey} onClose={close} />;
-  }
 }

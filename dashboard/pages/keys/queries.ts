@@ -2,6 +2,7 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type {
   Key,
   KeyChange,
+  KeyDetail,
   KeyDraft,
   KeyReplacement,
   Keys,
@@ -20,6 +21,13 @@ export function useKeys() {
     refetchInterval: ({ state }) =>
       (state.data?.data.length ?? 0) > longList ? longListRefreshMs : refreshMs,
   });
+}
+
+/** Its rate and what is in progress change by the second. */
+const detailRefreshMs = 3_000;
+
+export function useKey(id: string) {
+  return useAccountQuery<KeyDetail>(['keys', id], { refetchInterval: detailRefreshMs });
 }
 
 function useKeyMutation<Input, Body>(call: (accountId: string, input: Input) => Promise<Body>) {

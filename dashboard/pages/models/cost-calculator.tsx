@@ -1,12 +1,9 @@
 /** Calculates the exact cost of using a model. */
 import { useState } from 'react';
 import { amountOf } from '../../kit/amounts.ts';
-import { Button } from '../../kit/button.tsx';
 import { Fact, Facts } from '../../kit/card.tsx';
-import { Dialog } from '../../kit/dialog.tsx';
 import { Field, Input, Select } from '../../kit/field.tsx';
 import { Money } from '../../kit/figures.tsx';
-import { PriceView } from './model-card.tsx';
 import type { ListedModel, Pricing } from './models.ts';
 import {
   type Band,
@@ -20,20 +17,11 @@ import {
   pricedCacheMeters,
 } from './pricing.ts';
 
-type CostCalculatorProps = Readonly<{ model: ListedModel; onClose: () => void }>;
-
-export function CostCalculator({ model, onClose }: CostCalculatorProps) {
-  const { pricing, name } = model;
+export function CostCalculator({ model: { pricing } }: Readonly<{ model: ListedModel }>) {
   return (
-    <Dialog
-      title={`Cost of ${name}`}
-      description="An estimate: requests are charged for what they actually use."
-      onClose={onClose}
-      footer={<Button onClick={onClose}>Close</Button>}
-    >
+    <div className="space-y-4">
       {pricing.billing_type === 'token' ? <TokenCosts pricing={pricing} /> : <UnitCosts pricing={pricing} />}
-      <PriceView name={name} pricing={pricing} />
-    </Dialog>
+    </div>
   );
 }
 

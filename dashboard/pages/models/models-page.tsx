@@ -1,5 +1,4 @@
 import { SearchX } from 'lucide-react';
-import { useState } from 'react';
 import { useSearchValue } from '../../address.ts';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
@@ -7,9 +6,8 @@ import { Segmented } from '../../kit/choice.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import { Page } from '../../kit/page.tsx';
 import { SearchInput } from '../../kit/search-input.tsx';
-import { EmptyState, Loaded, Loading, Skeleton } from '../../kit/states.tsx';
-import { CostCalculator } from './cost-calculator.tsx';
-import { ModelCard } from './model-card.tsx';
+import { EmptyState, Loaded } from '../../kit/states.tsx';
+import { ModelTable } from './model-table.tsx';
 import {
   type Capability,
   capabilities,
@@ -23,7 +21,6 @@ import {
 } from './models.ts';
 
 const workloadLabels = { all: 'All', chat: 'Chat', image: 'Image', video: 'Video' } as const;
-const listClass = 'grid gap-4 md:grid-cols-2';
 
 export function ModelsPage() {
   const models = useModels();
@@ -37,7 +34,7 @@ export function ModelsPage() {
       }
     >
       <Filters />
-      <Loaded query={models} skeleton={<Skeletons />} errorTitle="The models could not be loaded">
+      <Loaded query={models} errorTitle="The models could not be loaded">
         {({ data }) => <ModelList models={data} />}
       </Loaded>
     </Page>
@@ -107,7 +104,6 @@ function Filters() {
 
 function ModelList({ models }: Readonly<{ models: readonly ListedModel[] }>) {
   const { filters, setWords, setWorkload, setCapabilities } = useFilters();
-  const [calculated, setCalculated] = useState<ListedModel | null>(null);
   const found = findModels(models, filters);
   const isFiltered = filters.words !== '' || filters.workload !== 'all' || filters.capabilities.length > 0;
   if (found.length === 0)
@@ -138,30 +134,5 @@ function ModelList({ models }: Readonly<{ models: readonly ListedModel[] }>) {
         )}
       </Card>
     );
-  return (
-    <>
-      <p role="status" className="text-[0.8125rem] text-ink-faint">
-        {found.length === 1 ? '1 model' : `${found.length} models`}
-      </p>
-      <div className={listClass}>
-        {found.map((model) => (
-          <ModelCard key={model.id} model={model} onCalculate={() => setCalculated(model)} />
-        ))}
-      </div>
-      {calculated !== null && <CostCalculator model={calculated} onClose={() => setCalculated(null)} />}
-    </>
-  );
-}
-
-function Skeletons() {
-  return (
-    <Loading>
-      <Skeleton className="mb-6 h-4 w-24" />
-      <div className={listClass}>
-        {['one', 'two', 'three', 'four'].map((place) => (
-          <Skeleton key={place} className="h-80 w-full rounded-lg" />
-        ))}
-      </div>
-    </Loading>
-  );
+  return <ModelTable models={found} />;
 }

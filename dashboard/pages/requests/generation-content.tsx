@@ -127,7 +127,6 @@ type Owned = Readonly<{
 
 /** The account, the key and the model of a request, each leading to its own page. */
 export function WhoseFacts({ request: { account, key, model } }: Readonly<{ request: Owned }>) {
-  const { reader } = useScope();
   return (
     <>
       {account !== undefined && (
@@ -138,7 +137,7 @@ export function WhoseFacts({ request: { account, key, model } }: Readonly<{ requ
         </Fact>
       )}
       <Fact name="Key">
-        <Link {...keyLink(key.id, reader)} className={textLinkClass}>
+        <Link {...keyLink(key.id, account?.id)} className={textLinkClass}>
           {key.name}
         </Link>{' '}
         <code className="font-mono text-xs text-ink-faint">{key.hint}</code>
@@ -147,7 +146,7 @@ export function WhoseFacts({ request: { account, key, model } }: Readonly<{ requ
         {model === null ? (
           <Dash />
         ) : (
-          <Link {...modelLink(model, reader)} className={textLinkClass}>
+          <Link {...modelLink(model, account?.id)} className={textLinkClass}>
             {model}
           </Link>
         )}

@@ -17,19 +17,25 @@ import { TimeChart, TimeLegend } from '../../kit/time-chart.tsx';
 import { changeOf, countRequests, errorRateOf, formatChange, formatPoints } from './figures.ts';
 import { drawSeries } from './measures.ts';
 import { useSeriesBefore } from './queries.ts';
-import { chartKinds, type View, withFilter, withTimes } from './view.ts';
+import { chartKinds, type Filter, type View, withFilter, withTimes } from './view.ts';
 
 type HistogramProps = Readonly<{
   view: View;
   series: RequestSeries | undefined;
+  /** While that of another range or other filters is being loaded. */
+  isBusy: boolean;
   /** Instead of the chart, such as an error. */
   replacement?: ReactNode;
+  /** Whether there are rules above and beneath. */
+  isFramed?: boolean;
+  /** Otherwise an outcome that is picked filters what is shown. */
+  onPick?: (filter: Filter) => void;
 }>;
 
-export function Histogram({ view, series, replacement }: HistogramProps) {
+export function Histogram({ view, series, isBusy, replacement, isFramed = true, onPick }: HistogramProps) {
   const replace = useReplaceSearch();
   return (
-    <section aria-label="Over time" className="border-y border-line py-3">
+    <section aria-label="Over time" className={isFramed ? 'border-y border-line py-3' : undefined}>
       <div className="mb-4 flex flex-wrap items-center justify-between gap-x-4 gap-y-2">
         <Segmented
           label="Chart"
@@ -40,12 +46,12 @@ export function Histogram({ view, series, replacement }: HistogramProps) {
           }
           className="max-w-full overflow-x-auto max-sm:w-full max-sm:[&>label]:px-1"
         />
-        {series !== undefined && view.chart === 'volume' && <OutcomeLegend series={series} />}
+        {series !== undefined && view.chart === 'volume' && <OutcomeLegend series={series} onPick={onPick} />}
       </div>
       {series === undefined ? (
         (replacement ?? <Skeleton className="h-42 w-full" />)
       ) : (
-        <Drawn view={view} series={series} />
+        <Drawn view={view} series={series} isBusy={isBusy} />
       )}
       {series !== undefined && <CountedFrom series={series} isUtc={view.isUtc} />}
     </section>
@@ -55,31 +61,39 @@ export function Histogram({ view, series, replacement }: HistogramProps) {
 const outcomes = ['completed', 'cancelled', 'refused', 'failed'] as const;
 
 /** Only the outcomes that occur; each filters. */
-function OutcomeLegend({ series }: Readonly<{ series: RequestSeries }>) {
+function OutcomeLegend({
+  series,
+  onPick,
+}: Readonly<{ series: RequestSeries; onPick: HistogramProps['onPick'] }>) {
   const replace = useReplaceSearch();
+  const filterBy = (filter: Filter) => replace((before) => withFilter(before, filter));
   const { series: drawn } = drawSeries('volume', [], null);
   const occurring = new Set<string>(outcomes.filter((outcome) => series.totals[outcome] > 0));
   return (
     <TimeLegend
       series={drawn.filter(({ key }) => occurring.has(key))}
-      onPick={(value) => replace((before) => withFilter(before, { name: 'status', value }))}
+      onPick={(value) => (onPick ?? filterBy)({ name: 'status', value })}
       hasBefore={series.before !== null}
     />
   );
 }
 
-function Drawn({ view, series }: Readonly<{ view: View; series: RequestSeries }>) {
+type DrawnProps = Readonly<{ view: View; series: RequestSeries; isBusy: boolean }>;
+
+function Drawn({ view, series, isBusy }: DrawnProps) {
   const replace = useReplaceSearch();
   const before = useSeriesBefore(view, series).data;
   const { points, step_seconds: stepSeconds } = series;
   return (
-    <TimeChart
-      {...drawSeries(view.chart, points, series.before === null ? null : (before?.points ?? null))}
-      times={points.map(({ at }) => Date.parse(at))}
-      stepMs={stepSeconds * 1_000}
-      isUtc={view.isUtc}
-      onNarrow={(fromMs, toMs) => replace((search) => withTimes(search, fromMs, toMs))}
-    />
+    <div aria-busy={isBusy || undefined} className={classNames('transition-opacity', isBusy && 'opacity-60')}>
+      <TimeChart
+        {...drawSeries(view.chart, points, series.before === null ? null : (before?.points ?? null))}
+        times={points.map(({ at }) => Date.parse(at))}
+        stepMs={stepSeconds * 1_000}
+        isUtc={view.isUtc}
+        onNarrow={(fromMs, toMs) => replace((search) => withTimes(search, fromMs, toMs))}
+      />
+    </div>
   );
 }
 

@@ -93,7 +93,7 @@ const cost: Measured = {
   textOf: (figures) => formatMoney(figures.cost),
 };
 
-const durationMarks = (values: readonly number[]) => values.map((ms) => markOfDuration(ms));
+export const durationMarks = (values: readonly number[]) => values.map((ms) => markOfDuration(ms));
 
 function markOfDuration(ms: number): string {
   if (ms === 0) return '0';
@@ -101,7 +101,7 @@ function markOfDuration(ms: number): string {
   return ms < 60_000 ? `${Number((ms / 1_000).toFixed(2))} s` : formatDuration(ms);
 }
 
-const shareMarks = (values: readonly number[]) =>
+export const shareMarks = (values: readonly number[]) =>
   values.map((share) => `${Number((share * 100).toFixed(2))}%`);
 
 const percentiles = (title: string, median: DurationName, high: DurationName): Measure => ({

@@ -5,7 +5,7 @@ import { Callout } from '../../kit/callout.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
 import { Time } from '../../kit/figures.tsx';
 import { formatCount, formatDuration } from '../../kit/format-figures.ts';
-import { accountLink, type Destination, keySettingsLink } from '../../links.ts';
+import { accountLink, type Destination, keyLink } from '../../links.ts';
 import { AttributionFacts } from './attribution.tsx';
 import { labelOfApi } from './filters.ts';
 import { RawJson, WhoseFacts } from './generation-content.tsx';
@@ -75,7 +75,7 @@ function FixLinks({ explained: { place, docs }, account, refusal }: FixLinksProp
 }
 
 function destinationOf(place: Exclude<Place, 'docs'>, { key }: Refusal): Destination {
-  if (place === 'key') return keySettingsLink(key.name);
+  if (place === 'key') return keyLink(key.id);
   return { to: `/${place}` };
 }
 

@@ -67,13 +67,13 @@ export async function findProviderSeries(
     step_seconds: steps.stepMs / 1000,
     points: Array.from({ length: stepCount(steps) }, (_, step) => ({
       at: timeOf(steps.fromMs + step * steps.stepMs),
-      ...present(sumOf(byStep.get(step) ?? [])),
+      ...present(byStep.get(step) ?? []),
     })),
-    totals: present(sumOf(rows)),
-    before: earlierRows === null ? null : present(sumOf(earlierRows)),
-    errors: errorsIn(rows),
+    totals: present(rows),
+    before: earlierRows === null ? null : present(earlierRows),
+    errors: errorsIn(rows, stepCount(steps)),
     models: [...Map.groupBy(rows, ({ model }) => model)]
-      .map(([model, own]) => ({ model, ...present(sumOf(own)) }))
+      .map(([model, own]) => ({ model, ...present(own) }))
       .sort((one, other) => countOf(other) - countOf(one)),
     counted_from: countedFrom === null ? null : timeOf(countedFrom),
   };
@@ -96,11 +96,20 @@ function sumOf(rows: readonly AttemptRow[]): Attempts {
   return rows.map(attemptsFrom).reduce(addAttempts, noAttempts);
 }
 
-function errorsIn(rows: readonly AttemptRow[]): ProviderSeries['errors'] {
+function errorsIn(rows: readonly AttemptRow[], count: number): ProviderSeries['errors'] {
   return [...Map.groupBy(rows, ({ error_code }) => error_code)]
-    .map(([code, own]) => ({ code, failed: sumOf(own).failed }))
+    .map(([code, own]) => ({ code, failed: failedIn(own), points: failedBySteps(own, count) }))
     .filter(({ failed }) => failed > 0)
     .sort((one, other) => other.failed - one.failed);
+}
+
+function failedIn(rows: readonly AttemptRow[]): number {
+  return rows.reduce((sum, { failed }) => sum + failed, 0);
+}
+
+function failedBySteps(rows: readonly AttemptRow[], count: number): number[] {
+  const byStep = Map.groupBy(rows, ({ step }) => step);
+  return Array.from({ length: count }, (_, step) => failedIn(byStep.get(step) ?? []));
 }
 
 function countOf({ succeeded, failed, cancelled }: AttemptFigures): number {
@@ -111,10 +120,15 @@ function timeOf(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
 
-function present({ succeeded, failed, cancelled, durations }: Attempts): AttemptFigures {
+/** The provider did what it should: the request was invalid. */
+const rejection = 'provider_bad_request';
+
+function present(rows: readonly AttemptRow[]): AttemptFigures {
+  const { succeeded, failed, cancelled, durations } = sumOf(rows);
   return {
     succeeded,
     failed,
+    rejected: failedIn(rows.filter(({ error_code }) => error_code === rejection)),
     cancelled,
     duration_ms_p50: percentileMs(durations, 0.5),
     duration_ms_p95: percentileMs(durations, 0.95),

@@ -32,7 +32,8 @@ export function providersPage({ sql, catalog: current }: ProvidersServices): Rou
             is_configured: connections.has(id),
             key_variable: apiKeyEnv,
             circuits: circuits.get(id) ?? [],
-            last_24_hours: counts.byProvider.get(name) ?? { attempts: 0, failed: 0 },
+            last_24_hours: counts.byProvider.get(name)?.day ?? none,
+            last_hour: counts.byProvider.get(name)?.hour ?? none,
           })),
           attempts_since: counts.since.toISOString(),
           failures: failures.map(presentFailure),
@@ -74,13 +75,23 @@ function presentFailure(row: FailureRow): Unsent<Providers['failures'][number]> 
 const maxAttempts = 100_000;
 const maxFailures = 50;
 
+type Counts = Readonly<{ attempts: number; failed: number }>;
+const none: Counts = { attempts: 0, failed: 0 };
+
 type AttemptCounts = Readonly<{
   since: Date;
   /** By the name that attempts are recorded under. */
-  byProvider: ReadonlyMap<string, Readonly<{ attempts: number; failed: number }>>;
+  byProvider: ReadonlyMap<string, Readonly<{ day: Counts; hour: Counts }>>;
 }>;
 
-type CountRow = { provider: string; attempts: number; failed: number; oldest: Date };
+type CountRow = {
+  provider: string;
+  attempts: number;
+  failed: number;
+  hour_attempts: number;
+  hour_failed: number;
+  oldest: Date;
+};
 
 /**
  * Of requests that have ended. A request that is invalid is not a failure of its provider. The newest attempts are at the
@@ -88,11 +99,14 @@ type CountRow = { provider: string; attempts: number; failed: number; oldest: Da
  */
 export async function countAttempts(sql: SQL, reader: OperatorReader): Promise<AttemptCounts> {
   const found = await sql<Found<CountRow, 'provider'>[]>`
-    select provider, count(*)::int as attempts,
-           (count(*) filter (where status = 'failed' and error_code is distinct from 'provider_bad_request'))::int as failed,
+    select provider, count(*)::int as attempts, (count(*) filter (where is_failed))::int as failed,
+           (count(*) filter (where is_of_hour))::int as hour_attempts,
+           (count(*) filter (where is_of_hour and is_failed))::int as hour_failed,
            min(started_at) as oldest
     from ${operatorOnly(sql, reader)} as allowed left join lateral (
-      select provider, status, error_code, started_at from attempts
+      select provider, started_at, generation_id >= first_id_at(now() - interval '1 hour') as is_of_hour,
+             status = 'failed' and error_code is distinct from 'provider_bad_request' as is_failed
+      from attempts
       where generation_id >= first_id_at(now() - interval '24 hours')
       order by generation_id desc limit ${maxAttempts}
     ) as newest on true
@@ -103,7 +117,12 @@ export async function countAttempts(sql: SQL, reader: OperatorReader): Promise<A
   const oldestMs = Math.min(...rows.map(({ oldest }) => oldest.getTime()));
   return {
     since: new Date(total < maxAttempts ? dayAgoMs : Math.max(dayAgoMs, oldestMs)),
-    byProvider: new Map(rows.map(({ provider, attempts, failed }) => [provider, { attempts, failed }])),
+    byProvider: new Map(
+      rows.map(({ provider, attempts, failed, hour_attempts, hour_failed }) => [
+        provider,
+        { day: { attempts, failed }, hour: { attempts: hour_attempts, failed: hour_failed } },
+      ]),
+    ),
   };
 }
 

@@ -1,65 +1,70 @@
 /** The state of the providers on every node, recent failures, and a search for any request. */
-import { Link } from '@tanstack/react-router';
-import { CircleCheck, Plug } from 'lucide-react';
+import { Plug } from 'lucide-react';
 import type { Providers } from '../../../../src/console/operator-contract.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Time } from '../../../kit/figures.tsx';
+import { formatShare } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
-import { EmptyState, ErrorState, SkeletonLines } from '../../../kit/states.tsx';
-import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
+import { EmptyState, ErrorState } from '../../../kit/states.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
+import { providerLink } from '../../../links.ts';
 import { FindRequest } from '../../requests/find-request.tsx';
-import { useOperatorQuery } from '../operator-query.ts';
-import { ProviderCard } from './provider-card.tsx';
+import { countColumn } from '../../requests/of-one-thing.tsx';
+import { Circuits } from './circuits.tsx';
+import { Failures } from './failures.tsx';
+import { describeCircuit, describeProvider, failedShare, toneOfFailed } from './provider-state.ts';
+import { useProviders } from './queries.ts';
 
 export function OperatorProvidersPage() {
   const providers = useProviders();
   return (
     <Page title="Providers" description="The providers that this gateway calls, and how they perform.">
       {providers.data === undefined && providers.isError ? (
-        <Card>
-          <ErrorState error={providers.error} onRetry={providers.refetch} />
-        </Card>
+        <ErrorState error={providers.error} onRetry={providers.refetch} />
       ) : (
         <>
-          <ProviderCards providers={providers.data} />
+          <ProviderList providers={providers.data} />
+          <Circuits
+            circuits={(providers.data?.data ?? []).flatMap(({ name: provider, circuits }) =>
+              circuits.map((circuit) => ({ ...circuit, provider })),
+            )}
+          />
+          <Failures
+            failures={providers.data?.failures}
+            description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request."
+          />
           <Card title="Find a request" description="Of any account, by the request ID in its response.">
             <FindRequest to="/operator/requests/$id" />
           </Card>
-          <Failures failures={providers.data?.failures} />
         </>
       )}
     </Page>
   );
 }
 
-function ProviderCards({ providers }: Readonly<{ providers: Providers | undefined }>) {
-  if (providers?.data.length === 0) {
-    return (
-      <Card>
-        <EmptyState icon={Plug} title="The catalogue has no providers">
-          Add one to the catalogue file. It is loaded again as soon as it changes.
-        </EmptyState>
-      </Card>
-    );
-  }
+type Provider = Providers['data'][number];
+
+function ProviderList({ providers }: Readonly<{ providers: Providers | undefined }>) {
   const configured = providers?.data.filter((provider) => provider.is_configured);
   return (
     <div className="space-y-4">
-      <div className="grid gap-4 md:grid-cols-2 xl:grid-cols-3">
-        {configured === undefined
-          ? ['first', 'second'].map((place) => (
-              <Card key={place}>
-                <SkeletonLines count={9} />
-              </Card>
-            ))
-          : configured.map((provider) => <ProviderCard key={provider.id} provider={provider} />)}
-      </div>
-      <Unconfigured
-        providers={providers?.data.filter((provider) => !provider.is_configured) ?? []}
-        isAlone={configured?.length === 0}
+      <Table
+        caption="Providers"
+        columns={columns}
+        rows={configured}
+        rowKey={({ id }) => id}
+        rowLink={({ id }) => providerLink(id)}
+        empty={
+          providers?.data.length === 0 ? (
+            <EmptyState icon={Plug} title="The catalogue has no providers">
+              Add one to the catalogue file. It is loaded again as soon as it changes.
+            </EmptyState>
+          ) : (
+            <p className="text-ink-faint">None is configured.</p>
+          )
+        }
       />
       <p className="text-xs text-ink-faint">
         Attempts are counted since{' '}
@@ -67,32 +72,75 @@ function ProviderCards({ providers }: Readonly<{ providers: Providers | undefine
         request has ended. Requests that the provider rejected as invalid do not count as failed. Only
         circuits that have failed since their last success are listed.
       </p>
+      <Unconfigured
+        providers={providers?.data.filter((provider) => !provider.is_configured) ?? []}
+        isAlone={configured?.length === 0}
+      />
     </div>
   );
 }
 
-function Failures({ failures }: Readonly<{ failures: Providers['failures'] | undefined }>) {
-  return (
-    <Card
-      title="Recent failures"
-      description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request."
-      isFlush
-    >
-      <Table
-        caption="Recent failures"
-        columns={failureColumns}
-        rows={failures}
-        rowKey={({ request_id: id, attempt }) => `${id} ${attempt}`}
-        rowLink={({ request_id: id }) => ({ to: '/operator/requests/$id', params: { id } })}
-        expectedRows={5}
-        empty={
-          <EmptyState icon={CircleCheck} title="No failures">
-            All attempts of the last 24 hours succeeded.
-          </EmptyState>
-        }
-      />
-    </Card>
-  );
+const columns: readonly Column<Provider>[] = [
+  {
+    key: 'name',
+    header: 'Provider',
+    isBare: true,
+    cell: ({ name, adapter }) => (
+      <>
+        {name} <span className="font-normal text-ink-faint">{adapter}</span>
+      </>
+    ),
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: (provider) => {
+      const { tone, label } = describeProvider(provider);
+      return (
+        <Badge tone={tone} hasDot>
+          {label}
+        </Badge>
+      );
+    },
+  },
+  countColumn('hour', 'Last hour', ({ last_hour: { attempts } }) => attempts),
+  failedColumn('hour_failed', 'Failed', ({ last_hour: hour }) => hour),
+  countColumn('day', 'Last 24 h', ({ last_24_hours: { attempts } }) => attempts),
+  failedColumn('day_failed', 'Failed', ({ last_24_hours: day }) => day),
+  { key: 'circuits', header: 'Circuits', cell: ({ circuits }) => <CircuitCount circuits={circuits} /> },
+];
+
+function failedColumn(
+  key: string,
+  header: string,
+  countsOf: (provider: Provider) => Provider['last_hour'],
+): Column<Provider> {
+  return {
+    key,
+    header,
+    align: 'right',
+    cell: (provider) => {
+      const counts = countsOf(provider);
+      const share = failedShare(counts);
+      if (share === null) return <Dash />;
+      const tone = toneOfFailed(share);
+      return (
+        <span
+          title={`${counts.failed} of ${counts.attempts}`}
+          className={`figures ${tone === 'bad' ? 'font-medium text-bad' : tone === 'warn' ? 'text-warn' : 'text-ink-faint'}`}
+        >
+          {formatShare(share)}
+        </span>
+      );
+    },
+  };
+}
+
+/** How many are in trouble; the page of the provider lists them. */
+function CircuitCount({ circuits }: Pick<Provider, 'circuits'>) {
+  const troubled = circuits.filter((circuit) => describeCircuit(circuit).tone !== 'plain').length;
+  if (troubled === 0) return <span className="text-ink-faint">All closed</span>;
+  return <span className="text-bad">{troubled === 1 ? '1 in trouble' : `${troubled} in trouble`}</span>;
 }
 
 type UnconfiguredProps = Readonly<{
@@ -128,60 +176,4 @@ function Unconfigured({ providers, isAlone }: UnconfiguredProps) {
       </ul>
     </Card>
   );
-}
-
-type Failure = Providers['failures'][number];
-
-const failureColumns: readonly Column<Failure>[] = [
-  {
-    key: 'at',
-    header: 'Time',
-    isBare: true,
-    // The link of the row, marked as one, because the account in the same row is a link too.
-    cell: ({ at }) => (
-      <span className={textLinkClass}>
-        <Time at={at} style="brief" />
-      </span>
-    ),
-  },
-  {
-    key: 'provider',
-    header: 'Provider',
-    cell: ({ provider, attempt }) => (
-      <span title={`Attempt ${attempt} of the request`} className="wrap-break-word">
-        {provider}
-      </span>
-    ),
-  },
-  { key: 'model', header: 'Model', cell: ({ model }) => <BreakableCode>{model}</BreakableCode> },
-  {
-    key: 'error',
-    header: 'Error',
-    cell: ({ error }) => <BreakableCode className="text-bad md:whitespace-nowrap">{error}</BreakableCode>,
-  },
-  {
-    key: 'status',
-    header: 'Status',
-    align: 'right',
-    cell: ({ upstream_status: status }) => status ?? <Dash />,
-  },
-  {
-    key: 'account',
-    header: 'Account',
-    cell: ({ account }) => (
-      <Link
-        to="/operator/accounts"
-        search={{ search: account.id }}
-        className={`${textLinkClass} wrap-break-word`}
-      >
-        {account.name}
-      </Link>
-    ),
-  },
-];
-
-const refreshMs = 5_000;
-
-function useProviders() {
-  return useOperatorQuery<Providers>(['providers'], { refetchInterval: refreshMs });
 }

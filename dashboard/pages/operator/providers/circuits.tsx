@@ -1,0 +1,89 @@
+/** The circuits of a provider, one per model and node that has seen a failure since the last success. */
+import { Link } from '@tanstack/react-router';
+import type { ListedCircuit } from '../../../../src/console/operator-contract.ts';
+import { Badge } from '../../../kit/badge.tsx';
+import { Card } from '../../../kit/card.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
+import { Time } from '../../../kit/figures.tsx';
+import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
+import { providerLink } from '../../../links.ts';
+import { countColumn } from '../../requests/of-one-thing.tsx';
+import { describeCircuit, explainSetback } from './provider-state.ts';
+
+/** Of one provider, or with their names those of several. */
+type NamedCircuit = ListedCircuit & Readonly<{ provider?: string }>;
+
+export function Circuits({ circuits }: Readonly<{ circuits: readonly NamedCircuit[] }>) {
+  const isOfSeveral = circuits.some(({ provider }) => provider !== undefined);
+  return (
+    <Card title="Circuits" description="Those that have failed since their last success." isFlush>
+      <Table
+        caption="Circuits"
+        columns={isOfSeveral ? [providerColumn, ...columns] : columns}
+        rows={circuits}
+        rowKey={({ provider, node, model }) => `${provider} ${node} ${model}`}
+        empty={<p className="py-3 text-ink-faint">All circuits are closed.</p>}
+      />
+    </Card>
+  );
+}
+
+const providerColumn: Column<NamedCircuit> = {
+  key: 'provider',
+  header: 'Provider',
+  isBare: true,
+  cell: ({ provider = '' }) => (
+    <Link {...providerLink(provider)} className={textLinkClass}>
+      {provider}
+    </Link>
+  ),
+};
+
+const columns: readonly Column<NamedCircuit>[] = [
+  {
+    key: 'model',
+    header: 'Model',
+    isBare: true,
+    cell: ({ model }) => <BreakableCode>{model}</BreakableCode>,
+  },
+  {
+    key: 'state',
+    header: 'State',
+    cell: (circuit) => {
+      const { tone, label } = describeCircuit(circuit);
+      return (
+        <Badge tone={tone} hasDot>
+          {label}
+        </Badge>
+      );
+    },
+  },
+  { key: 'node', header: 'Node', cell: ({ node }) => node },
+  countColumn('failures', 'Failures in a row', (circuit) => circuit.consecutive_failures),
+  {
+    key: 'since',
+    header: 'Failing since',
+    cell: ({ failing_since: at }) => <Time at={at} style="distance" />,
+  },
+  { key: 'until', header: 'Next call', cell: (circuit) => <NextCall circuit={circuit} /> },
+  {
+    key: 'why',
+    header: 'What to do',
+    isWrapping: true,
+    cell: ({ setback }) =>
+      setback === null ? (
+        <span className="text-ink-faint">–</span>
+      ) : (
+        <>
+          {explainSetback(setback)} Last error <Time at={setback.at} style="distance" />.
+        </>
+      ),
+  },
+];
+
+function NextCall({ circuit: { state, until } }: Readonly<{ circuit: ListedCircuit }>) {
+  if (until !== null) return <Time at={until} style="distance" />;
+  return (
+    <span className="text-ink-soft">{state === 'half_open' ? 'Decides whether it closes' : 'At once'}</span>
+  );
+}

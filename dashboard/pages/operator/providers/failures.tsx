@@ -1,0 +1,94 @@
+/** Failed attempts, each leading to its request. */
+import { Link } from '@tanstack/react-router';
+import { CircleCheck } from 'lucide-react';
+import type { Providers } from '../../../../src/console/operator-contract.ts';
+import { Card } from '../../../kit/card.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
+import { Dash, Time } from '../../../kit/figures.tsx';
+import { EmptyState } from '../../../kit/states.tsx';
+import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
+import { accountLink, modelLink, providerLink } from '../../../links.ts';
+
+type FailuresProps = Readonly<{
+  /** Undefined while they are being loaded. */
+  failures: Providers['failures'] | undefined;
+  description: string;
+}>;
+
+export function Failures({ failures, description }: FailuresProps) {
+  return (
+    <Card title="Recent failures" description={description} isFlush>
+      <Table
+        caption="Recent failures"
+        columns={failureColumns}
+        rows={failures}
+        rowKey={({ request_id: id, attempt }) => `${id} ${attempt}`}
+        rowLink={({ request_id: id }) => ({ to: '/operator/requests/$id', params: { id } })}
+        expectedRows={5}
+        empty={
+          <EmptyState icon={CircleCheck} title="No failures">
+            None of these attempts failed within 24 hours.
+          </EmptyState>
+        }
+      />
+    </Card>
+  );
+}
+
+type Failure = Providers['failures'][number];
+
+const failureColumns: readonly Column<Failure>[] = [
+  {
+    key: 'at',
+    header: 'Time',
+    isBare: true,
+    // The link of the row, marked as one, because the account in the same row is a link too.
+    cell: ({ at }) => (
+      <span className={textLinkClass}>
+        <Time at={at} style="brief" />
+      </span>
+    ),
+  },
+  {
+    key: 'provider',
+    header: 'Provider',
+    cell: ({ provider, attempt }) => (
+      <Link
+        {...providerLink(provider)}
+        title={`Attempt ${attempt} of the request`}
+        className={`${textLinkClass} wrap-break-word`}
+      >
+        {provider}
+      </Link>
+    ),
+  },
+  {
+    key: 'model',
+    header: 'Model',
+    cell: ({ model, account }) => (
+      <Link {...modelLink(model, account.id)} className={textLinkClass}>
+        <BreakableCode>{model}</BreakableCode>
+      </Link>
+    ),
+  },
+  {
+    key: 'error',
+    header: 'Error',
+    cell: ({ error }) => <BreakableCode className="text-bad md:whitespace-nowrap">{error}</BreakableCode>,
+  },
+  {
+    key: 'status',
+    header: 'Status',
+    align: 'right',
+    cell: ({ upstream_status: status }) => status ?? <Dash />,
+  },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account }) => (
+      <Link {...accountLink(account.id)} className={`${textLinkClass} wrap-break-word`}>
+        {account.name}
+      </Link>
+    ),
+  },
+];

@@ -1,0 +1,151 @@
+/** One provider: its calls over time, what went wrong by code and model, and its circuits. */
+import { useParams } from '@tanstack/react-router';
+import { ArrowUpRight } from 'lucide-react';
+import type { Providers } from '../../../../src/console/operator-contract.ts';
+import type { AttemptFigures, ProviderSeries } from '../../../../src/console/request-contract.ts';
+import { useSearchParameters } from '../../../address.ts';
+import { Badge } from '../../../kit/badge.tsx';
+import { LinkButton } from '../../../kit/button.tsx';
+import { Callout } from '../../../kit/callout.tsx';
+import { formatCount, formatDuration } from '../../../kit/format-figures.ts';
+import { Page } from '../../../kit/page.tsx';
+import { Stat, StatGroup } from '../../../kit/stat.tsx';
+import { Loaded } from '../../../kit/states.tsx';
+import { requestsWith } from '../../../links.ts';
+import { changeOf, formatChange, formatPoints } from '../../requests/figures.ts';
+import { RangePicker } from '../../requests/of-one-thing.tsx';
+import { SuccessShare } from '../../requests/top-groups.tsx';
+import { viewIn } from '../../requests/view.ts';
+import { Circuits } from './circuits.tsx';
+import { Failures } from './failures.tsx';
+import { ProviderChart } from './provider-chart.tsx';
+import { countCalls, successOfCalls } from './provider-figures.ts';
+import { describeProvider } from './provider-state.ts';
+import { Errors, ServedModels } from './provider-tables.tsx';
+import { useProviderSeries, useProviders } from './queries.ts';
+
+type Provider = Providers['data'][number];
+
+export function OperatorProviderPage() {
+  const { id = '' } = useParams({ strict: false });
+  const { range: kind, from, to } = useSearchParameters();
+  const { range } = viewIn({ range: kind, from, to }, true);
+  const providers = useProviders();
+  const provider = providers.data?.data.find((one) => one.id === id || one.name === id);
+  // What has left the catalogue is still known by the name in its calls.
+  const name = provider?.name ?? (providers.data === undefined ? undefined : id);
+  const series = useProviderSeries(name, range);
+  const title = name ?? id;
+  return (
+    <Page
+      title={title}
+      heading={
+        <span className="inline-flex flex-wrap items-center gap-x-3 gap-y-1">
+          {title}
+          {provider?.is_configured && <State provider={provider} />}
+        </span>
+      }
+      description={provider === undefined ? undefined : <About provider={provider} />}
+      back={{ to: '/operator/providers', label: 'Providers' }}
+      actions={
+        <>
+          <RangePicker view={{ range }} />
+          <LinkButton {...requestsWith({ provider: title }, 'operator')} icon={ArrowUpRight}>
+            Requests
+          </LinkButton>
+        </>
+      }
+    >
+      {providers.data !== undefined && provider === undefined && (
+        <Callout tone="warn" title="The catalogue has no such provider">
+          What is known of its calls is shown below.
+        </Callout>
+      )}
+      {provider?.is_configured === false && (
+        <Callout tone="warn" title="It is not configured">
+          Its API key is not set on this node, or cannot be used; its log says why
+          {provider.key_variable !== null && `. It is read from ${provider.key_variable}`}.
+        </Callout>
+      )}
+      <Totals series={series.data} />
+      <Loaded query={series} errorTitle="The calls could not be loaded">
+        {(found) => (
+          <>
+            <ProviderChart series={found} />
+            <Errors series={found} provider={title} range={range} />
+            <ServedModels series={found} provider={title} range={range} />
+          </>
+        )}
+      </Loaded>
+      {provider !== undefined && <Circuits circuits={provider.circuits} />}
+      <Failures
+        failures={providers.data?.failures.filter((failure) => failure.provider === title)}
+        description="Its failed attempts among the newest 50 of all providers."
+      />
+    </Page>
+  );
+}
+
+function State({ provider }: Readonly<{ provider: Provider }>) {
+  const { tone, label } = describeProvider(provider);
+  return (
+    <Badge tone={tone} hasDot>
+      {label}
+    </Badge>
+  );
+}
+
+function About({
+  provider: { id, adapter, key_variable: variable, last_hour: hour },
+}: Readonly<{ provider: Provider }>) {
+  return (
+    <>
+      <code className="font-mono text-xs">{id}</code> · {adapter}
+      {variable !== null && (
+        <>
+          {' · key from '}
+          <code className="font-mono text-xs">{variable}</code>
+        </>
+      )}{' '}
+      · {formatCount(hour.attempts)} calls in the last hour, {formatCount(hour.failed)} failed
+    </>
+  );
+}
+
+function Totals({ series }: Readonly<{ series: ProviderSeries | undefined }>) {
+  const totals = series?.totals;
+  const before = series?.before ?? null;
+  const success = totals && successOfCalls(totals);
+  const against = (change: string | null) =>
+    change === null ? undefined : `${change} against the period before`;
+  const change = (of: (figures: AttemptFigures) => number | null) =>
+    totals === undefined || before === null
+      ? undefined
+      : against(formatChange(changeOf(of(totals), of(before))));
+  const timeOf = (ms: number | null | undefined) =>
+    ms === undefined ? undefined : ms === null ? '–' : formatDuration(ms);
+  return (
+    <StatGroup>
+      <Stat label="Calls" value={totals && formatCount(countCalls(totals))} hint={change(countCalls)} />
+      <Stat
+        label="Success"
+        value={success === undefined ? undefined : <SuccessShare share={success} />}
+        hint={
+          before === null || success === undefined
+            ? undefined
+            : against(formatPoints(success, successOfCalls(before)))
+        }
+      />
+      <Stat
+        label="p50"
+        value={timeOf(totals?.duration_ms_p50)}
+        hint={change((figures) => figures.duration_ms_p50)}
+      />
+      <Stat
+        label="p95"
+        value={timeOf(totals?.duration_ms_p95)}
+        hint={change((figures) => figures.duration_ms_p95)}
+      />
+    </StatGroup>
+  );
+}
