@@ -59,6 +59,15 @@ async function get<Body>(path: string): Promise<Body> {
   return (await response.json()) as Body;
 }
 
+const correctionOf = (amount: string) => ({
+  amount,
+  entry_number: null,
+  request_id: null,
+  reason: 'Test',
+  reference: newId(),
+  is_preview: false,
+});
+
 const refusedOf = async (account: string) => {
   const [row] = await sqlOf()<[{ count: number }]>`
     select coalesce(sum(count), 0)::int as count from request_minutes where account_id = ${account} and key_id::text like '00000000-%'
@@ -77,7 +86,7 @@ test('an account whose requests are refused is told so: not that all is well and
   const corrected = await fixture.people.operator.send(
     'POST',
     `/api/console/operator/accounts/${account}/corrections`,
-    { amount: (0.0144 - Number(balance)).toFixed(12), reason: 'Test', reference: newId() },
+    correctionOf((0.0144 - Number(balance)).toFixed(12)),
   );
   expect(corrected.status).toBeLessThan(300);
   for (let count = 0; count < 48; count += 1) expect(await chat(origin, key, request)).toBe(402);
@@ -258,7 +267,7 @@ describe('with traffic of two nodes and of the past', () => {
     const leave = async (id: string, amount: string) => {
       const [{ less }] = await sql<[{ less: string }]>`
         select (${amount}::text::numeric - balance)::text as less from accounts where id = ${id}`;
-      const body = { amount: less, reason: 'Test', reference: newId() };
+      const body = correctionOf(less);
       await fixture.people.operator.send('POST', `/api/console/operator/accounts/${id}/corrections`, body);
     };
     await leave(fixture.strangersAccount, '0.002');
