@@ -132,7 +132,7 @@ const tree = root.addChildren([
     ]),
     createRoute({ getParentRoute: () => signedIn, path: 'account', component: lazy(() => import('./pages/account/account-page.tsx'), 'AccountPage') }),
     ofOperator.addChildren([
-      createRoute({ getParentRoute: () => ofOperator, path: '/', beforeLoad: () => { throw redirect({ to: '/operator/accounts' }); } }),
+      createRoute({ getParentRoute: () => ofOperator, path: '/', component: lazy(() => import('./pages/operator/home/home-page.tsx'), 'OperatorHomePage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'accounts', component: lazy(() => import('./pages/operator/accounts/accounts-page.tsx'), 'OperatorAccountsPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'accounts/$id', component: lazy(() => import('./pages/operator/accounts/account-page.tsx'), 'OperatorAccountPage') }),
       createRoute({ getParentRoute: () => ofOperator, path: 'users', component: lazy(() => import('./pages/operator/users/users-page.tsx'), 'OperatorUsersPage') }),

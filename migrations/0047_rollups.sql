@@ -529,7 +529,7 @@ for each row when (new.id < first_id_at(clock_timestamp() - interval '15 seconds
 create trigger changed_generation after update or delete on generations for each row execute function mark_minute();
 
 create view counted_generations as
-select id, account_id, key_id, model, provider, status, coalesce(error_code, '') as error_code, api, streaming, fallback,
+select id, account_id, key_id, model, case when attempt_count > 0 then provider else '' end as provider, status, coalesce(error_code, '') as error_code, api, streaming, fallback,
        latency_ms, coalesce(input_tokens, 0) as input_tokens, coalesce(output_tokens, 0) as output_tokens,
        coalesce(cost_total, 0) as cost,
        case when status = 'completed' then width_bucket(latency_ms, duration_bounds()) + 1 end as duration_bucket,

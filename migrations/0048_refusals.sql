@@ -34,6 +34,10 @@ create index refusals_by_account_and_code on refusals (account_id nulls first, c
 create index refusals_by_key on refusals (key_id, id);
 create index refusals_by_code on refusals (code, id);
 
+comment on table generation_attributions is
+  'Whom a request was for, as it said. Written with the hold, and partitioned and dropped like generations; or with its refusal, '
+  'and removed with that. Nothing in the ledger depends on it.';
+
 create table refusal_flushes (
   node_id uuid primary key,
   number bigint not null,

@@ -577,8 +577,8 @@ CREATE TABLE gateway_secret (
   CONSTRAINT gateway_secret_only_one_check CHECK (only_one)
 );
 
--- Whom a Generation was for, as its request said. Written with the hold, and partitioned and dropped like generations.
--- Nothing in the ledger depends on it.
+-- Whom a request was for, as it said. Written with the hold, and partitioned and dropped like generations; or with its
+-- refusal, and removed with that. Nothing in the ledger depends on it.
 CREATE TABLE generation_attributions (
   generation_id uuid NOT NULL,
   account_id uuid NOT NULL,
@@ -1937,7 +1937,10 @@ CREATE VIEW counted_generations AS
     account_id,
     key_id,
     model,
-    provider,
+        CASE
+            WHEN attempt_count > 0 THEN provider
+            ELSE ''::text
+        END AS provider,
     status,
     COALESCE(error_code, ''::text) AS error_code,
     api,

@@ -1,4 +1,5 @@
 /** One figure with its label, within a `StatGroup`. */
+import { Link, type LinkProps } from '@tanstack/react-router';
 import { Children, type ReactNode } from 'react';
 import { classNames } from './class-names.ts';
 import { Skeleton } from './states.tsx';
@@ -9,14 +10,29 @@ type StatProps = Readonly<{
   value: ReactNode | undefined;
   hint?: ReactNode;
   tone?: 'plain' | 'good' | 'warn' | 'bad';
+  /** Where the figure is explained. The whole of it leads there. */
+  link?: Readonly<Pick<LinkProps, 'to' | 'params' | 'search'>>;
 }>;
 
 const tones = { plain: '', good: 'text-good', warn: 'text-warn', bad: 'text-bad' } as const;
 
-export function Stat({ label, value, hint, tone = 'plain' }: StatProps) {
+export function Stat({ label, value, hint, tone = 'plain', link }: StatProps) {
   return (
-    <div className="min-w-0 px-4 py-3 shadow-[0_0_0_1px_var(--color-line)]">
-      <dt className="text-xs text-ink-faint">{label}</dt>
+    <div
+      className={classNames(
+        'min-w-0 px-4 py-3 shadow-[0_0_0_1px_var(--color-line)]',
+        link !== undefined && 'relative transition-colors duration-100 hover:bg-hover',
+      )}
+    >
+      <dt className="text-xs text-ink-faint">
+        {link === undefined ? (
+          label
+        ) : (
+          <Link {...link} className="rounded after:absolute after:inset-0">
+            {label}
+          </Link>
+        )}
+      </dt>
       <dd
         className={classNames(
           'figures mt-0.5 text-lg/6 font-semibold tracking-tight wrap-anywhere',
@@ -38,6 +54,7 @@ const columnsByCount: Readonly<Record<number, string>> = {
   3: 'grid-cols-2 [&>:last-child]:col-span-2 sm:grid-cols-3 sm:[&>:last-child]:col-span-1',
   4: 'grid-cols-2 md:grid-cols-4',
   5: 'grid-cols-2 [&>:last-child]:col-span-2 xl:grid-cols-5 xl:[&>:last-child]:col-span-1',
+  6: 'grid-cols-2 md:grid-cols-3 2xl:grid-cols-6',
 };
 
 /** The shadows of the figures draw the lines between them. */

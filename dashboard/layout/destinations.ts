@@ -74,6 +74,7 @@ export function groupsFor({ role }: Pick<Account, 'role'>): readonly (readonly D
 /** Customers and traffic; then money; then what the gateway runs on. */
 export const operatorGroups: readonly (readonly Destination[])[] = [
   [
+    { to: '/operator', label: 'Gateway', icon: LayoutDashboard },
     { to: '/operator/requests', label: 'Requests', icon: ListTree },
     { to: '/operator/accounts', label: 'Accounts', icon: Building2 },
     { to: '/operator/users', label: 'Users', icon: Users },

@@ -59,7 +59,7 @@ function Destinations({ list, failedSettlements = 0 }: DestinationsProps) {
           ) : (
             <Link
               to={to}
-              activeOptions={{ exact: to === '/', includeSearch: false }}
+              activeOptions={{ exact: to === '/' || to === '/operator', includeSearch: false }}
               className={destinationClass}
             >
               <Icon aria-hidden className="size-3.5 text-ink-faint" />

@@ -7,8 +7,8 @@ import type { Attention } from './contract.ts';
 const maxOfAKind = 20;
 export const nearLimitPercent = 80;
 export const expiryDays = 7;
-/** A balance is low when it lasts for less than this, */
-const fewDays = 3n;
+/** A balance is low when it lasts for less use than this: a day, or three working days, */
+const fewHours = 24;
 /** or is less than one dollar, which a single request can cost. */
 const littleMoney = 10n ** BigInt(moneyScaleDigits);
 
@@ -33,8 +33,10 @@ export type ReportedCircuit = NodeReport['circuits'][number];
 
 export type Facts = Readonly<{
   account: AccountState;
-  /** The recent average. */
-  dailySpend: Money;
+  /** How many more hours of use are paid for; null when that is not known. */
+  hoursLeft: number | null;
+  /** What its requests usually hold; null when that is not known. */
+  typicalHold: Money | null;
   keys: readonly WatchedKey[];
   circuits: readonly ReportedCircuit[];
   /** Those that the account has called recently; problems with others do not concern it. */
@@ -46,10 +48,10 @@ export type Facts = Readonly<{
 }>;
 
 export function attentionTo(facts: Facts): Attention[] {
-  const { account, dailySpend, keys } = facts;
+  const { account, keys } = facts;
   return [
     ...(account.isSuspended ? [{ kind: 'account_suspended' } as const] : []),
-    ...balanceAttention(account.balance - account.held, dailySpend),
+    ...balanceAttention(facts),
     ...keys.flatMap((key) => limitAttention(key, 'key_at_limit')).slice(0, maxOfAKind),
     ...keys.flatMap(blockedAttention).slice(0, maxOfAKind),
     ...keys.flatMap((key) => limitAttention(key, 'key_near_limit')).slice(0, maxOfAKind),
@@ -60,17 +62,15 @@ export function attentionTo(facts: Facts): Attention[] {
 }
 
 /** What is held for open requests cannot be spent on others. */
-function balanceAttention(available: Money, dailySpend: Money): Attention[] {
-  const daysLeft = dailySpend === 0n ? null : tenths(available, dailySpend);
-  const amounts = { balance: formatMoney(available), days_left: daysLeft };
-  if (available <= 0n) return [{ kind: 'balance_empty', ...amounts }];
-  const isLow = available < littleMoney || available < fewDays * dailySpend;
-  return isLow ? [{ kind: 'balance_low', ...amounts }] : [];
-}
-
-/** A quotient to one decimal, rounded down: running out earlier than announced would be worse than later. */
-function tenths(numerator: bigint, denominator: bigint): number {
-  return Number((numerator * 10n) / denominator) / 10;
+function balanceAttention({ account, hoursLeft, typicalHold }: Facts): Attention[] {
+  const available = account.balance - account.held;
+  const balance = formatMoney(available);
+  if (available <= 0n) return [{ kind: 'balance_empty', balance, hours_left: hoursLeft }];
+  // However long it would last for smaller requests.
+  if (typicalHold !== null && available < typicalHold)
+    return [{ kind: 'balance_blocked', balance, typical_hold: formatMoney(typicalHold) }];
+  const isLow = available < littleMoney || (hoursLeft !== null && hoursLeft < fewHours);
+  return isLow ? [{ kind: 'balance_low', balance, hours_left: hoursLeft }] : [];
 }
 
 function limitAttention(key: WatchedKey, kind: 'key_at_limit' | 'key_near_limit'): Attention[] {

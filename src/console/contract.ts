@@ -41,27 +41,22 @@ export type Overview = {
   balance: string;
   held: string;
   is_suspended: boolean;
-  /** The last 30 days, including today and days without usage, the oldest first. Only billed requests count. */
-  days: { day: string; cost: string; requests: number }[];
-  /** Of the input of these days; null if no cache was involved in it. `saved` is negative if caches made it dearer. */
-  caches: { input_tokens: number; read_tokens: number; saved: string } | null;
-  /**
-   * Of the newest 10,000 requests that ended within 24 hours. `success_share` is from 0 to 1, of those that completed or
-   * failed, and null without any; latencies cover those that completed.
-   */
-  recent: {
-    requests: number;
-    completed: number;
-    failed: number;
-    cancelled: number;
-    success_share: number | null;
-    latency_ms_p50: number | null;
-    latency_ms_p95: number | null;
-    time_to_first_token_ms_p50: number | null;
-  };
+  runway: Runway;
+  /** What a request of this account usually holds; null if none completed in the last month. */
+  typical_hold: string | null;
   attention: Attention[];
   /** What a new account gets to begin with; null when there is nothing to say about it. */
   welcome: WelcomeGrant | null;
+};
+
+export type Runway = {
+  /**
+   * How many more hours of use are paid for, at the average of those hours of the last 7 days in which something was spent;
+   * null if there were none.
+   */
+  hours_left: number | null;
+  /** Of the last 168 hours, those in which something was spent. */
+  hours_used: number;
 };
 
 /** `pending` until the address is verified; not given if `refused`, because enough was given that day. */
@@ -71,8 +66,10 @@ export type WelcomeGrant =
 
 export type Attention =
   | { kind: 'account_suspended' }
-  /** `balance` excludes holds; `days_left` assumes the average of the last 7 days, null when nothing was spent. */
-  | { kind: 'balance_empty' | 'balance_low'; balance: string; days_left: number | null }
+  /** `balance` excludes holds, and `hours_left` is that of the runway. */
+  | { kind: 'balance_empty' | 'balance_low'; balance: string; hours_left: number | null }
+  /** What is available is less than requests usually hold, so they are rejected. */
+  | { kind: 'balance_blocked'; balance: string; typical_hold: string }
   /** `spent` includes holds, as the limit does. */
   | { kind: 'key_near_limit' | 'key_at_limit'; key_id: string; name: string; spent: string; limit: string }
   /** What is left of the monthly limit is less than its requests usually hold, so they are rejected. */

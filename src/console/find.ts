@@ -28,6 +28,8 @@ const maxScanned = 20_000;
 const maxLabels = 40;
 const failure = 'internal_error';
 
+type Kind = 'end_user' | 'session';
+
 type FindServices = Readonly<{ reads: () => SQL; catalog: () => ActiveCatalog }>;
 
 export function findPage({ reads, catalog }: FindServices): Routes<AccountHandler> {
@@ -71,8 +73,6 @@ type InAccount = Omit<AccountFindings, 'models'>;
 
 async function findInAccount(sql: SQL, caller: Caller, text: string): Promise<InAccount> {
   const id = isUuid(text) ? text : null;
-  const labels = (kind: 'end_user' | 'session') =>
-    labelsFrom(sql, sql`account_id = readable.account_id and kind = ${kind}`, text);
   const [row] = rowsForReader(
     await sql<(InAccount & { account_id: string })[]>`
       select readable.account_id,
@@ -83,8 +83,8 @@ async function findInAccount(sql: SQL, caller: Caller, text: string): Promise<In
             and (name ~ ${patternOf(text)} or hint ~ ${patternOf(text)} or id = ${id}::uuid)
           order by is_in_force desc, id desc limit ${maxOfAKind}
         ) as found) as keys,
-        ${labels('end_user')} as end_users,
-        ${labels('session')} as sessions
+        ${labelsOfAccount(sql, 'end_user', text)} as end_users,
+        ${labelsOfAccount(sql, 'session', text)} as sessions
       from ${readableAccount(sql, caller)} as readable`,
     'account_id',
   );
@@ -97,7 +97,6 @@ type Anywhere = Omit<OperatorFindings, 'models' | 'providers'>;
 async function findAnywhere(sql: SQL, reader: OperatorReader, text: string): Promise<Anywhere> {
   const id = isUuid(text) ? text : null;
   const pattern = patternOf(text);
-  const labels = (kind: 'end_user' | 'session') => labelsFrom(sql, sql`kind = ${kind}`, text);
   const [row] = rowsForOperator(
     await sql<(Anywhere & { allowed: number })[]>`
       select 1 as allowed,
@@ -129,8 +128,8 @@ async function findAnywhere(sql: SQL, reader: OperatorReader, text: string): Pro
           from api_keys join accounts on accounts.id = account_id
           where api_keys.id = ${id}::uuid
         ) as found) as keys,
-        ${labels('end_user')} as end_users,
-        ${labels('session')} as sessions
+        ${labelsOfAll(sql, 'end_user', text)} as end_users,
+        ${labelsOfAll(sql, 'session', text)} as sessions
       from ${operatorOnly(sql, reader)} as operator`,
     'allowed',
   );
@@ -139,22 +138,51 @@ async function findAnywhere(sql: SQL, reader: OperatorReader, text: string): Pro
 }
 
 /**
- * The first labels that begin with the text, as JSON. Each step asks an index for the next different one, so a label with a
- * million requests costs as much as one with a single request.
+ * The first labels of an account that begin with the text, as JSON. Each step asks an index for the next different one, so a
+ * label with a million requests costs as much as one with a single request. Rows are compared as a whole, in the order of
+ * that index, and only then by account and kind, which leaves the planner no other.
  */
-function labelsFrom(sql: SQL, where: SQL.Query<unknown>, text: string) {
+function labelsOfAccount(sql: SQL, kind: Kind, text: string) {
   return sql`(
-    with recursive listed (label, step) as (
-      (select label, 1 from generation_attributions where ${where} and label >= ${text} order by label limit 1)
+    with recursive listed (account_id, kind, label, step) as (
+      (
+        select account_id, kind, label, 1 from generation_attributions
+        where (account_id, kind, label) >= (readable.account_id, ${kind}::text, ${text}::text)
+        order by account_id, kind, label limit 1
+      )
       union all
-      select (
-        select next.label from generation_attributions as next
-        where ${where} and next.label > listed.label order by next.label limit 1
-      ), step + 1
-      from listed where listed.label is not null and step < ${maxLabels}
+      select next.account_id, next.kind, next.label, step + 1
+      from listed cross join lateral (
+        select account_id, kind, label from generation_attributions
+        where (account_id, kind, label) > (listed.account_id, listed.kind, listed.label)
+        order by account_id, kind, label limit 1
+      ) as next
+      where listed.account_id = readable.account_id and listed.kind = ${kind} and step < ${maxLabels}
     )
     select coalesce(jsonb_agg(label), '[]') from (
-      select label from listed where starts_with(label, ${text}) limit ${maxOfAKind}
+      select label from listed
+      where account_id = readable.account_id and kind = ${kind} and starts_with(label, ${text}) limit ${maxOfAKind}
+    ) as found)`;
+}
+
+/** The same of all accounts. */
+function labelsOfAll(sql: SQL, kind: Kind, text: string) {
+  return sql`(
+    with recursive listed (kind, label, step) as (
+      (
+        select kind, label, 1 from generation_attributions
+        where (kind, label) >= (${kind}::text, ${text}::text) order by kind, label limit 1
+      )
+      union all
+      select next.kind, next.label, step + 1
+      from listed cross join lateral (
+        select kind, label from generation_attributions
+        where (kind, label) > (listed.kind, listed.label) order by kind, label limit 1
+      ) as next
+      where listed.kind = ${kind} and step < ${maxLabels}
+    )
+    select coalesce(jsonb_agg(label), '[]') from (
+      select label from listed where kind = ${kind} and starts_with(label, ${text}) limit ${maxOfAKind}
     ) as found)`;
 }
 

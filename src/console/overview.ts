@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { recentQuery } from '../generations/generation-store.ts';
-import { typicalHold } from '../generations/typical-hold.ts';
+import { typicalHold, typicalHoldOfAccount } from '../generations/typical-hold.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
@@ -10,8 +10,6 @@ import { leaseSeconds } from '../nodes/lease.ts';
 import type { WelcomeGrants } from '../people/welcome-grant.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { readReport } from '../routing/node-report.ts';
-import { addDays, dayOf, everyDay } from '../usage/days.ts';
-import { usageQuery } from '../usage/usage-days.ts';
 import { type Caller, readableAccount } from './access.ts';
 import {
   type AccountState,
@@ -24,12 +22,8 @@ import {
 } from './attention.ts';
 import type { Overview } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
-import type { DayRange } from './usage.ts';
-import { beginningOf } from './usage-queries.ts';
-
-const shownDays = 30;
-/** The spending and the calls of these days predict the next ones. */
-const recentDays = 7;
+import { hoursLeft } from './runway.ts';
+import { findSpentHours } from './spent-hours.ts';
 
 type OverviewServices = Readonly<{
   sql: SQL;
@@ -43,34 +37,31 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
     '/overview': {
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
-        const to = dayOf(new Date());
-        const range = { from: addDays(to, 1 - shownDays), to };
         const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
-        const [days, { models, served, ...recent }, keys, circuits, offered] = await Promise.all([
-          lookUp('usage_lookup_failed', () => findUsedDays(reads(), caller, range)),
-          lookUp('generation_lookup_failed', () => findRecentRequests(reads(), caller)),
+        const [hours, served, keys, circuits, offered] = await Promise.all([
+          lookUp('usage_lookup_failed', () => findSpentHours(reads(), caller)),
+          lookUp('generation_lookup_failed', () => findServed(reads(), caller)),
           lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
           lookUp('model_list_failed', () => findCircuits(sql, caller)),
           lookUp('balance_lookup_failed', () => findWelcome(sql, caller)),
         ]);
-        const lastDays = days.filter(({ day }) => day > addDays(to, -recentDays));
+        const left = hoursLeft(hours.spent, account.balance - account.held);
         const { providers } = catalog().catalog;
         return Response.json({
           balance: formatMoney(account.balance),
           held: formatMoney(account.held),
           is_suspended: account.isSuspended,
-          days: presentDays(range, days),
-          caches: presentCaches(days),
-          recent,
+          runway: { hours_left: left, hours_used: hours.spent.length },
+          typical_hold: account.typicalHold === null ? null : formatMoney(account.typicalHold),
           attention: attentionTo({
             account,
-            dailySpend: lastDays.reduce((sum, { cost }) => sum + cost, 0n) / BigInt(recentDays),
+            hoursLeft: left,
+            typicalHold: account.typicalHold,
             keys,
             circuits,
-            // Those that were billed, and those that were only tried.
-            models: new Set([...lastDays.flatMap((day) => day.models), ...(models ?? [])]),
+            models: hours.models,
             providerName: (id) => providers.get(id)?.name ?? id,
-            lastSuccess: lastSuccessIn(served ?? []),
+            lastSuccess: lastSuccessIn(served),
           }),
           welcome: presentWelcome(offered, welcome.settings),
         } satisfies Overview);
@@ -79,34 +70,22 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
   };
 }
 
-/** Every day of the range, including days without usage. */
-function presentDays({ from, to }: DayRange, used: readonly UsedDay[]): Overview['days'] {
-  const byDay = new Map(used.map((day) => [day.day, day]));
-  return everyDay(from, to).map((day) => ({
-    day,
-    cost: formatMoney(byDay.get(day)?.cost ?? 0n),
-    requests: Number(byDay.get(day)?.requests ?? 0n),
-  }));
-}
+type FoundAccount = AccountState & Readonly<{ typicalHold: Money | null }>;
 
-/** Null if no cache was involved on any of these days. */
-function presentCaches(used: readonly UsedDay[]): Overview['caches'] {
-  const sum = (pick: (day: UsedDay) => bigint) => used.reduce((total, day) => total + pick(day), 0n);
-  const read = sum(({ cacheReadTokens }) => cacheReadTokens);
-  if (read + sum(({ cacheWriteTokens }) => cacheWriteTokens) === 0n) return null;
-  return {
-    input_tokens: Number(sum(({ inputTokens }) => inputTokens)),
-    read_tokens: Number(read),
-    saved: formatMoney(sum(({ cacheSaved }) => cacheSaved)),
-  };
-}
-
-async function findAccount(sql: SQL, caller: Caller): Promise<AccountState> {
-  const [row] = await sql<{ balance: string; held: string; isSuspended: boolean }[]>`
-    select balance, held, suspended_at is not null as "isSuspended"
+async function findAccount(sql: SQL, caller: Caller): Promise<FoundAccount> {
+  const [row] = await sql<
+    { balance: string; held: string; isSuspended: boolean; typicalHold: string | null }[]
+  >`
+    select balance, held, suspended_at is not null as "isSuspended",
+           ${typicalHoldOfAccount(sql, sql`readable.account_id`)} as "typicalHold"
     from ${readableAccount(sql, caller)} as readable join accounts on accounts.id = account_id`;
   if (row === undefined) throw new ApiError('account_not_found');
-  return { ...row, balance: moneyFromDatabase(row.balance), held: moneyFromDatabase(row.held) };
+  return {
+    isSuspended: row.isSuspended,
+    balance: moneyFromDatabase(row.balance),
+    held: moneyFromDatabase(row.held),
+    typicalHold: row.typicalHold === null ? null : moneyFromDatabase(row.typicalHold),
+  };
 }
 
 type OfferedGrant = Readonly<{ amount: string | null; expires_at: Date | null; refused_for: string | null }>;
@@ -133,77 +112,22 @@ function presentWelcome(
   return settings && { state: 'pending', amount: formatMoney(settings.amount), expires_at: null };
 }
 
-/** What was billed on a day, for which models. Days without usage are left out. */
-type UsedDay = Readonly<{
-  day: string;
-  cost: Money;
-  requests: bigint;
-  models: readonly string[];
-  inputTokens: bigint;
-  cacheReadTokens: bigint;
-  cacheWriteTokens: bigint;
-  cacheSaved: Money;
-}>;
-
-/** Sums are strings, because they may exceed a bigint. */
-type UsedDayRow = Pick<UsedDay, 'day' | 'requests' | 'models'> &
-  Readonly<Record<Exclude<keyof UsedDay, 'day' | 'requests' | 'models'>, string>>;
-
-async function findUsedDays(sql: SQL, caller: Caller, { from, to }: DayRange): Promise<UsedDay[]> {
-  const rows = await sql<UsedDayRow[]>`
-    select to_char(day, 'YYYY-MM-DD') as day, sum(cost) as cost, sum(requests)::bigint as requests,
-           array_agg(distinct model) as models, sum(input_tokens) as "inputTokens",
-           sum(cache_read_tokens) as "cacheReadTokens", sum(cache_write_tokens) as "cacheWriteTokens",
-           sum(cache_saved) as "cacheSaved"
-    from ${readableAccount(sql, caller)} as readable
-    cross join lateral (${usageQuery(sql, caller.accountId, beginningOf(from), to, null)}) as usage
-    group by usage.day order by usage.day`;
-  return rows.map((row) => ({
-    ...row,
-    cost: moneyFromDatabase(row.cost),
-    inputTokens: BigInt(row.inputTokens),
-    cacheReadTokens: BigInt(row.cacheReadTokens),
-    cacheWriteTokens: BigInt(row.cacheWriteTokens),
-    cacheSaved: moneyFromDatabase(row.cacheSaved),
-  }));
-}
-
 const recentHours = 24;
 
 function lastSuccessIn(served: readonly Served[]): Facts['lastSuccess'] {
-  const times = new Map(
-    served.map(({ model, provider, at }) => [JSON.stringify([model, provider]), new Date(at)]),
-  );
+  const times = new Map(served.map(({ model, provider, at }) => [JSON.stringify([model, provider]), at]));
   return (model, provider) => times.get(JSON.stringify([model, provider])) ?? null;
 }
 
 /** When requests for a model last completed at a provider, by its name. */
-type Served = Readonly<{ model: string; provider: string; at: string }>;
-type RecentRequests = Overview['recent'] & { models: string[] | null; served: Served[] | null };
+type Served = Readonly<{ model: string; provider: string; at: Date }>;
 
-/** A request that its client cancelled is neither a success nor a failure. */
-async function findRecentRequests(sql: SQL, caller: Caller): Promise<RecentRequests> {
-  const [row] = await sql<[RecentRequests]>`
-    with recent as materialized (
-      select recent.* from ${readableAccount(sql, caller)} as readable
-      cross join lateral (${recentQuery(sql, caller.accountId, recentHours)}) as recent
-    )
-    select count(*)::int as requests,
-           (count(*) filter (where status = 'completed'))::int as completed,
-           (count(*) filter (where status = 'failed'))::int as failed,
-           (count(*) filter (where status = 'cancelled'))::int as cancelled,
-           (count(*) filter (where status = 'completed'))::float8
-             / nullif(count(*) filter (where status in ('completed', 'failed')), 0) as success_share,
-           percentile_disc(0.5) within group (order by latency_ms) filter (where status = 'completed') as latency_ms_p50,
-           percentile_disc(0.95) within group (order by latency_ms) filter (where status = 'completed') as latency_ms_p95,
-           percentile_disc(0.5) within group (order by time_to_first_token_ms) filter (where status = 'completed')
-             as time_to_first_token_ms_p50,
-           array_agg(distinct model) as models,
-           (select jsonb_agg(served) from (
-              select model, provider, max(completed_at) as at from recent where status = 'completed' group by model, provider
-            ) as served) as served
-    from recent`;
-  return row;
+/** Of the newest requests of a day. */
+async function findServed(sql: SQL, caller: Caller): Promise<Served[]> {
+  return await sql<Served[]>`
+    select model, provider, max(completed_at) as at from ${readableAccount(sql, caller)} as readable
+    cross join lateral (${recentQuery(sql, caller.accountId, recentHours)}) as recent
+    where status = 'completed' group by model, provider`;
 }
 
 type WatchedKeyRow = Omit<WatchedKey, 'spent' | 'monthlyLimit' | 'typicalHold'> & {

@@ -1,4 +1,5 @@
-/** Reads what requests must be like to be counted. */
+/** Reads what requests must be like to be counted. Lists read the same parameters with the same functions. */
+import { type ErrorCode, errorTable } from '../errors.ts';
 import { attributionParameters, parseLabels } from '../generations/attribution.ts';
 import { invalidQuery, type Query } from '../http/query.ts';
 import { parseTime } from '../lib/calendar.ts';
@@ -39,7 +40,7 @@ export function parseCountFilter(query: Query, nowMs: number): CountFilter {
     keyId: parseId(query, 'key'),
     sums: {
       status: parseChoice(query, 'status', requestStatuses),
-      errorCode: parseName(query, 'error_code'),
+      errorCode: parseCode(query),
       model: parseName(query, 'model'),
       provider: parseName(query, 'provider'),
     },
@@ -64,7 +65,7 @@ export function parseSpan(query: Query, nowMs: number): Span {
   return { fromMs, toMs };
 }
 
-function parseMoment(query: Query, name: string): number | null {
+export function parseMoment(query: Query, name: string): number | null {
   const text = query.get(name);
   if (text === null) return null;
   const time = parseTime(text);
@@ -74,13 +75,13 @@ function parseMoment(query: Query, name: string): number | null {
   return time.getTime();
 }
 
-function parseId(query: Query, name: string): string | null {
+export function parseId(query: Query, name: string): string | null {
   const text = query.get(name);
   if (text !== null && !isUuid(text)) throw invalidQuery(name, 'an ID');
   return text?.toLowerCase() ?? null;
 }
 
-function parseChoice<Choice extends string>(
+export function parseChoice<Choice extends string>(
   query: Query,
   name: string,
   choices: readonly Choice[],
@@ -92,15 +93,22 @@ function parseChoice<Choice extends string>(
   return choice;
 }
 
-function parseYes(query: Query, name: string): boolean | null {
+export function parseYes(query: Query, name: string): boolean | null {
   const answer = parseChoice(query, name, ['yes', 'no']);
   return answer === null ? null : answer === 'yes';
 }
 
 const maxNameLength = 200;
 
+export function parseCode(query: Query): ErrorCode | null {
+  const text = query.get('error_code');
+  if (text === null) return null;
+  if (!Object.hasOwn(errorTable, text)) throw invalidQuery('error_code', 'a code of the table of errors');
+  return text as ErrorCode;
+}
+
 /** Any name is valid: there may be requests for models, and from providers, that have left the catalogue. */
-function parseName(query: Query, name: string): string | null {
+export function parseName(query: Query, name: string): string | null {
   const text = query.get(name);
   // PostgreSQL cannot store a NUL.
   if (text === '' || text?.includes('\0') || (text?.length ?? 0) > maxNameLength)
@@ -108,7 +116,7 @@ function parseName(query: Query, name: string): string | null {
   return text;
 }
 
-function parseCost(query: Query): string | null {
+export function parseCost(query: Query): string | null {
   const text = query.get('min_cost');
   if (text === null) return null;
   const cost = parseMoney(text);
@@ -118,7 +126,7 @@ function parseCost(query: Query): string | null {
 
 const durationPattern = /^[0-9]{1,9}$/;
 
-function parseDuration(query: Query): number | null {
+export function parseDuration(query: Query): number | null {
   const text = query.get('min_duration_ms');
   if (text === null) return null;
   if (!durationPattern.test(text)) throw invalidQuery('min_duration_ms', 'a number of milliseconds');

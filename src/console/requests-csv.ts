@@ -11,7 +11,8 @@ import type { RequestFilter } from '../requests/filter.ts';
 import type { FoundRequests } from '../requests/list-query.ts';
 import type { AccountHandler, ConsoleContext, Routes } from './guard.ts';
 import { fallbackFrom, type NamedRequest } from './present-request.ts';
-import { parseRequestFilter, requestParameters } from './request-list-filter.ts';
+import { requestParameters } from './request-filter.ts';
+import { parseRequestFilter } from './request-list-filter.ts';
 import { findOfAccount } from './requests.ts';
 
 /** As many as a page may have. */

@@ -27,7 +27,8 @@ import {
   presentRequests,
 } from './present-request.ts';
 import type { RequestApi, RequestDetail, RequestPage, RequestRow } from './request-contract.ts';
-import { parseRequestFilter, requestParameters, scopeOfRequests } from './request-list-filter.ts';
+import { requestParameters } from './request-filter.ts';
+import { parseRequestFilter, scopeOfRequests } from './request-list-filter.ts';
 
 const failure = 'generation_lookup_failed';
 export const defaultRequestLimit = 50;

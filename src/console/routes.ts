@@ -36,6 +36,7 @@ import { auditLogPage } from './operator/audit-log.ts';
 import { catalogPage } from './operator/catalog.ts';
 import { anyGenerationPage } from './operator/generations.ts';
 import { accountGrantsPage } from './operator/grants.ts';
+import { homePage } from './operator/home.ts';
 import { ledgerPage } from './operator/ledger.ts';
 import { accountLimitsPage } from './operator/limits.ts';
 import { marginsPage } from './operator/margins.ts';
@@ -148,6 +149,7 @@ export function consoleRoutes(
       ...statementPage(services),
       ...usersPage(services),
       ...tokensPage(services, adminDocument),
+      ...homePage(services),
       ...providersPage(services),
       ...providerSeriesPage(services),
       ...catalogPage(services),

@@ -1,7 +1,6 @@
 /** What requests must be like to be listed. */
 import type { Label } from '../generations/attribution.ts';
 import { finishedStatuses, type GenerationStatus } from '../generations/generation-store.ts';
-import type { Money } from '../lib/money.ts';
 
 export type RequestStatus = GenerationStatus | 'refused';
 
@@ -20,7 +19,8 @@ export type RequestFilter = Readonly<{
   labels: readonly Label[];
   isStreamed: boolean | null;
   isFallback: boolean | null;
-  minCost: Money | null;
+  /** In USD, as a decimal. */
+  minCost: string | null;
   minDurationMs: number | null;
 }>;
 

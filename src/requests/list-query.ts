@@ -8,7 +8,6 @@
  */
 import type { SQL } from 'bun';
 import { finishedStatuses } from '../generations/generation-store.ts';
-import { formatMoney } from '../lib/money.ts';
 import { possibleStatuses, type RequestFilter, type RequestStatus } from './filter.ts';
 
 /** How many requests are looked at for one page. What is left comes with the next. */
@@ -103,7 +102,6 @@ export function scanQuery(
 function matches(sql: SQL, filter: RequestFilter) {
   const { accountId, keyId, status, errorCode, model, provider, api } = filter;
   const { isStreamed, isFallback, minCost, minDurationMs } = filter;
-  const cost = minCost === null ? null : formatMoney(minCost);
   return sql`
     (${accountId}::uuid is null or account_id = ${accountId}::uuid)
     and (${keyId}::uuid is null or key_id = ${keyId}::uuid)
@@ -114,7 +112,7 @@ function matches(sql: SQL, filter: RequestFilter) {
     and (${api}::text is null or api = ${api}::text)
     and (${isStreamed}::boolean is null or streaming = ${isStreamed}::boolean)
     and (${isFallback}::boolean is null or fallback = ${isFallback}::boolean)
-    and (${cost}::numeric is null or cost_total >= ${cost}::numeric)
+    and (${minCost}::numeric is null or cost_total >= ${minCost}::numeric)
     and (${minDurationMs}::int is null or latency_ms >= ${minDurationMs}::int)`;
 }
 

@@ -43,26 +43,38 @@ const bucketColumns = numbers.map((number) => `duration_${number}`).join(', ');
 const ownBuckets = numbers.map((number) => `case when duration_bucket = ${number} then 1 end`).join(', ');
 const bucketSums = `array[${numbers.map((number) => `sum(duration_${number})`).join(', ')}]::float8[]`;
 
+const outcomeSums = `
+  coalesce(sum(count) filter (where status = 'succeeded'), 0)::float8 as succeeded,
+  coalesce(sum(count) filter (where status = 'failed'), 0)::float8 as failed,
+  coalesce(sum(count) filter (where status = 'cancelled'), 0)::float8 as cancelled`;
+
 /** By step, model and error code, for other queries to include. The provider is named as attempts record it. */
 export function attemptsQuery(sql: SQL, provider: string, steps: Steps, progress: Progress) {
+  return sql`
+    select step, model, error_code, ${sql.unsafe(outcomeSums)}, ${sql.unsafe(bucketSums)} as durations
+    from (${countedQuery(sql, sql`provider = ${provider}`, steps, progress)}) as counted
+    group by step, model, error_code`;
+}
+
+/** The outcomes of each step and provider. */
+export function providersQuery(sql: SQL, steps: Steps, progress: Progress) {
+  return sql`
+    select step, provider, ${sql.unsafe(outcomeSums)} from (${countedQuery(sql, sql`true`, steps, progress)}) as counted
+    group by step, provider`;
+}
+
+function countedQuery(sql: SQL, isWanted: SQL.Query<unknown>, steps: Steps, progress: Progress) {
   const sums = (unit: 'minute' | 'hour', pieces: readonly Piece[]) => sql`
-    select step, model, status, error_code, count, ${sql.unsafe(bucketColumns)}
+    select step, provider, model, status, error_code, count, ${sql.unsafe(bucketColumns)}
     from ${piecesAs(sql, pieces)} join ${sql.unsafe(`attempt_${unit}s`)} as sums
-      on provider = ${provider} and ${sql.unsafe(unit)} >= begins_at and ${sql.unsafe(unit)} < ends_at`;
+      on ${isWanted} and ${sql.unsafe(unit)} >= begins_at and ${sql.unsafe(unit)} < ends_at`;
   const { hours, minutes, raw } = piecesOf(steps, progress);
   return sql`
-    select step, model, error_code, coalesce(sum(count) filter (where status = 'succeeded'), 0)::float8 as succeeded,
-           coalesce(sum(count) filter (where status = 'failed'), 0)::float8 as failed,
-           coalesce(sum(count) filter (where status = 'cancelled'), 0)::float8 as cancelled,
-           ${sql.unsafe(bucketSums)} as durations
-    from (
-      ${sums('hour', hours)} union all ${sums('minute', minutes)}
-      union all
-      select step, model, status, error_code, 1, ${sql.unsafe(ownBuckets)}
-      from ${piecesAs(sql, raw)} join counted_attempts
-        on generation_id >= first_id_at(begins_at) and generation_id < first_id_at(ends_at)
-        and id >= first_id_at(begins_at) and id < first_id_at(ends_at)
-      where provider = ${provider}
-    ) as counted
-    group by step, model, error_code`;
+    ${sums('hour', hours)} union all ${sums('minute', minutes)}
+    union all
+    select step, provider, model, status, error_code, 1, ${sql.unsafe(ownBuckets)}
+    from ${piecesAs(sql, raw)} join counted_attempts
+      on generation_id >= first_id_at(begins_at) and generation_id < first_id_at(ends_at)
+      and id >= first_id_at(begins_at) and id < first_id_at(ends_at)
+    where ${isWanted}`;
 }

@@ -1,6 +1,5 @@
 /** The console's overview: how an account stands, and what needs attention. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import fc from 'fast-check';
 import {
   attentionTo,
   type Facts,
@@ -10,11 +9,8 @@ import {
 import type { Attention, Overview } from '../../src/console/contract.ts';
 import { createKey } from '../../src/keys/key-store.ts';
 import { newId } from '../../src/lib/ids.ts';
-import { formatMoney, type Money, moneyFromDatabase, parseMoney } from '../../src/lib/money.ts';
-import { addDays, dayOf } from '../../src/usage/days.ts';
-import { bill } from '../support/billed-usage.ts';
+import { formatMoney, type Money, parseMoney } from '../../src/lib/money.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
-import { runCommand } from '../support/commands.ts';
 import { type ConsoleFixture, openConsoleFixture, outcomeFor } from '../support/console-fixture.ts';
 
 let fixture: ConsoleFixture;
@@ -76,111 +72,12 @@ describe('an account', () => {
       balance: '100.000000000000',
       held: '0.000000000000',
       is_suspended: false,
-      caches: null,
-      days: Array.from({ length: 30 }, (_, index) => ({
-        day: addDays(dayOf(new Date()), index - 29),
-        cost: '0.000000000000',
-        requests: 0,
-      })),
-      recent: {
-        requests: 0,
-        completed: 0,
-        failed: 0,
-        cancelled: 0,
-        success_share: null,
-        latency_ms_p50: null,
-        latency_ms_p95: null,
-        time_to_first_token_ms_p50: null,
-      },
+      runway: { hours_left: null, hours_used: 0 },
+      typical_hold: null,
       attention: [],
       welcome: null,
     });
   });
-
-  test('has its own days and requests, and not those of others', async () => {
-    const today = dayOf(new Date());
-    const used = (keyId: string, day: string, cost: Money) => ({
-      keyId,
-      model: 'full',
-      billedAt: new Date(`${day}T12:00:00Z`),
-      inputTokens: 1,
-      outputTokens: 1,
-      cost,
-    });
-    const fromCache = (read: number, saved: Money) => ({ read, write: 1 - read, writeLong: 0, saved });
-    const { keyId, database, strangersAccount, strangersKeyId } = fixture;
-    await bill(database.sql, fixture.account, [
-      { ...used(keyId, addDays(today, -30), dollars('9')), cached: fromCache(1, 0n) },
-      { ...used(keyId, addDays(today, -29), dollars('0.5')), cached: fromCache(1, 5n) },
-      { ...used(keyId, addDays(today, -10), dollars('0.25')), cached: fromCache(0, -7n) },
-      used(keyId, addDays(today, -10), 1n),
-    ]);
-    await bill(database.sql, strangersAccount, [used(strangersKeyId, addDays(today, -10), dollars('3'))]);
-    for (const content of ['[[usage 10 5]] hi', '[[usage 1 1]] hi', '[[status 503]]']) await chat(content);
-    const { days, caches, recent, balance } = await overview();
-    expect(caches).toEqual({ input_tokens: 14, read_tokens: 1, saved: '-0.000000000002' });
-    expect(balance).toBe('90.249976999999');
-    expect(days).toHaveLength(30);
-    expect(days.filter(({ requests }) => requests > 0)).toEqual([
-      { day: addDays(today, -29), cost: '0.500000000000', requests: 1 },
-      { day: addDays(today, -10), cost: '0.250000000001', requests: 2 },
-      { day: today, cost: '0.000023000000', requests: 2 },
-    ]);
-    expect(recent).toMatchObject({
-      requests: 3,
-      completed: 2,
-      failed: 1,
-      cancelled: 0,
-      success_share: 2 / 3,
-    });
-    expect(recent.latency_ms_p50).toBeGreaterThanOrEqual(0);
-    expect(recent.latency_ms_p95).toBeGreaterThanOrEqual(recent.latency_ms_p50 ?? 0);
-    expect(recent.time_to_first_token_ms_p50).toBeGreaterThanOrEqual(0);
-  });
-
-  test('counts what ended within a day, by exact figures, and of the newest 10,000 at most', async () => {
-    const { sql } = fixture.database;
-    const { id } = await runCommand<{ id: string }>(
-      ['account', 'create', '--name', 'Busy'],
-      fixture.environment,
-    );
-    const key = await runCommand<{ id: string }>(['key', 'create', '--account', id], fixture.environment);
-    await sql`insert into memberships (user_id, account_id, role)
-      select id, ${id}, 'member' from users where email = 'member@example.com'`;
-    /** One for each of this many minutes up to `since`; each ends a minute later. */
-    const add = (count: number, since: Date, status: string, latencyMs: number) => sql`
-      insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
-        attempt_count, input_tokens, output_tokens, units, unit, latency_ms, time_to_first_token_ms, error_code,
-        created_at, completed_at)
-      select (lpad(to_hex((extract(epoch from at) * 1000)::bigint), 12, '0') || '70008000' || right(gen_random_uuid()::text, 12))::uuid,
-             ${id}, ${key.id}, 'chat', 'full', 'P', ${status}, true, false, 1, 1, 1, 2, 'tokens', ${latencyMs}::int, 7,
-             'provider_timeout', at, at + interval '1 minute'
-      from (select ${since}::timestamptz - n * interval '1 second' as at from generate_series(1, ${count}::int) as n) as row`;
-    const recentOf = async () => {
-      const response = await fixture.people.member.send('GET', `/api/console/accounts/${id}/overview`);
-      return ((await response.json()) as Overview).recent;
-    };
-    // A completed one would need a cost and a charge; cancelled and failed ones are enough here.
-    await add(5, inDays(-1.2), 'failed', 100);
-    expect(await recentOf()).toMatchObject({ requests: 0, success_share: null });
-    // These began more than a day ago and ended within it.
-    await add(3, new Date(inDays(-1).getTime() - 30_000), 'failed', 100);
-    expect(await recentOf()).toMatchObject({
-      requests: 3,
-      failed: 3,
-      success_share: 0,
-      latency_ms_p50: null,
-    });
-    await add(9_995, inDays(-0.01), 'cancelled', 100);
-    expect(await recentOf()).toMatchObject({
-      requests: 9_998,
-      failed: 3,
-      cancelled: 9_995,
-      success_share: 0,
-    });
-    await add(10_000, inDays(0), 'cancelled', 100);
-    expect(await recentOf()).toMatchObject({ requests: 10_000, failed: 0, success_share: null });
-  }, 60_000);
 
   test('that is suspended, with keys that need attention and a provider that is skipped', async () => {
     const { sql } = fixture.database;
@@ -287,7 +184,7 @@ describe('an account', () => {
 
   test.each([
     ['accounts', 'balance_lookup_failed'],
-    ['usage_days', 'usage_lookup_failed'],
+    ['rollup_progress', 'usage_lookup_failed'],
     ['finished_generations', 'generation_lookup_failed'],
     ['api_key_meters', 'api_keys_lookup_failed'],
     ['nodes', 'model_list_failed'],
@@ -306,7 +203,8 @@ describe('an account', () => {
 describe('attention', () => {
   const calm: Facts = {
     account: { balance: dollars('100'), held: 0n, isSuspended: false },
-    dailySpend: 0n,
+    hoursLeft: null,
+    typicalHold: null,
     keys: [],
     circuits: [],
     models: new Set(['m']),
@@ -314,49 +212,46 @@ describe('attention', () => {
     lastSuccess: () => null,
   };
   const of = (changes: Partial<Facts>): Attention[] => attentionTo({ ...calm, ...changes });
-  const balance = (held: string, dailySpend: string, whole = '100') =>
+  const balance = (held: string, hoursLeft: number | null, hold: string | null, whole = '100') =>
     of({
       account: { balance: dollars(whole), held: dollars(held), isSuspended: false },
-      dailySpend: dollars(dailySpend),
+      hoursLeft,
+      typicalHold: hold === null ? null : dollars(hold),
     });
+  const low = (left: string, hours: number | null): Attention => ({
+    kind: 'balance_low',
+    balance: left,
+    hours_left: hours,
+  });
 
   test.each([
-    ['all is well', '0', '0', '100', []],
-    ['it lasts for three days', '70', '10', '100', []],
-    ['it lasts for less', '70.000000000001', '10', '100', [['balance_low', '29.999999999999', 2.9]]],
-    ['it is little, though nothing is spent', '0', '0', '0.99', [['balance_low', '0.990000000000', null]]],
-    ['it is one dollar', '0', '0', '1', []],
-    ['all of it is held', '100', '10', '100', [['balance_empty', '0.000000000000', 0]]],
-    ['there is none', '0', '0', '0', [['balance_empty', '0.000000000000', null]]],
-  ] as [string, string, string, string, [string, string, number | null][]][])(
+    ['all is well', '0', null, null, '100', []],
+    ['it lasts for a day of use', '70', 24, '1', '100', []],
+    ['it lasts for less', '70', 23.9, '1', '100', [low('30.000000000000', 23.9)]],
+    ['it is little, though nothing is spent', '0', null, null, '0.99', [low('0.990000000000', null)]],
+    ['it is one dollar', '0', null, '1', '1', []],
+    [
+      'a typical request fits no more, however long it would last',
+      '0',
+      48,
+      '0.032',
+      '0.0144',
+      [{ kind: 'balance_blocked', balance: '0.014400000000', typical_hold: '0.032000000000' }],
+    ],
+    [
+      'all of it is held',
+      '100',
+      0,
+      '1',
+      '100',
+      [{ kind: 'balance_empty', balance: '0.000000000000', hours_left: 0 }],
+    ],
+  ] as [string, string, number | null, string | null, string, Attention[]][])(
     'balance: %s',
-    (_, held, dailySpend, whole, expected) => {
-      expect(balance(held, dailySpend, whole)).toEqual(
-        expected.map(([kind, left, days]) => ({ kind, balance: left, days_left: days }) as Attention),
-      );
+    (_, held, hoursLeft, hold, whole, expected) => {
+      expect(balance(held, hoursLeft, hold, whole)).toEqual(expected);
     },
   );
-
-  const amount = fc.bigInt({ min: 0n, max: 10n ** 15n });
-
-  test('days left are never overstated, and a balance is low as its rule says', () => {
-    fc.assert(
-      fc.property(amount, amount, (available, dailySpend) => {
-        const [one, ...rest] = of({ account: { ...calm.account, balance: available }, dailySpend });
-        expect(rest).toEqual([]);
-        if (one === undefined) {
-          expect(available >= dollars('1') && available >= 3n * dailySpend).toBe(true);
-          return;
-        }
-        if (one.kind !== 'balance_low' && one.kind !== 'balance_empty') throw new Error(one.kind);
-        expect(moneyFromDatabase(one.balance)).toBe(available);
-        expect(one.kind === 'balance_empty').toBe(available === 0n);
-        expect(one.days_left === null).toBe(dailySpend === 0n);
-        const days = BigInt(Math.round((one.days_left ?? 0) * 10));
-        expect(days * dailySpend <= available * 10n).toBe(true);
-      }),
-    );
-  });
 
   const key: WatchedKey = {
     id: newId(),

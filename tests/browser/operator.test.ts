@@ -16,7 +16,6 @@ import {
   takePicture,
   visit,
   type Watched,
-  waitUntilLoaded,
 } from '../support/browser.ts';
 import { chatCatalog } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
@@ -203,100 +202,6 @@ describe('accounts', () => {
     await choose(page, 'Blue Harbour', 'Resume');
     await page.getByRole('button', { name: 'Resume account' }).click();
     await rowOf(page, 'Blue Harbour').getByText('Active').waitFor();
-  });
-});
-
-describe('the page of an account', () => {
-  const partsOf = (page: Page) => page.getByRole('navigation', { name: 'Parts of the account' });
-
-  test('has its parts in the address, and suspends', async () => {
-    const { page } = operator;
-    await visit(page, `/operator/accounts/${fixture.account}?tab=members`);
-    await rowOf(page, 'owner@example.com').getByText('Owner', { exact: true }).waitFor();
-    await checkLooks(page, 'operator-account-members');
-    for (const [label, tab, heading] of [
-      ['Keys', 'keys', 'Keys'],
-      ['Grants', 'grants', 'Grants'],
-      ['Limits', 'limits', 'Limits'],
-      ['Log', 'log', 'Changes'],
-    ] as const) {
-      await partsOf(page).getByRole('link', { name: label }).click();
-      await page.waitForURL(`**/operator/accounts/*?tab=${tab}`);
-      await page.getByRole('heading', { name: heading }).waitFor();
-      await waitUntilLoaded(page);
-      await checkLooks(page, `operator-account-${tab}`);
-    }
-    expect(await partsOf(page).locator('[aria-current=page]').allInnerTexts()).toEqual(['Log']);
-    await page.getByRole('button', { name: 'Suspend' }).click();
-    await page.getByRole('button', { name: 'Suspend account' }).click();
-    await rowOf(page, 'Suspended the account').waitFor();
-    await page.getByRole('button', { name: 'Resume' }).click();
-    await page.getByRole('button', { name: 'Resume account' }).click();
-    await page.getByRole('button', { name: 'Suspend' }).waitFor();
-  });
-
-  test('shows a key that its monthly limit blocks as what it is', async () => {
-    const { page } = operator;
-    const { sql } = fixture.database;
-    const { account, keyId } = fixture;
-    const id = newId();
-    await sql`
-      insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback,
-        attempt_count, latency_ms, created_at, completed_at, hold)
-      values (${id}, ${account}, ${keyId}, 'chat', 'full', 'Main', 'completed', false, false, 1, 5, now(), now(), 0.05)`;
-    await sql`update api_keys set monthly_limit = 0.03 where id = ${keyId}`;
-    await page.goto(`/operator/accounts/${account}?tab=keys`);
-    const row = rowOf(page, 'API key');
-    await row.getByText('Blocked', { exact: true }).waitFor();
-    await row.getByText('$0.03 left, a typical request holds $0.05').waitFor();
-    await checkLooks(page, 'operator-account-blocked-key');
-    await sql`delete from generations where id = ${id}`;
-    await sql`update api_keys set monthly_limit = null where id = ${keyId}`;
-  });
-
-  test('leads to what its customer sees, where nothing can be changed', async () => {
-    const { page } = operator;
-    await page.getByRole('link', { name: 'See what they see' }).click();
-    const banner = page.getByRole('region', { name: 'Looking as an operator' });
-    await banner.getByText('You are looking at Northwind as an operator.').waitFor();
-    await page.waitForURL(`**/?account=${fixture.account}`);
-    await page.getByRole('heading', { level: 1, name: 'Overview' }).waitFor();
-    await waitUntilLoaded(page);
-    await checkLooks(page, 'foreign-overview');
-    const pages = page.getByRole('navigation', { name: 'Pages' });
-    for (const name of ['Keys', 'Limits', 'Usage', 'Billing', 'Team', 'Webhooks', 'Audit log']) {
-      await pages.getByRole('link', { name, exact: true }).first().click();
-      await page.getByRole('heading', { level: 1, name }).waitFor();
-      await page.waitForURL(`**?account=${fixture.account}*`);
-      await banner.waitFor();
-      await waitUntilLoaded(page);
-      expect(await page.getByText('could not be').count()).toBe(0);
-      const changing = /^(New|Add|Invite|Create|Edit|Save|Revoke|Remove|Redeem|Pay|Set|Actions for)/;
-      expect([name, await page.getByRole('main').getByRole('button', { name: changing }).count()]).toEqual([
-        name,
-        0,
-      ]);
-      await takePicture(page, `foreign-${name.toLowerCase().replace(' ', '-')}`);
-    }
-    expect(await pages.getByRole('link', { name: 'Playground' }).count()).toBe(0);
-    await visit(page, `/playground?account=${fixture.account}`);
-    await page.getByText('This page is for members of the account').waitFor();
-    await banner.getByRole('link', { name: 'Open the operator’s page of Northwind' }).click();
-    await page.waitForURL(`**/operator/accounts/${fixture.account}*`);
-    await partsOf(page).waitFor();
-  });
-
-  test('and a link that a customer sends opens the same page; leaving ends it', async () => {
-    const { page } = operator;
-    await page.goto(`/keys?account=${fixture.account}`);
-    await page.getByRole('table', { name: 'Keys of this account' }).waitFor();
-    await page.getByText('You are looking at Northwind as an operator.').waitFor();
-    await page.getByRole('link', { name: 'Leave' }).click();
-    await page.waitForURL('**/operator/accounts');
-    await page.goto(`/keys?account=${newId()}`);
-    await page.getByText('The link is about an account that does not exist').waitFor();
-    await page.getByRole('link', { name: 'Go to Accounts' }).click();
-    await page.waitForURL('**/operator/accounts');
   });
 });
 

@@ -6,8 +6,9 @@ import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../../da
 import { digitsOf } from '../../dashboard/pages/billing/statement.tsx';
 import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
-import { titleOfRecent } from '../../dashboard/pages/overview/figures.tsx';
+import { describeAvailable } from '../../dashboard/pages/overview/figures.tsx';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
+import { problemsIn } from '../../dashboard/pages/overview/problems.tsx';
 import { firstChatModel } from '../../dashboard/pages/overview/queries.ts';
 import { timelineOf } from '../../dashboard/pages/requests/attempts.tsx';
 import { describeMoney, explainError } from '../../dashboard/pages/requests/explain.ts';
@@ -17,6 +18,7 @@ import { pinRows } from '../../dashboard/pages/requests/pinned-rows.ts';
 import { describeSaved, shareOfInput } from '../../dashboard/pages/usage/cache-words.ts';
 import { groupUsage, maxSeries, stackUsage } from '../../dashboard/pages/usage/group-usage.ts';
 import { addDays, daysBetween, rangeIn, rangeProblem } from '../../dashboard/pages/usage/range-picker.tsx';
+import type { RequestGroups } from '../../src/console/request-contract.ts';
 import { formatMoney as formatLedgerMoney } from '../../src/lib/money.ts';
 
 const units = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
@@ -369,8 +371,8 @@ test('what needs attention links to where it can be fixed', () => {
     link: { to: '/keys' },
   });
   expect(describeAttention({ kind: 'key_at_limit', ...limit })).toMatchObject({ tone: 'bad' });
-  const low = describeAttention({ kind: 'balance_low', balance: '2.5', days_left: 1.9 });
-  expect(low.text).toContain('about 1 day.');
+  const low = describeAttention({ kind: 'balance_low', balance: '2.5', hours_left: 1.9 });
+  expect(low.text).toContain('Lasts for 1 more hour of use.');
   expect(low.link.to).toBe('/billing');
 });
 
@@ -398,10 +400,53 @@ test('the first request has the new key in every language, and calls the cheapes
   expect(firstChatModel([...models, model('sandbox-chat', 5)], null)?.id).toBe('sandbox-chat');
 });
 
-test('figures that leave older requests out say so', () => {
-  expect(titleOfRecent(0)).toBe('Last 24 hours');
-  expect(titleOfRecent(9_999)).toBe('Last 24 hours');
-  expect(titleOfRecent(10_000)).toBe('Last 24 hours: newest 10,000 requests');
+test('what is available says how long it lasts, unless the next request does not fit', () => {
+  const account = {
+    balance: '5',
+    held: '0',
+    runway: { hours_left: 30.9, hours_used: 4 },
+    typical_hold: '0.1',
+  };
+  expect(describeAvailable(account)).toEqual({ words: 'Lasts for 30 more hours of use', tone: 'plain' });
+  const short = { ...account, runway: { hours_left: 0.9, hours_used: 4 } };
+  expect(describeAvailable(short)).toEqual({ words: 'Lasts for less than an hour of use', tone: 'warn' });
+  const unused = { ...account, runway: { hours_left: null, hours_used: 0 }, typical_hold: null };
+  expect(describeAvailable(unused).words).toBe('Nothing was spent in 7 days');
+  expect(describeAvailable({ ...account, balance: '0.1' }).tone).toBe('plain');
+  expect(describeAvailable({ ...account, balance: '0.0144', typical_hold: '0.032' })).toEqual({
+    words: 'A typical request holds $0.032, which no longer fits',
+    tone: 'bad',
+  });
+  expect(describeAvailable({ ...account, held: '5' })).toEqual({
+    words: 'Nothing is left, $5.00 is held',
+    tone: 'bad',
+  });
+});
+
+test('problems are what failed or was refused, each with its fix', () => {
+  const group = (value: string | null, counts: Partial<RequestGroups['data'][number]>) =>
+    ({
+      value,
+      completed: 0,
+      failed: 0,
+      cancelled: 0,
+      refused: 0,
+      ...counts,
+    }) as RequestGroups['data'][number];
+  const problems = problemsIn({
+    from: '',
+    to: '',
+    data: [
+      group('insufficient_balance', { refused: 48, failed: 1 }),
+      group('usage_missing', { failed: 2 }),
+      group('streaming_error', { cancelled: 3 }),
+      group(null, { completed: 20 }),
+    ],
+  });
+  expect(problems).toMatchObject([
+    { code: 'insufficient_balance', requests: 49, todo: 'Add credit.', place: 'billing' },
+    { code: 'usage_missing', requests: 2, place: null },
+  ]);
 });
 
 test('the amounts of a statement have their points under each other', () => {

@@ -24,6 +24,8 @@ const files = [
   'tests/database/retention.test.ts',
   'tests/api/generations-list.test.ts',
   'tests/api/generations-walk.test.ts',
+  'tests/requests/list-query.test.ts',
+  'tests/requests/refusal-recorder.test.ts',
   'tests/api/usage.test.ts',
   'tests/api/console-usage.test.ts',
 ];

@@ -20,13 +20,14 @@ export function paymentColumns<Row extends Payment>(): Column<Row>[] {
     {
       key: 'time',
       header: 'Time',
-      width: 'w-48',
+      width: 'w-40',
       isBare: true,
       cell: ({ created_at: at }) => <Time at={at} style="exact" />,
     },
     {
       key: 'kind',
       header: 'Type',
+      isOptional: true,
       cell: ({ kind }) => (
         <span className="whitespace-nowrap">{kind === 'automatic' ? 'Automatic top-up' : 'Payment'}</span>
       ),

@@ -2,6 +2,7 @@
 import type { Attention } from '../../../src/console/contract.ts';
 import { formatBalance, formatMoney, formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
 import { formatTime } from '../../kit/format-figures.ts';
+import { lastsFor } from './figures.tsx';
 
 type Notice = Readonly<{
   key: string;
@@ -32,12 +33,20 @@ export function describeAttention(attention: Attention): Notice {
         text: 'New requests are rejected until credit is added.',
         link: toBilling,
       };
+    case 'balance_blocked':
+      return {
+        key: attention.kind,
+        tone: 'bad',
+        title: 'A typical request no longer fits the balance',
+        text: `${formatMoney(attention.balance)} is available, and a typical request holds ${formatMoney(attention.typical_hold)}. Requests are refused until credit is added, unless they ask for fewer tokens.`,
+        link: toBilling,
+      };
     case 'balance_low':
       return {
         key: attention.kind,
         tone: 'warn',
         title: `The balance is low: ${formatBalance(attention.balance)}`,
-        text: `${lastsFor(attention.days_left)}Requests are rejected once it is used up.`,
+        text: `${attention.hours_left === null ? '' : `${lastsFor(attention.hours_left)}. `}Requests are refused once it is used up.`,
         link: toBilling,
       };
     case 'key_near_limit':
@@ -90,13 +99,6 @@ function describeLimit(attention: Extract<Attention, { limit: string }>): Notice
     text: `${figures} ${isReached ? 'Its requests are rejected until next month.' : 'Its requests are rejected once the limit is reached.'} An owner can raise the limit.`,
     link: toKeys,
   };
-}
-
-function lastsFor(daysLeft: number | null): string {
-  if (daysLeft === null) return '';
-  if (daysLeft < 1) return 'At the current rate it lasts less than a day. ';
-  const days = Math.floor(daysLeft);
-  return `At the current rate it lasts about ${days} ${days === 1 ? 'day' : 'days'}. `;
 }
 
 /** Once its time is over it is tried again, but still not known to work. */

@@ -1,31 +1,46 @@
 import { useState } from 'react';
-import type { Attention, Overview } from '../../../src/console/contract.ts';
+import type { Attention } from '../../../src/console/contract.ts';
 import type { RequestRow } from '../../../src/console/request-contract.ts';
 import { useAccount } from '../../api/session.ts';
-import { formatTotal } from '../../kit/amounts.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
-import { formatCountMarks, formatMoneyMarks } from '../../kit/chart-scale.ts';
-import { Segmented } from '../../kit/choice.tsx';
-import { DayChart } from '../../kit/day-chart.tsx';
 import { Duration, Time } from '../../kit/figures.tsx';
-import { formatCount } from '../../kit/format-figures.ts';
 import { ModelMark } from '../../kit/model-mark.tsx';
 import { Page } from '../../kit/page.tsx';
+import { StatGroup } from '../../kit/stat.tsx';
 import { ErrorState, SkeletonLines } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
 import { VerifyEmailNote } from '../../layout/verify-email-note.tsx';
+import { RangePicker } from '../home/range-picker.tsx';
+import { RequestChart } from '../home/request-chart.tsx';
+import { customerStats, requestStats } from '../home/request-stats.tsx';
+import { useHomeView } from '../home/view.ts';
+import { useSeries } from '../requests/queries.ts';
+import { ScopeContext, useAccountScope, useScope } from '../requests/scope.ts';
 import { describeAttention } from './describe-attention.ts';
-import { HealthFigures, MoneyFigures } from './figures.tsx';
+import { AvailableStat } from './figures.tsx';
 import { FirstSteps } from './first-steps.tsx';
+import { Problems } from './problems.tsx';
 import { useLatestRequests, useOverview } from './queries.ts';
+import { TopKeys, TopModels } from './top-lists.tsx';
 
 export function OverviewPage() {
+  return (
+    <ScopeContext value={useAccountScope()}>
+      <Home />
+    </ScopeContext>
+  );
+}
+
+function Home() {
   const { name } = useAccount();
   const overview = useOverview();
   const latest = useLatestRequests();
+  const home = useHomeView(false);
+  const series = useSeries(home.view);
+  const scope = useScope();
   const rows = latest.data?.data;
   const [wasNew, setWasNew] = useState(false);
   // The steps stay visible after the first request, so that its arrival can be seen.
@@ -42,8 +57,11 @@ export function OverviewPage() {
   const isNew = wasNew && (rows?.length ?? 0) === 0;
   const isKnown = overview.data !== undefined && (rows !== undefined || latest.isError);
   return (
-    <Page title="Overview" description={`${name}'s spend, health and recent requests.`}>
-      <MoneyFigures overview={overview.data} />
+    <Page title="Overview" description={name} actions={<RangePicker range={home.range} />}>
+      <StatGroup>
+        <AvailableStat overview={overview.data} />
+        {requestStats(customerStats, series.data, scope, home.range)}
+      </StatGroup>
       {/* The layout below depends on both responses, so it is shown only once both are known. */}
       {isKnown ? (
         <>
@@ -54,8 +72,12 @@ export function OverviewPage() {
           {wasNew && <FirstSteps overview={overview.data} first={rows?.at(-1)} />}
           {!isNew && (
             <>
-              <SpendChart days={overview.data.days} />
-              <HealthFigures recent={overview.data.recent} />
+              <RequestChart {...home} series={series} />
+              <Problems {...home} />
+              <div className="grid gap-x-10 gap-y-8 lg:grid-cols-2">
+                <TopKeys {...home} />
+                <TopModels {...home} />
+              </div>
               {rows === undefined ? (
                 <Card title="Latest requests">
                   <ErrorState error={latest.error} onRetry={latest.refetch} />
@@ -108,47 +130,6 @@ function AttentionList({ attention }: Readonly<{ attention: readonly Attention[]
         ))}
       </ul>
     </section>
-  );
-}
-
-const measures = [
-  { value: 'spend', label: 'Spend' },
-  { value: 'requests', label: 'Requests' },
-] as const;
-
-function SpendChart({ days }: Readonly<{ days: Overview['days'] }>) {
-  const [measure, setMeasure] = useState<'spend' | 'requests'>('spend');
-  return (
-    <Card
-      title="Last 30 days"
-      description="By day, in UTC. Only charged requests are counted."
-      actions={<Segmented label="Chart value" value={measure} options={measures} onChange={setMeasure} />}
-    >
-      <Chart days={days} measure={measure} />
-    </Card>
-  );
-}
-
-function Chart({ days, measure }: Readonly<{ days: Overview['days']; measure: 'spend' | 'requests' }>) {
-  const isSpend = measure === 'spend';
-  const texts = days.map(({ cost, requests }) => (isSpend ? formatTotal(cost) : formatCount(requests)));
-  return (
-    <DayChart
-      label={isSpend ? 'Spend by day' : 'Requests by day'}
-      days={days.map(({ day }) => day)}
-      series={[
-        {
-          key: measure,
-          label: isSpend ? 'Spend' : 'Requests',
-          colour: isSpend ? 'bg-chart-1' : 'bg-chart-2',
-          values: days.map(({ cost, requests }) => (isSpend ? Number(cost) : requests)),
-          texts,
-        },
-      ]}
-      totals={texts}
-      formatMarks={isSpend ? formatMoneyMarks : formatCountMarks}
-      isWhole={!isSpend}
-    />
   );
 }
 

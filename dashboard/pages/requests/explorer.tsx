@@ -64,6 +64,7 @@ function Contents({ scope, view, extras }: ExplorerProps & Readonly<{ view: View
           <Histogram
             view={view}
             series={series.data}
+            isBusy={series.isPlaceholderData}
             replacement={
               series.isError ? <ErrorState error={series.error} onRetry={series.refetch} /> : undefined
             }

@@ -22,6 +22,8 @@ import { chartKinds, type Filter, type View, withFilter, withTimes } from './vie
 type HistogramProps = Readonly<{
   view: View;
   series: RequestSeries | undefined;
+  /** While that of another range or other filters is being loaded. */
+  isBusy: boolean;
   /** Instead of the chart, such as an error. */
   replacement?: ReactNode;
   /** Whether there are rules above and beneath. */
@@ -30,7 +32,8 @@ type HistogramProps = Readonly<{
   onPick?: (filter: Filter) => void;
 }>;
 
-export function Histogram({ view, series, replacement, isFramed = true, onPick }: HistogramProps) {
+export function Histogram(props: HistogramProps) {
+  const { view, series, isBusy, replacement, isFramed = true, onPick } = props;
   const replace = useReplaceSearch();
   return (
     <section aria-label="Over time" className={isFramed ? 'border-y border-line py-3' : undefined}>
@@ -49,7 +52,7 @@ export function Histogram({ view, series, replacement, isFramed = true, onPick }
       {series === undefined ? (
         (replacement ?? <Skeleton className="h-42 w-full" />)
       ) : (
-        <Drawn view={view} series={series} />
+        <Drawn view={view} series={series} isBusy={isBusy} />
       )}
       {series !== undefined && <CountedFrom series={series} isUtc={view.isUtc} />}
     </section>
@@ -76,18 +79,22 @@ function OutcomeLegend({
   );
 }
 
-function Drawn({ view, series }: Readonly<{ view: View; series: RequestSeries }>) {
+type DrawnProps = Readonly<{ view: View; series: RequestSeries; isBusy: boolean }>;
+
+function Drawn({ view, series, isBusy }: DrawnProps) {
   const replace = useReplaceSearch();
   const before = useSeriesBefore(view, series).data;
   const { points, step_seconds: stepSeconds } = series;
   return (
-    <TimeChart
-      {...drawSeries(view.chart, points, series.before === null ? null : (before?.points ?? null))}
-      times={points.map(({ at }) => Date.parse(at))}
-      stepMs={stepSeconds * 1_000}
-      isUtc={view.isUtc}
-      onNarrow={(fromMs, toMs) => replace((search) => withTimes(search, fromMs, toMs))}
-    />
+    <div aria-busy={isBusy || undefined} className={classNames('transition-opacity', isBusy && 'opacity-60')}>
+      <TimeChart
+        {...drawSeries(view.chart, points, series.before === null ? null : (before?.points ?? null))}
+        times={points.map(({ at }) => Date.parse(at))}
+        stepMs={stepSeconds * 1_000}
+        isUtc={view.isUtc}
+        onNarrow={(fromMs, toMs) => replace((search) => withTimes(search, fromMs, toMs))}
+      />
+    </div>
   );
 }
 

@@ -329,11 +329,20 @@ function Usage({ usage }: Pick<RequestRow, 'usage'>) {
   return <span title={title}>{formatCount(input + output)}</span>;
 }
 
+/** As short as it can be in an address. */
+function withoutZeros(amount: string): string {
+  return amount.replace(/\.?0+$/, '') || '0';
+}
+
 /** Filters by what cost as much or more. */
 function Cost({ cost }: Pick<RequestRow, 'cost'>) {
   if (cost === null) return <Dash />;
   return (
-    <FilterCell name="min_cost" value={cost} label={`those of at least ${formatMoneyExactly(cost)}`}>
+    <FilterCell
+      name="min_cost"
+      value={withoutZeros(cost)}
+      label={`those of at least ${formatMoneyExactly(cost)}`}
+    >
       {formatMoney(cost)}
     </FilterCell>
   );

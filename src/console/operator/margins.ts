@@ -63,7 +63,7 @@ function presentMargins({ range, by }: Wanted, rows: readonly MarginRow[]): Marg
   return {
     ...range,
     by,
-    totals: presentFigures(rows.reduce(add, noFigures)),
+    totals: presentFigures(rows.reduce(addMargins, noMargin)),
     rows: rows.flatMap((row) =>
       row.name === null ? [] : [{ id: row.name, name: row.label, ...presentFigures(row) }],
     ),
@@ -71,7 +71,7 @@ function presentMargins({ range, by }: Wanted, rows: readonly MarginRow[]): Marg
   };
 }
 
-const noFigures: Figures = {
+export const noMargin: Figures = {
   requests: 0n,
   revenue: 0n,
   cost: 0n,
@@ -82,7 +82,7 @@ const noFigures: Figures = {
   unknownAttempts: 0n,
 };
 
-function add(sum: Figures, row: Figures): Figures {
+export function addMargins(sum: Figures, row: Figures): Figures {
   return {
     requests: sum.requests + row.requests,
     revenue: sum.revenue + row.revenue,
@@ -96,7 +96,7 @@ function add(sum: Figures, row: Figures): Figures {
 }
 
 /** Revenue without a known cost is no margin yet. */
-function marginOf({ revenue, unpricedRevenue, cost, unchargedCost }: Figures): bigint {
+export function marginOf({ revenue, unpricedRevenue, cost, unchargedCost }: Figures): bigint {
   return revenue - unpricedRevenue - cost - unchargedCost;
 }
 

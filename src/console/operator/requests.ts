@@ -22,12 +22,8 @@ import { presentDraw } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import { type NamedRefusal, type NamedRequest, presentRefusal, presentRequests } from '../present-request.ts';
 import type { RequestDetail, RequestPage } from '../request-contract.ts';
-import {
-  parseAccount,
-  parseRequestFilter,
-  requestParameters,
-  scopeOfRequests,
-} from '../request-list-filter.ts';
+import { requestParameters } from '../request-filter.ts';
+import { parseAccount, parseRequestFilter, scopeOfRequests } from '../request-list-filter.ts';
 import { cursorsOf, defaultRequestLimit, requestFields } from '../requests.ts';
 import { columns, type FindPiece, fileOf, rowsPerPiece } from '../requests-csv.ts';
 import { findAnyGeneration, presentAny } from './generations.ts';

@@ -128,8 +128,8 @@ const accountColumn: Column<OperatorPayment> = {
   header: 'Account',
   isBare: true,
   cell: ({ id, account, is_live: isLive }) => (
-    <span className="block">
-      <span className="flex flex-wrap items-center gap-1">
+    <span className="md:flex md:items-center md:gap-2">
+      <span className="flex flex-wrap items-center gap-1 md:flex-nowrap">
         <Link
           to="/operator/accounts/$id"
           params={{ id: account.id }}
@@ -148,6 +148,7 @@ const accountColumn: Column<OperatorPayment> = {
 const problemColumn: Column<OperatorPayment> = {
   key: 'problem',
   header: 'Notes',
+  isWrapping: true,
   cell: ({ kind, problem, look_problem: lookProblem, warnings }) => (
     <span className="flex flex-wrap items-center gap-1 text-xs text-ink-soft">
       {kind === 'automatic' && <Badge>Automatic</Badge>}

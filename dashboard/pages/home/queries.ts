@@ -1,0 +1,22 @@
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import type { RequestGrouping, RequestGroups } from '../../../src/console/request-contract.ts';
+import { get } from '../../api/client.ts';
+import { useScope } from '../requests/scope.ts';
+import { timesOf, type View } from '../requests/view.ts';
+
+const refreshMs = 30_000;
+
+/** What the requests of a range have in common, the most of it first. */
+export function useTop({ range }: View, by: RequestGrouping, order: 'requests' | 'cost' | 'errors') {
+  const { queryKey, pathOf } = useScope();
+  return useQuery<RequestGroups>({
+    queryKey: [...queryKey, 'requests', 'groups', { by, order, range }],
+    queryFn: ({ signal }) =>
+      get<RequestGroups>(pathOf('requests', 'groups'), {
+        query: { by, order, ...timesOf(range, Date.now()) },
+        signal,
+      }),
+    placeholderData: keepPreviousData,
+    refetchInterval: refreshMs,
+  });
+}

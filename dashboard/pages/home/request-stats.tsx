@@ -1,0 +1,98 @@
+/** The figures of a range, each with its change against the period before and its view in the explorer. */
+import type { ReactNode } from 'react';
+import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
+import { formatTotal } from '../../kit/amounts.ts';
+import { Dash, Duration, Money } from '../../kit/figures.tsx';
+import { formatCount, formatDuration, formatShare } from '../../kit/format-figures.ts';
+import { Stat } from '../../kit/stat.tsx';
+import { changeOf, countRequests, errorRateOf, formatChange, formatPoints } from '../requests/figures.ts';
+import type { Scope } from '../requests/scope.ts';
+import { type HomeRange, inExplorer } from './view.ts';
+
+type Compared = Readonly<{
+  key: string;
+  label: string;
+  /** Which chart of the explorer shows it. */
+  chart: 'volume' | 'errors' | 'duration' | 'cost';
+  valueOf: (figures: RequestFigures) => ReactNode;
+  /** In few words, for the period before; null where there is nothing to compare with. */
+  wordsOf: (figures: RequestFigures) => string | null;
+  changeFrom: (now: RequestFigures, before: RequestFigures) => string | null;
+}>;
+
+const requests: Compared = {
+  key: 'requests',
+  label: 'Requests',
+  chart: 'volume',
+  valueOf: (figures) => formatCount(countRequests(figures)),
+  wordsOf: (figures) => formatCount(countRequests(figures)),
+  changeFrom: (now, before) => formatChange(changeOf(countRequests(now), countRequests(before))),
+};
+
+const errorRate: Compared = {
+  key: 'errors',
+  label: 'Error rate',
+  chart: 'errors',
+  valueOf: (figures) => shareOr(errorRateOf(figures), <Dash />),
+  wordsOf: (figures) => shareOr(errorRateOf(figures), null),
+  changeFrom: (now, before) => formatPoints(errorRateOf(now), errorRateOf(before)),
+};
+
+const p95: Compared = {
+  key: 'p95',
+  label: 'p95 duration',
+  chart: 'duration',
+  valueOf: ({ duration_ms_p95: ms }) => <Duration ms={ms} />,
+  wordsOf: ({ duration_ms_p95: ms }) => (ms === null ? null : formatDuration(ms)),
+  changeFrom: (now, before) => formatChange(changeOf(now.duration_ms_p95, before.duration_ms_p95)),
+};
+
+const spend: Compared = {
+  key: 'spend',
+  label: 'Spend',
+  chart: 'cost',
+  valueOf: ({ cost }) => <Money amount={cost} isTotal />,
+  wordsOf: ({ cost }) => formatTotal(cost),
+  changeFrom: (now, before) => formatChange(changeOf(Number(now.cost), Number(before.cost))),
+};
+
+function shareOr<Otherwise>(share: number | null, otherwise: Otherwise): string | Otherwise {
+  return share === null ? otherwise : formatShare(share);
+}
+
+export const customerStats = [requests, errorRate, p95, spend];
+/** Operators have revenue and cost instead of spend. */
+export const operatorStats = [requests, errorRate, p95];
+
+/** As a list, for a StatGroup counts them. Undefined while they are being loaded. */
+export function requestStats(
+  compared: readonly Compared[],
+  series: RequestSeries | undefined,
+  scope: Scope,
+  range: HomeRange,
+) {
+  return compared.map((one) => (
+    <Stat
+      key={one.key}
+      label={one.label}
+      link={inExplorer(scope, range, one.chart === 'volume' ? {} : { chart: one.chart })}
+      value={series && one.valueOf(series.totals)}
+      tone={one === errorRate && series !== undefined && isBad(series) ? 'bad' : 'plain'}
+      hint={series === undefined ? ' ' : hintOf(one, series)}
+    />
+  ));
+}
+
+/** Of which something is surely wrong. */
+const badShare = 0.05;
+
+function isBad({ totals }: RequestSeries): boolean {
+  return (errorRateOf(totals) ?? 0) >= badShare;
+}
+
+function hintOf({ wordsOf, changeFrom }: Compared, { totals, before }: RequestSeries): string {
+  const words = before === null ? null : wordsOf(before);
+  if (before === null || words === null) return 'Nothing to compare with';
+  const change = changeFrom(totals, before);
+  return change === null ? `${words} in the period before` : `${change} from ${words}`;
+}

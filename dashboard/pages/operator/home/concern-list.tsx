@@ -1,0 +1,35 @@
+import { Link } from '@tanstack/react-router';
+import { Card } from '../../../kit/card.tsx';
+import { classNames } from '../../../kit/class-names.ts';
+import type { Concern } from './concerns.ts';
+
+/** One line each, and the whole line leads to where it is shown. */
+export function ConcernList({ concerns }: Readonly<{ concerns: readonly Concern[] }>) {
+  return (
+    <Card title="Needs attention" isFlush>
+      {concerns.length === 0 ? (
+        <p className="py-3 text-ink-faint">Nothing. Everything that is watched is as it should be.</p>
+      ) : (
+        <ul className="divide-y divide-line">
+          {concerns.map(({ key, tone, title, text, link }) => (
+            <li key={key} className="relative -mx-2 flex items-baseline gap-2.5 px-2 py-2 hover:bg-hover">
+              <span
+                aria-hidden
+                className={classNames(
+                  'size-2 shrink-0 rounded-full',
+                  tone === 'bad' ? 'bg-bad-solid' : 'bg-chart-3',
+                )}
+              />
+              <p className="min-w-0 wrap-anywhere">
+                <Link {...link} className="rounded font-medium after:absolute after:inset-0">
+                  {title}
+                </Link>{' '}
+                <span className="text-ink-soft">{text}</span>
+              </p>
+            </li>
+          ))}
+        </ul>
+      )}
+    </Card>
+  );
+}

@@ -1,0 +1,260 @@
+/** The lists of the operator's home. */
+import { Link } from '@tanstack/react-router';
+import type { OperatorHome } from '../../../../src/console/home-contract.ts';
+import { Card } from '../../../kit/card.tsx';
+import { classNames, textLinkClass } from '../../../kit/class-names.ts';
+import { Dash, Money, Time } from '../../../kit/figures.tsx';
+import { formatCount } from '../../../kit/format-figures.ts';
+import { BreakableCode, type Column, moneyColumn, Table } from '../../../kit/table.tsx';
+import { accountLink, providerLink, requestLink } from '../../../links.ts';
+import { ErrorShare } from '../../home/top-table.tsx';
+import { type HomeRange, inExplorer } from '../../home/view.ts';
+import { formatPoints } from '../../requests/figures.ts';
+import { useScope } from '../../requests/scope.ts';
+
+const nameClass = 'rounded font-medium wrap-anywhere hover:underline hover:underline-offset-2';
+
+type Home = Readonly<{ home: OperatorHome | undefined }>;
+type Provider = OperatorHome['providers'][number];
+
+/** Failed, of all calls; null without any. */
+export function failedShare({
+  succeeded,
+  failed,
+  cancelled,
+}: Omit<Provider, 'provider' | 'before'>): number | null {
+  const count = succeeded + failed + cancelled;
+  return count === 0 ? null : failed / count;
+}
+
+const providerColumns: readonly Column<Provider>[] = [
+  {
+    key: 'provider',
+    header: 'Provider',
+    isBare: true,
+    cell: ({ provider }) => (
+      <Link {...providerLink(provider)} className={nameClass}>
+        {provider}
+      </Link>
+    ),
+  },
+  {
+    key: 'calls',
+    header: 'Calls',
+    align: 'right',
+    width: 'w-24',
+    cell: ({ succeeded, failed, cancelled }) => formatCount(succeeded + failed + cancelled),
+  },
+  {
+    key: 'failed',
+    header: 'Failed',
+    align: 'right',
+    width: 'w-20',
+    cell: ({ failed }) => formatCount(failed),
+  },
+  {
+    key: 'rate',
+    header: 'Error rate',
+    align: 'right',
+    width: 'w-24',
+    cell: (row) => <ErrorShare rate={failedShare(row)} />,
+  },
+  {
+    key: 'change',
+    header: 'Change',
+    align: 'right',
+    width: 'w-24',
+    cell: (row) =>
+      (row.before !== null && formatPoints(failedShare(row), failedShare(row.before))) || <Dash />,
+  },
+];
+
+export function ProviderTable({ home }: Home) {
+  return (
+    <Card title="Providers" description="Every call, also those with a fallback" isFlush>
+      <Table
+        caption="Providers"
+        columns={providerColumns}
+        rows={home?.providers}
+        rowKey={({ provider }) => provider}
+        expectedRows={3}
+        empty={<p className="py-3 text-ink-faint">No provider was called in this range.</p>}
+      />
+    </Card>
+  );
+}
+
+export function RefusalTable({ home, range }: Home & Readonly<{ range: HomeRange }>) {
+  const scope = useScope();
+  const columns: readonly Column<OperatorHome['refusals'][number]>[] = [
+    {
+      key: 'code',
+      header: 'Error code',
+      isBare: true,
+      cell: ({ code }) => <BreakableCode>{code}</BreakableCode>,
+    },
+    {
+      key: 'count',
+      header: 'Refused',
+      align: 'right',
+      width: 'w-24',
+      cell: ({ code, count }) => (
+        <Link
+          {...inExplorer(scope, range, { status: 'refused', error_code: code })}
+          className={classNames('figures', textLinkClass)}
+        >
+          {formatCount(count)}
+          <span className="sr-only"> with {code}</span>
+        </Link>
+      ),
+    },
+  ];
+  return (
+    <Card title="Refusals" isFlush>
+      <Table
+        caption="Refusals"
+        columns={columns}
+        rows={home?.refusals}
+        rowKey={({ code }) => code}
+        expectedRows={3}
+        empty={<p className="py-3 text-ink-faint">Nothing was refused in this range.</p>}
+      />
+    </Card>
+  );
+}
+
+type DryAccount = OperatorHome['dry_accounts'][number];
+
+const dryColumns: readonly Column<DryAccount>[] = [
+  {
+    key: 'account',
+    header: 'Account',
+    isBare: true,
+    cell: ({ account }) => (
+      <Link {...accountLink(account.id)} className={nameClass}>
+        {account.name}
+      </Link>
+    ),
+  },
+  {
+    key: 'left',
+    header: 'Lasts for',
+    align: 'right',
+    width: 'w-32',
+    cell: ({ hours_left: hours }) => (
+      <span className={classNames(hours < 1 ? 'text-bad' : hours < 24 && 'text-warn')}>
+        {hoursOfUse(hours)}
+      </span>
+    ),
+  },
+  {
+    key: 'used',
+    header: 'Hours used',
+    align: 'right',
+    width: 'w-24',
+    isOptional: true,
+    cell: ({ hours_used: hours }) => formatCount(hours),
+  },
+  moneyColumn({
+    key: 'available',
+    header: 'Available',
+    width: 'w-28',
+    style: 'balance',
+    amountOf: ({ available }) => available,
+  }),
+];
+
+export function hoursOfUse(hours: number): string {
+  if (hours === 0) return 'Used up';
+  if (hours < 1) return 'Less than 1 h';
+  return `${formatCount(Math.floor(hours))} h of use`;
+}
+
+export function DryAccounts({ home }: Home) {
+  return (
+    <Card title="Accounts running dry" description="At the pace of the hours used in the last 7 days" isFlush>
+      <Table
+        caption="Accounts running dry"
+        columns={dryColumns}
+        rows={home?.dry_accounts}
+        rowKey={({ account }) => account.id}
+        expectedRows={3}
+        empty={<p className="py-3 text-ink-faint">Every account in use lasts for more than a week of it.</p>}
+      />
+    </Card>
+  );
+}
+
+type WriteOff = OperatorHome['write_offs']['latest'][number];
+
+const reasonNames = new Map([
+  ['usage_missing', 'Usage missing'],
+  ['insufficient_balance', 'Balance did not cover it'],
+  ['interrupted', 'Interrupted'],
+  ['implausible_usage', 'Implausible usage'],
+]);
+
+const nameOfReason = (reason: string) => reasonNames.get(reason) ?? reason;
+
+const writeOffColumns: readonly Column<WriteOff>[] = [
+  {
+    key: 'reason',
+    header: 'Newest',
+    isBare: true,
+    cell: ({ request_id: id, reason }) => (
+      <Link {...requestLink(id, 'operator')} className={nameClass}>
+        {nameOfReason(reason)}
+      </Link>
+    ),
+  },
+  {
+    key: 'account',
+    header: 'Account',
+    cell: ({ account }) => (
+      <Link
+        {...accountLink(account.id)}
+        className="rounded wrap-anywhere hover:underline hover:underline-offset-2"
+      >
+        {account.name}
+      </Link>
+    ),
+  },
+  {
+    key: 'at',
+    header: 'Time',
+    align: 'right',
+    width: 'w-32',
+    isOptional: true,
+    cell: ({ at }) => <Time at={at} style="distance" />,
+  },
+  moneyColumn({ key: 'amount', header: 'Amount', width: 'w-28', amountOf: ({ amount }) => amount }),
+];
+
+export function WriteOffs({ home }: Home) {
+  const reasons = home?.write_offs.reasons ?? [];
+  return (
+    <Card title="Write-offs" description="Of requests in this range" isFlush>
+      {reasons.length > 0 && (
+        <dl className="flex flex-wrap gap-x-6 gap-y-1 py-2.5 text-xs">
+          {reasons.map(({ reason, count, amount, unknown }) => (
+            <div key={reason} className="flex items-baseline gap-1.5">
+              <dt className="text-ink-faint">{nameOfReason(reason)}</dt>
+              <dd className="figures">
+                {formatCount(count)}, <Money amount={amount} isTotal />
+                {unknown > 0 && <span className="text-ink-faint"> and {formatCount(unknown)} unknown</span>}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      )}
+      <Table
+        caption="Write-offs"
+        columns={writeOffColumns}
+        rows={home?.write_offs.latest}
+        rowKey={({ request_id: id }) => id}
+        expectedRows={2}
+        empty={<p className="py-3 text-ink-faint">Nothing was written off.</p>}
+      />
+    </Card>
+  );
+}

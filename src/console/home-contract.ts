@@ -1,0 +1,99 @@
+/** The types of the console API that are about the operator's home. They follow the conventions of contract.ts. */
+import type { Audit } from './operator-contract.ts';
+
+/**
+ * GET …/operator/home?range=24h|7d|30d → OperatorHome. `from` and `to` are the range that requests, calls and write-offs are
+ * counted in, by when the request arrived; it is widened to whole minutes or hours, as that of the explorer.
+ */
+export type OperatorHome = {
+  from: string;
+  to: string;
+  /** By whole days in UTC, including today: 1, 7 or 30 of them. */
+  money: { from: string; to: string; now: HomeMoney; before: HomeMoney };
+  /** The calls to each provider, the one with the most failures first. */
+  providers: (ProviderCalls & {
+    /** As customers see it. */
+    provider: string;
+    /** In the period before; null when that is no longer known. */
+    before: ProviderCalls | null;
+  })[];
+  /** The most frequent first. */
+  refusals: { code: string; count: number }[];
+  /** Those 20 that run dry first, of all that last for less than a week of use. */
+  dry_accounts: {
+    account: { id: string; name: string };
+    available: string;
+    hours_left: number;
+    hours_used: number;
+  }[];
+  write_offs: {
+    reasons: {
+      reason: string;
+      count: number;
+      amount: string;
+      /** Whose amount nobody knows. */
+      unknown: number;
+    }[];
+    /** The newest first. */
+    latest: {
+      request_id: string;
+      account: { id: string; name: string };
+      reason: string;
+      amount: string | null;
+      at: string;
+    }[];
+  };
+  failed_settlements: { count: number; oldest_at: string | null };
+  /** Webhooks that fail now, or were disabled because they did; the longest first, and no more than 10 of them. */
+  failing_webhooks: {
+    count: number;
+    data: {
+      /** Null for one of the operator. */
+      account: { id: string; name: string } | null;
+      host: string;
+      failing_since: string | null;
+      is_disabled: boolean;
+    }[];
+  };
+  /** Circuits that are open, or half open without a success since. */
+  circuits: {
+    provider: string;
+    model: string;
+    state: 'open' | 'half_open';
+    /** On how many nodes. */
+    nodes: number;
+    failing_since: string | null;
+    until: string | null;
+  }[];
+  nodes: {
+    alive: number;
+    /** Of the last 24 hours. */
+    lost: number;
+    /** Of the price lists that live nodes use; more than one while a new one spreads. */
+    price_versions: string[];
+    catalog_errors: { node: string; error: string }[];
+  };
+  /** The newest; null when there was none. */
+  audit: (Pick<Audit, 'state' | 'is_full' | 'started_at' | 'finished_at'> & { violations: number }) | null;
+  /** The last day that was compared with the bill of each provider. */
+  reconciliation: {
+    provider: string;
+    day: string;
+    difference: string | null;
+    is_within: boolean | null;
+    compared_at: string;
+    /** Of its last 31 days, those that differ from the bill by more than the tolerance, and are final. */
+    days_outside: number;
+  }[];
+};
+
+export type HomeMoney = {
+  revenue: string;
+  /** Including calls that no customer was charged for. */
+  cost: string;
+  margin: string;
+  /** The part of the revenue whose cost is unknown. It is no part of the margin. */
+  unpriced_revenue: string;
+};
+
+export type ProviderCalls = { succeeded: number; failed: number; cancelled: number };

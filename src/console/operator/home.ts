@@ -1,0 +1,164 @@
+/** What an operator should know first: money, providers, refusals, and everything that is wrong. */
+import type { SQL } from 'bun';
+import type { RecordedAudit } from '../../audit/run.ts';
+import { lookUp } from '../../http/lookup.ts';
+import { invalidQuery, readQuery } from '../../http/query.ts';
+import { minuteMs, type Span, stepsOf, widened } from '../../rollups/range.ts';
+import type { ActiveCatalog } from '../../routing/active-catalog.ts';
+import { readReport } from '../../routing/node-report.ts';
+import { dayOf } from '../../usage/days.ts';
+import { operatorOnly } from '../access.ts';
+import type { Unsent } from '../contract.ts';
+import type { ConsoleHandler, Routes } from '../guard.ts';
+import type { OperatorHome } from '../home-contract.ts';
+import { findGroups } from '../request-figures.ts';
+import { findDryAccounts } from './dry-accounts.ts';
+import { findHomeMoney } from './home-money.ts';
+import { findAuditsAs } from './ledger.ts';
+import { findFailedSettlements, findFailingWebhooks, findWriteOffs } from './losses.ts';
+import { findNodes } from './nodes.ts';
+import { findOpenCircuits } from './open-circuits.ts';
+import { findProviderCalls } from './provider-calls.ts';
+import { findDays } from './reconciliation.ts';
+
+type HomeServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => ActiveCatalog }>;
+type Home = Unsent<OperatorHome>;
+
+const failure = 'usage_lookup_failed';
+const dayMs = 24 * 60 * 60 * 1000;
+const daysIn = new Map([
+  ['24h', 1],
+  ['7d', 7],
+  ['30d', 30],
+]);
+
+export function homePage({ sql, reads, catalog }: HomeServices): Routes<ConsoleHandler> {
+  return {
+    '/home': {
+      GET: async (request, { signedIn }) => {
+        const days = daysIn.get(readQuery(request.url, ['range']).get('range') ?? '24h');
+        if (days === undefined) throw invalidQuery('range', [...daysIn.keys()].join(', '));
+        const nowMs = Date.now();
+        const span = spanOf(days, nowMs);
+        const { providers } = catalog().catalog;
+        const nameOf = (id: string) => providers.get(id)?.name ?? id;
+        const home = await lookUp(failure, async (): Promise<Home> => {
+          const [
+            money,
+            calls,
+            refusals,
+            dry,
+            writeOffs,
+            settlements,
+            webhooks,
+            circuits,
+            nodes,
+            audits,
+            bills,
+          ] = await Promise.all([
+            findHomeMoney(reads(), signedIn.userId, dayOf(new Date(nowMs)), days),
+            findProviderCalls(reads(), signedIn, span),
+            findRefusals(reads(), signedIn, span),
+            findDryAccounts(reads(), signedIn, nowMs),
+            findWriteOffs(reads(), signedIn, span),
+            findFailedSettlements(sql, signedIn),
+            findFailingWebhooks(sql, signedIn),
+            findOpenCircuits(sql, signedIn, nameOf),
+            findNodes(sql, signedIn),
+            findAuditsAs(sql, signedIn.userId),
+            findDays(sql, signedIn),
+          ]);
+          return {
+            from: new Date(span.fromMs).toISOString(),
+            to: new Date(span.toMs).toISOString(),
+            money,
+            providers: calls,
+            refusals,
+            dry_accounts: dry,
+            write_offs: writeOffs,
+            failed_settlements: settlements,
+            failing_webhooks: webhooks,
+            circuits,
+            nodes: presentNodes(nodes),
+            audit: presentAudit(audits[0]),
+            reconciliation: presentBills(bills, nameOf),
+          };
+        });
+        return Response.json(home);
+      },
+    },
+  };
+}
+
+/** As the explorer widens it, so that both count the same requests. */
+function spanOf(days: number, nowMs: number): Span {
+  const { fromMs, toMs } = widened({ fromMs: nowMs, toMs: nowMs }, minuteMs);
+  return stepsOf({ fromMs: fromMs - days * dayMs, toMs }, nowMs);
+}
+
+async function findRefusals(
+  sql: SQL,
+  reader: Readonly<{ userId: string }>,
+  span: Span,
+): Promise<Home['refusals']> {
+  const filter = {
+    span,
+    accountId: null,
+    keyId: null,
+    sums: { status: 'refused', errorCode: null, model: null, provider: null },
+    rows: { api: null, isStreamed: null, isFallback: null, minCost: null, minDurationMs: null, labels: [] },
+    needsRows: false,
+  };
+  const allowed = (transaction: SQL) => operatorOnly(transaction, reader);
+  const { data } = await findGroups(sql, allowed, 'permission_denied', filter, {
+    by: 'error_code',
+    order: 'requests',
+  });
+  return data.map(({ value, refused }) => ({ code: value ?? '', count: refused }));
+}
+
+function presentNodes(nodes: Awaited<ReturnType<typeof findNodes>>): Home['nodes'] {
+  const alive = nodes.flatMap(({ state, name, report }) =>
+    state === 'alive' ? [{ name, report: readReport(report) }] : [],
+  );
+  return {
+    alive: alive.length,
+    lost: nodes.filter(({ state }) => state === 'lost').length,
+    price_versions: [...new Set(alive.flatMap(({ report }) => report?.price_version ?? []))].sort(),
+    catalog_errors: alive.flatMap(({ name, report }) =>
+      report?.catalog_error ? [{ node: name, error: report.catalog_error }] : [],
+    ),
+  };
+}
+
+function presentAudit(audit: RecordedAudit | undefined): Home['audit'] {
+  if (audit === undefined) return null;
+  return {
+    state: audit.state,
+    is_full: audit.isFull,
+    started_at: audit.startedAt,
+    finished_at: audit.finishedAt,
+    violations: audit.findings.reduce((sum, { violations }) => sum + violations, 0),
+  };
+}
+
+/** The days of each provider come newest first. */
+function presentBills(
+  days: Awaited<ReturnType<typeof findDays>>,
+  nameOf: (providerId: string) => string,
+): Home['reconciliation'] {
+  return [...Map.groupBy(days, ({ provider }) => provider)].flatMap(([provider, own]) => {
+    const [last] = own;
+    if (last === undefined) return [];
+    return [
+      {
+        provider: nameOf(provider),
+        day: last.day,
+        difference: last.difference,
+        is_within: last.is_within,
+        compared_at: last.compared_at,
+        days_outside: own.filter((day) => day.is_within === false && !day.is_preliminary).length,
+      },
+    ];
+  });
+}

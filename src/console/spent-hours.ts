@@ -1,0 +1,45 @@
+/** What an account spent in each hour of the last week, and which models it asked for. */
+import type { SQL } from 'bun';
+import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { figuresQuery, readProgress } from '../rollups/figures.ts';
+import { hourMs, type Span, widened } from '../rollups/range.ts';
+import { type AccountReader, readableAccount } from './access.ts';
+import { inSnapshot } from './request-figures.ts';
+
+/** Seven days. The hour that has begun is one of them. */
+const hourCount = 168;
+
+export type SpentHours = Readonly<{
+  /** Only hours in which something was spent. */
+  spent: readonly Money[];
+  models: ReadonlySet<string>;
+}>;
+
+export function lastHours(nowMs: number): Span {
+  const { toMs } = widened({ fromMs: nowMs, toMs: nowMs + 1 }, hourMs);
+  return { fromMs: toMs - hourCount * hourMs, toMs };
+}
+
+/** The hour in which a request arrived counts, as in its list. */
+export async function findSpentHours(
+  sql: SQL,
+  reader: AccountReader,
+  nowMs: number = Date.now(),
+): Promise<SpentHours> {
+  const steps = { ...lastHours(nowMs), stepMs: hourMs };
+  const filter = { status: null, errorCode: null, model: null, provider: null };
+  const scope = { accountId: reader.accountId, keyId: null };
+  const rows = await inSnapshot(sql, async (transaction) => {
+    const progress = await readProgress(transaction, steps);
+    return await transaction<{ spent: string; models: string[] }[]>`
+      select sum(cost)::text as spent, array_agg(value) as models
+      from ${readableAccount(transaction, reader)} as readable
+      cross join lateral (${figuresQuery(transaction, { scope, filter, by: 'model' }, steps, progress)}) as figures
+      group by step`;
+  });
+  return {
+    spent: rows.map(({ spent }) => moneyFromDatabase(spent)).filter((spent) => spent > 0n),
+    // Of a request that was refused for a model that there is not, none is known.
+    models: new Set(rows.flatMap(({ models }) => models).filter((model) => model !== '')),
+  };
+}
