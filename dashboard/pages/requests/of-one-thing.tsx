@@ -94,6 +94,7 @@ export function FiguresOverTime({ view }: Readonly<{ view: View }>) {
         <Histogram
           view={view}
           series={series.data}
+          isBusy={series.isPlaceholderData}
           isFramed={false}
           onPick={pick}
           replacement={

@@ -59,13 +59,16 @@ const columns: readonly Column<NamedCircuit>[] = [
     },
   },
   { key: 'node', header: 'Node', cell: ({ node }) => node },
-  countColumn('failures', 'Failures in a row', (circuit) => circuit.consecutive_failures),
+  {
+    ...countColumn<NamedCircuit>('failures', 'Failures in a row', (circuit) => circuit.consecutive_failures),
+    isOptional: true,
+  },
   {
     key: 'since',
     header: 'Failing since',
     cell: ({ failing_since: at }) => <Time at={at} style="distance" />,
   },
-  { key: 'until', header: 'Next call', cell: (circuit) => <NextCall circuit={circuit} /> },
+  { key: 'until', header: 'Next call', isOptional: true, cell: (circuit) => <NextCall circuit={circuit} /> },
   {
     key: 'why',
     header: 'What to do',
