@@ -444,7 +444,6 @@ test('input from caches is shown with its prices, its share and what it saved', 
     });
   }
   await page.setViewportSize(desktop);
-  await checkLooks(page, 'overview-caches');
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
