@@ -649,7 +649,7 @@ CREATE TRIGGER changed_generation AFTER DELETE OR UPDATE ON generations
   FOR EACH ROW
   EXECUTE FUNCTION mark_minute();
 CREATE TRIGGER late_generation AFTER INSERT ON generations
-  FOR EACH ROW WHEN (new.id < first_id_at(clock_timestamp() - '00:00:15'::interval))
+  FOR EACH ROW WHEN (new.created_at < (clock_timestamp() - '00:00:15'::interval))
   EXECUTE FUNCTION mark_minute();
 
 -- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
@@ -4115,6 +4115,11 @@ begin
            cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write,
            cost_cache_write_long, api, finish_reason
     from settled;
+
+    -- A request whose body took long to arrive has an ID much older than the rest of it (see late_generation).
+    insert into dirty_minutes (minute)
+    select to_timestamp(id_ms(row.id) / 60000 * 60) from unnest(settled_rows) as row, rollup_progress
+    where row.id < first_id_at(clock_timestamp() - interval '15 seconds') and row.id < first_id_at(frontier);
 
     insert into attempts (generation_id, index, provider, status, started_at, completed_at, upstream_status, error_code)
     select generation_id, index, provider, status, to_timestamp(started_at_ms / 1000),

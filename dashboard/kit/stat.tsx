@@ -37,6 +37,8 @@ export function Stat({ label, value, hint, tone = 'plain', link }: StatProps) {
         className={classNames(
           'figures mt-0.5 text-lg/6 font-semibold tracking-tight wrap-anywhere',
           tones[tone],
+          // It can still be selected and copied.
+          link !== undefined && 'relative z-10 w-fit',
         )}
       >
         {value === undefined ? <Skeleton className="my-0.5 h-5 w-24" /> : value}

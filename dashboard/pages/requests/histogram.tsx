@@ -32,8 +32,7 @@ type HistogramProps = Readonly<{
   onPick?: (filter: Filter) => void;
 }>;
 
-export function Histogram(props: HistogramProps) {
-  const { view, series, isBusy, replacement, isFramed = true, onPick } = props;
+export function Histogram({ view, series, isBusy, replacement, isFramed = true, onPick }: HistogramProps) {
   const replace = useReplaceSearch();
   return (
     <section aria-label="Over time" className={isFramed ? 'border-y border-line py-3' : undefined}>

@@ -18,9 +18,9 @@ import {
 } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
-import { findHourlySpend } from '../hourly-spend.ts';
 import type { OperatorAccount, OperatorAccountDetail, OperatorAccounts } from '../operator-contract.ts';
 import { hoursLeft } from '../runway.ts';
+import { findSpentHours } from '../spent-hours.ts';
 import { type ListQuery, pageOf, readListQuery } from './list.ts';
 
 const accountDraft = bodyOf({
@@ -72,8 +72,7 @@ export function accountsPage({ sql, reads, catalog }: AccountsServices): Routes<
         const accountId = accountIn(params);
         const account = await findAccount(sql, signedIn, accountId);
         if (account === null) throw new ApiError('account_not_found');
-        const replica = reads();
-        const spent = await findHourlySpend(replica, operatorOnly(replica, signedIn), accountId);
+        const { spent } = await findSpentHours(reads(), { userId: signedIn.userId, accountId });
         const available = moneyFromDatabase(account.balance) - moneyFromDatabase(account.held);
         return Response.json({
           ...account,
