@@ -59,11 +59,7 @@ export function RangePicker({ view }: Readonly<{ view: Pick<View, 'range'> }>) {
       value={view.range.kind}
       options={isCustom ? [...rangeOptions, { value: 'custom', label: 'Custom' }] : rangeOptions}
       onChange={(range) => {
-        if (range !== 'custom')
-          replace(({ from: _from, to: _to, ...rest }) => ({
-            ...rest,
-            range: range === '7d' ? undefined : range,
-          }));
+        if (range !== 'custom') replace(({ from: _from, to: _to, ...rest }) => ({ ...rest, range }));
       }}
     />
   );
