@@ -3,6 +3,7 @@ import type { SQL } from 'bun';
 import { z } from 'zod';
 import { createAccountAs, suspendAccountAs, updateAccountAs } from '../../accounts/changes.ts';
 import { ApiError } from '../../errors.ts';
+import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';
 import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../../json/fields.ts';
 import { moneyFromDatabase } from '../../lib/money.ts';
@@ -18,9 +19,9 @@ import {
 } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
-import { findHourlySpend } from '../hourly-spend.ts';
 import type { OperatorAccount, OperatorAccountDetail, OperatorAccounts } from '../operator-contract.ts';
 import { hoursLeft } from '../runway.ts';
+import { findSpentHours } from '../spent-hours.ts';
 import { type ListQuery, pageOf, readListQuery } from './list.ts';
 
 const accountDraft = bodyOf({
@@ -72,8 +73,9 @@ export function accountsPage({ sql, reads, catalog }: AccountsServices): Routes<
         const accountId = accountIn(params);
         const account = await findAccount(sql, signedIn, accountId);
         if (account === null) throw new ApiError('account_not_found');
-        const replica = reads();
-        const spent = await findHourlySpend(replica, operatorOnly(replica, signedIn), accountId);
+        const { spent } = await lookUp('usage_lookup_failed', () =>
+          findSpentHours(reads(), accountId, (replica) => operatorOnly(replica, signedIn)),
+        );
         const available = moneyFromDatabase(account.balance) - moneyFromDatabase(account.held);
         return Response.json({
           ...account,
