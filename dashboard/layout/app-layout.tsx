@@ -137,7 +137,7 @@ export function AccountGate() {
   if (foreign.id !== null) return <ForeignAccount key={foreign.id} />;
   if (account !== null && named !== undefined && !isNamed) return <ForeignAccountPage />;
   if (account !== null) return <Outlet key={account.id} />;
-  return user.is_operator ? <Navigate to="/operator/accounts" replace /> : <NoAccountPage />;
+  return user.is_operator ? <Navigate to="/operator" replace /> : <NoAccountPage />;
 }
 
 export function PendingApp() {

@@ -106,7 +106,7 @@ export function KeyState({ subject, isBrief = false }: Readonly<{ subject: Key; 
   const { state, revoked_at: revokedAt } = subject;
   const tight = describeTightLimit(subject);
   return (
-    <span className="inline-flex flex-col items-start gap-0.5">
+    <span className="inline-flex flex-col items-start gap-0.5" title={tight?.why ?? undefined}>
       {tight === null ? (
         <StatusBadge status={shownStateOf(subject)} />
       ) : (
@@ -115,7 +115,8 @@ export function KeyState({ subject, isBrief = false }: Readonly<{ subject: Key; 
         </Badge>
       )}
       {!isBrief && tight !== null && tight.why !== null && (
-        <span className={classNames('max-w-44 text-xs', tight.tone === 'bad' ? 'text-bad' : 'text-ink-soft')}>
+        // Where there is little room, the title says it.
+        <span className={classNames('md:max-xl:hidden', tight.tone === 'bad' ? 'text-bad' : 'text-ink-soft')}>
           {tight.why}
         </span>
       )}
