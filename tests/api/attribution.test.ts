@@ -316,12 +316,12 @@ describe('the files', () => {
     const [first, second] = [await made({ headers }), await made({ headers, model: 'full' })];
     const [header, ...lines] = await linesOf(fixture.people.member, `${path}.csv?tag=file%3Dyes`);
     expect(header).toBe(
-      'created_at,request_id,key_id,key_name,workload,model,status,provider,input_tokens,output_tokens,units,unit,cost_usd,latency_ms,end_user,session,tags',
+      'at,request_id,status,error_code,api,model,key_id,key_name,provider,fallback_from,streamed,finish_reason,input_tokens,output_tokens,cache_read_tokens,units,unit,cost_usd,duration_ms,time_to_first_token_ms,end_user,session,tags',
     );
     expect(lines.map((line) => line.split(',')[1])).toEqual([second, first]);
     // A spreadsheet would take it for a formula.
     expect(lines[0]).toEndWith(`,"'=cmd()",,"{""file"":""yes"",""q"":""\\""x\\""""}"`);
-    expect(lines[1]).toContain(',chat,"untold",completed,"U",10,1,11,tokens,0.000012000000,');
+    expect(lines[1]).toContain(',10,1,,11,tokens,0.000012000000,');
     const [, ...filtered] = await linesOf(
       fixture.people.member,
       `${path}.csv?tag=file%3Dyes&model=full&from=${today}`,
@@ -330,7 +330,7 @@ describe('the files', () => {
     const [, ...past] = await linesOf(fixture.people.member, `${path}.csv?from=2020-01-01&to=2020-01-31`);
     expect(past).toEqual([]);
     const [operators, ...all] = await linesOf(fixture.people.operator, `${operatorPath}.csv?tag=file%3Dyes`);
-    expect(operators).toStartWith('account_id,account_name,created_at,');
+    expect(operators).toStartWith('account_id,account_name,at,');
     expect(all.map((line) => line.split(',')[3])).toEqual([second, first]);
   });
 

@@ -563,7 +563,7 @@ test.each([
   'tokens',
   'dead-letters',
   'reconciliation',
-  'generations/req_1',
+  'requests/req_1',
 ])('a query that %s does not know is refused', async (path) => {
   const response = await operator.send('GET', `${root}/${path}?from=1`);
   const { error } = (await response.json()) as ErrorBody;
