@@ -649,7 +649,7 @@ CREATE TRIGGER changed_generation AFTER DELETE OR UPDATE ON generations
   FOR EACH ROW
   EXECUTE FUNCTION mark_minute();
 CREATE TRIGGER late_generation AFTER INSERT ON generations
-  FOR EACH ROW WHEN (new.id < first_id_at(clock_timestamp() - '00:00:15'::interval))
+  FOR EACH ROW WHEN (new.created_at < (clock_timestamp() - '00:00:15'::interval))
   EXECUTE FUNCTION mark_minute();
 
 -- For IDs of nodes whose clock is wrong by more than the year for which there are partitions.
@@ -1447,6 +1447,9 @@ CREATE TABLE request_hours (
   CONSTRAINT request_hours_pkey PRIMARY KEY (account_id, key_id, hour, model, provider, status, error_code)
 );
 CREATE INDEX request_hours_by_hour ON request_hours USING btree (hour);
+CREATE INDEX request_hours_spent ON request_hours USING btree (hour,
+    account_id) INCLUDE (cost) WHERE key_id = '00000000-0000-0000-0000-000000000000'::uuid AND account_id <>
+    '00000000-0000-0000-0000-000000000000'::uuid AND cost > 0::numeric;
 
 -- What was asked for in a minute, by the time in the ID of each request: one row for each key, one for the account
 -- (key_id is the nil UUID), one for everybody (account_id, too). Those that were refused are added as they are stored;
@@ -4137,6 +4140,11 @@ begin
            cache_read_tokens, cache_write_tokens, cache_write_long_tokens, cost_cache_read, cost_cache_write,
            cost_cache_write_long, api, finish_reason
     from settled;
+
+    -- A request whose body took long to arrive has an ID much older than the rest of it (see late_generation).
+    insert into dirty_minutes (minute)
+    select to_timestamp(id_ms(row.id) / 60000 * 60) from unnest(settled_rows) as row, rollup_progress
+    where row.id < first_id_at(clock_timestamp() - interval '15 seconds') and row.id < first_id_at(frontier);
 
     insert into attempts (generation_id, index, provider, status, started_at, completed_at, upstream_status, error_code)
     select generation_id, index, provider, status, to_timestamp(started_at_ms / 1000),

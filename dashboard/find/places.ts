@@ -45,16 +45,18 @@ const address = (path: string, search: Readonly<Record<string, string>>) =>
 
 export function placesInAccount(found: AccountFindings): Place[] {
   return [
-    ...found.keys.map(({ name, hint, is_in_force: isInForce }) => ({
+    ...found.keys.map(({ id, name, hint, is_in_force: isInForce }) => ({
       group: 'Keys',
       label: name,
       detail: isInForce ? hint : `${hint}, no longer in force`,
-      href: address('/keys', {
-        search: hint.slice(-shownCharacters),
-        ...(isInForce ? {} : { revoked: 'shown' }),
-      }),
+      href: `/keys/${id}`,
     })),
-    ...modelPlaces(found.models, '/models', 'q'),
+    ...found.models.map(({ id, name }) => ({
+      group: 'Models',
+      label: name,
+      detail: id,
+      href: `/models/${encodeURIComponent(id)}`,
+    })),
     ...labelPlaces(found, '/requests'),
   ];
 }
@@ -77,26 +79,22 @@ export function placesAnywhere(found: OperatorFindings): Place[] {
       group: 'Providers',
       label: name,
       detail: id,
-      href: '/operator/providers',
+      href: `/operator/providers/${encodeURIComponent(id)}`,
     })),
-    ...found.keys.map(({ name, hint, account }) => ({
+    ...found.keys.map(({ id, name, hint, account }) => ({
       group: 'Keys',
       label: name,
       detail: `${hint}, of ${account.name}`,
-      href: `/operator/accounts/${account.id}`,
+      href: address(`/keys/${id}`, { account: account.id }),
     })),
-    ...modelPlaces(found.models, '/operator/catalog', 'search'),
+    ...found.models.map(({ id, name }) => ({
+      group: 'Catalogue',
+      label: name,
+      detail: id,
+      href: address('/operator/catalog', { search: id }),
+    })),
     ...labelPlaces(found, '/operator/requests'),
   ];
-}
-
-function modelPlaces(models: AccountFindings['models'], path: string, parameter: string): Place[] {
-  return models.map(({ id, name }) => ({
-    group: path === '/models' ? 'Models' : 'Catalogue',
-    label: name,
-    detail: id,
-    href: address(path, { [parameter]: id }),
-  }));
 }
 
 function labelPlaces(

@@ -37,6 +37,8 @@ export function Stat({ label, value, hint, tone = 'plain', link }: StatProps) {
         className={classNames(
           'figures mt-0.5 text-lg/6 font-semibold tracking-tight wrap-anywhere',
           tones[tone],
+          // It can still be selected and copied.
+          link !== undefined && 'relative z-10 w-fit',
         )}
       >
         {value === undefined ? <Skeleton className="my-0.5 h-5 w-24" /> : value}
@@ -54,7 +56,7 @@ const columnsByCount: Readonly<Record<number, string>> = {
   3: 'grid-cols-2 [&>:last-child]:col-span-2 sm:grid-cols-3 sm:[&>:last-child]:col-span-1',
   4: 'grid-cols-2 md:grid-cols-4',
   5: 'grid-cols-2 [&>:last-child]:col-span-2 xl:grid-cols-5 xl:[&>:last-child]:col-span-1',
-  6: 'grid-cols-2 md:grid-cols-3 2xl:grid-cols-6',
+  6: 'grid-cols-2 md:grid-cols-3 xl:grid-cols-6',
 };
 
 /** The shadows of the figures draw the lines between them. */

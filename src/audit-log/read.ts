@@ -40,12 +40,15 @@ export function changesQuery(sql: SQL, filter: ChangeFilter, before: string, row
   );
 }
 
+/** What happens to a limit later does not name its key again. */
 function isAboutKey(sql: SQL, keyId: string) {
   return sql`(
     (object_type = 'key' and object_id = ${keyId}::text)
-    or (object_type = 'limit' and (${keyId}::text in (before->>'key_id', after->>'key_id')
-      or object_id in (select limits.id::text from limits where key_id = ${keyId}::uuid)))
-    or (action = 'replace_key' and after->>'replaced_by' = ${keyId}::text))`;
+    or (action = 'replace_key' and after->>'replaced_by' = ${keyId}::text)
+    or (object_type = 'limit' and object_id in (
+      select named.object_id from audit_log as named
+      where named.account_id = audit_log.account_id and named.object_type = 'limit'
+        and ${keyId}::text in (named.before->>'key_id', named.after->>'key_id'))))`;
 }
 
 /** The same from the oldest on: from an ID, or after one, up to the ID at which the range ends. */

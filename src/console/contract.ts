@@ -107,12 +107,6 @@ export type Key = {
   typical_hold: string | null;
 };
 
-/** GET …/keys/{id} → KeyDetail */
-export type KeyDetail = Key & {
-  /** At this moment: how many requests count towards `requests_per_minute`, and how many are in progress. */
-  now: { rate_used: number; open: number };
-};
-
 /**
  * POST …/keys. Owners only. An account has at most 1,000 keys in force: creating, changing or replacing a key fails with
  * `too_many_keys` beyond that. The defaults are 600 requests per minute, 200 at once, and no other limits.

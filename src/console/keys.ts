@@ -21,8 +21,9 @@ import {
 import { rateAt } from '../lib/rate-limit.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { asOwner, type Caller, type Found, idIn, readableAccount, rowsForReader } from './access.ts';
-import type { Key, KeyDetail, Keys, NewKey, Unsent } from './contract.ts';
+import type { Key, Keys, NewKey, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
+import type { KeyDetail } from './key-contract.ts';
 
 type KeysServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
 

@@ -10,7 +10,7 @@ import { hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
 export const rollupLock = 7_012_018_047;
 /**
  * How far the frontier stays behind the clock of the database. Whoever writes a Generation compares with the frontier only if
- * its ID is older than 15 s (the trigger late_generation), so it must be more than that, and what clocks may differ by
+ * it is older than 15 s (the trigger late_generation, ledger_write_batch), so it must be more than that, and what clocks may differ by
  * after a failover.
  */
 const frontierLagMs = 45_000;

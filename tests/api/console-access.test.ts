@@ -364,6 +364,7 @@ const table: Readonly<Record<string, Row>> = {
   [`POST ${operator}/users/:user/reset-link`]: { who: forOperators, names: someUser, body: nothing },
   [`POST ${operator}/users/:user/sign-out`]: { who: forOperators, names: someUser, body: nothing },
   [`GET ${operator}/providers`]: { who: forOperators },
+  [`GET ${operator}/home`]: { who: forOperators },
   [`GET ${operator}/providers/:provider/series`]: {
     who: forOperators,
     names: () => Promise.resolve({ provider: 'Sandbox' }),

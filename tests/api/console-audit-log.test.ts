@@ -209,3 +209,26 @@ test('what a gateway of the version before records is in the log too', async () 
   const [details] = await sql`select reference from account_details where account_id = ${account}`;
   expect(details.reference).toBe(reference);
 });
+
+test('the history of a key has what is about it and its limits, and nothing else', async () => {
+  const { owner } = fixture.people;
+  const { key } = await ask<NewKey>(owner, 'POST', `${account}/keys`, { name: 'Watched' });
+  const { key: other } = await ask<NewKey>(owner, 'POST', `${account}/keys`, { name: 'Other' });
+  const limit = { scope: 'key', kind: 'spend_per_day', amount: '5' };
+  const made = await ask<{ id: string }>(owner, 'POST', `${account}/limits`, { ...limit, key_id: key.id });
+  await ask(owner, 'POST', `${account}/limits`, { ...limit, key_id: other.id });
+  await ask(owner, 'PATCH', `${account}/limits/${made.id}`, { amount: '6' });
+  const history = async (query: string) =>
+    (await ask<AccountAuditLog>(owner, 'GET', `${account}/audit-log?key=${query}`)).data;
+  const actions = async () => (await history(key.id)).map(({ action }) => action).toReversed();
+  expect(await actions()).toEqual(['create_key', 'create_limit', 'update_limit']);
+  await ask(owner, 'DELETE', `${account}/limits/${made.id}`);
+  await ask(owner, 'PATCH', `${account}/keys/${other.id}`, { name: 'Another' });
+  expect(await actions()).toEqual(['create_key', 'create_limit', 'update_limit', 'remove_limit']);
+  const next = await ask<NewKey>(owner, 'POST', `${account}/keys/${key.id}/replace`, { revoke_at: null });
+  expect((await history(next.key.id)).map(({ action }) => action)).toContain('replace_key');
+  expect((await history(key.id.toUpperCase())).map(({ action }) => action)).toContain('replace_key');
+  expect(await history(newId())).toEqual([]);
+  const odd = await owner.send('GET', `${account}/audit-log?key=odd`);
+  expect(odd.status).toBe(400);
+});

@@ -227,7 +227,9 @@ test('the calls to a provider', async () => {
   const [{ failed }] = await fixture.database.sql<[{ failed: number }]>`
     select count(*)::int as failed from attempts where provider = 'Gone' and status = 'failed'`;
   expect(gone.totals).toMatchObject({ succeeded: 0, failed, duration_ms_p95: null });
-  expect(gone.errors).toMatchObject([{ code: 'provider_unavailable', failed }]);
+  expect(gone.totals.rejected).toBe(0);
+  expect(gone.errors).toEqual([{ code: 'provider_unavailable', failed, points: expect.any(Array) }]);
+  expect(gone.errors[0]?.points).toEqual(gone.points.map((point) => point.failed));
   expect(gone.models.map(({ model }) => model).sort()).toEqual(['fallback', 'gone']);
   const main = await get<ProviderSeries>('/providers/Main/series', 'operator');
   expect(main.totals.succeeded).toBeGreaterThan(0);

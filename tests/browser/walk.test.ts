@@ -179,6 +179,7 @@ const places: readonly (readonly [path: string, title: RegExp])[] = [
   ['/decisions', /^Decisions$/],
   ['/team', /^Team$/],
   ['/account', /./],
+  ['/operator', /^Gateway$/],
   ['/operator/accounts', /^Accounts$/],
   ['/operator/users', /^Users$/],
   ['/operator/providers', /^Providers$/],

@@ -10,6 +10,7 @@ import {
   typescriptImagesOf,
   typescriptOf,
 } from '../../dashboard/kit/code-samples.ts';
+import { samplesOf } from '../../dashboard/pages/models/model-samples.ts';
 import { temporaryFolder } from '../support/gateway.ts';
 
 const nasty = 'It\'s "quoted" \\ `$HOME` $(id)\nJSON\n\u2028 ünïcödé 🎈 </script> {"a":1}';
@@ -155,6 +156,41 @@ describe('a request for images', () => {
   });
 });
 
+describe.each(['Chat completions', 'Messages', 'Responses'])('a first request as %s', (label) => {
+  const format = () =>
+    samplesOf({ id: 'vendor/one', endpoint: chatPath, sizes: [] }, server.url.origin).find(
+      (one) => one.label === label,
+    );
+  const codeIn = (language: string) =>
+    format()?.samples.find((sample) => sample.label === language)?.code ?? '';
+
+  test('is sent to its own address by curl and by TypeScript, with the same body', async () => {
+    await run(['sh', '-c', codeIn('curl')]);
+    const file = join(folder, 'first.ts');
+    writeFileSync(file, codeIn('TypeScript'));
+    await run([process.execPath, file]);
+    const paths = received.map(({ path }) => path);
+    const bodies = received.map(({ body }) => JSON.parse(body));
+    received = [];
+    expect(paths).toEqual([format()?.path ?? '', format()?.path ?? '']);
+    expect(bodies[0]).toMatchObject({ model: 'vendor/one' });
+    expect(bodies[1]).toEqual(bodies[0]);
+  });
+
+  test.skipIf(Bun.which('python3') === null)('is made by Python', async () => {
+    writeFileSync(join(folder, 'openai.py'), fakeLibrary);
+    writeFileSync(join(folder, 'anthropic.py'), fakeLibrary.replace('class OpenAI', 'class Anthropic'));
+    const file = join(folder, 'first.py');
+    writeFileSync(file, codeIn('Python'));
+    const [made] = (await run(['python3', file])).split('\n');
+    expect(JSON.parse(made ?? '')).toMatchObject({
+      base_url: `${server.url.origin}${label === 'Messages' ? '' : '/v1'}`,
+      api_key: key,
+      request: { model: 'vendor/one' },
+    });
+  });
+});
+
 const fakeLibrary = `
 import json
 
@@ -164,12 +200,15 @@ class OpenAI:
         self.chat = self
         self.completions = self
         self.images = self
+        self.messages = self
+        self.responses = self
 
     def create(self, **request):
         print(json.dumps({**self.connection, "request": request}))
         class Completion(list):
             pass
         completion = Completion()
+        completion.content = completion.output_text = "Hello"
         completion.choices = [type("Choice", (), {"message": "Hello"})]
         return completion
 

@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { amountOf } from '../../dashboard/kit/amounts.ts';
+import { nextSort, rowsOf, type SortKey, sortIn, sortRows } from '../../dashboard/pages/models/model-rows.ts';
 import {
   capabilitiesIn,
   findModels,
@@ -18,6 +19,7 @@ import {
   priceUnitsOf,
   timeInZone,
 } from '../../dashboard/pages/models/pricing.ts';
+import type { RequestGroups } from '../../src/console/request-contract.ts';
 import { type Meters, plainMeters } from '../../src/lib/meters.ts';
 import { formatMoney, type Money } from '../../src/lib/money.ts';
 import { type Cost, costOfTokens as chargeOfTokens, costOfImages } from '../../src/pricing/cost.ts';
@@ -306,5 +308,65 @@ describe('filters', () => {
     expect(idsFor('', 'chat', 'image_input,streaming')).toEqual(['two']);
     expect(idsFor('', 'nonsense', 'nonsense,__proto__')).toEqual(['one', 'two', 'three']);
     expect(idsFor('four', 'all', '')).toEqual([]);
+  });
+});
+
+describe('the table of models', () => {
+  const model = (id: string, pricing: Record<string, unknown>): ListedModel =>
+    ({ id, name: id, context_window: null, pricing }) as unknown as ListedModel;
+  const token = (input: number, output: number) => ({
+    billing_type: 'token',
+    unit: 'per_1m_tokens',
+    input,
+    output,
+  });
+  const tiers = [
+    { max_input_tokens: 10, input: 2, output: 9 },
+    { max_input_tokens: 20, input: 3, output: 8 },
+  ];
+  const models = [
+    model('dear', token(5, 10)),
+    model('picture', { billing_type: 'image', unit: 'per_image', unit_price: 0.04 }),
+    model('cheap', token(0.5, 1)),
+    model('tiered', { billing_type: 'token', unit: 'per_1m_tokens', input_token_tiers: tiers }),
+  ];
+  const figures = (value: string | null, completed: number, failed: number, cost: string) =>
+    ({ value, completed, failed, refused: 7, cost }) as unknown as RequestGroups['data'][number];
+  const rows = rowsOf(models, [
+    figures('cheap', 3, 1, '0.2'),
+    figures('dear', 0, 0, '0'),
+    figures(null, 9, 9, '9'),
+  ]);
+  const order = (sort: string) => sortRows(rows, sortIn(sort)).map(({ model: { id } }) => id);
+
+  test('has the lowest of several prices, and says so', () => {
+    expect(rows.map(({ price }) => [Number(price.input), Number(price.output), price.isLowest])).toEqual([
+      [5, 10, false],
+      [0.04, 0, false],
+      [0.5, 1, false],
+      [2, 8, true],
+    ]);
+  });
+
+  test('counts as a success what completed, of what completed or failed', () => {
+    expect(rows.map(({ success }) => success)).toEqual([null, null, 0.75, null]);
+    expect(rows.map((row) => row.figures?.cost)).toEqual(['0', undefined, '0.2', undefined]);
+  });
+
+  test('is sorted either way, and what has no value comes last', () => {
+    expect(order('')).toEqual(['dear', 'picture', 'cheap', 'tiered']);
+    expect(order('odd')).toEqual(order(''));
+    expect(order('name')).toEqual(['cheap', 'dear', 'picture', 'tiered']);
+    expect(order('input')).toEqual(['cheap', 'tiered', 'dear', 'picture']);
+    expect(order('-input')).toEqual(['dear', 'tiered', 'cheap', 'picture']);
+    expect(order('-spend').slice(0, 2)).toEqual(['cheap', 'dear']);
+    expect(order('success')[0]).toBe('cheap');
+  });
+
+  test('sorts by a column in both directions, and then as before', () => {
+    const press = (times: number, key: SortKey) =>
+      Array.from({ length: times }).reduce<string>((text) => nextSort(sortIn(text), key), '');
+    expect([press(1, 'input'), press(2, 'input'), press(3, 'input')]).toEqual(['input', '-input', '']);
+    expect([press(1, 'spend'), press(2, 'spend'), press(3, 'spend')]).toEqual(['-spend', 'spend', '']);
   });
 });

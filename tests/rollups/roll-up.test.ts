@@ -390,7 +390,7 @@ async function writeGeneration(connection: SQL, owner: Customer, timeMs: number)
     insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback, attempt_count,
       price_list_id, input_tokens, output_tokens, latency_ms, created_at, completed_at)
     values (${idAt(timeMs)}, ${accountId}, ${keyId}, 'chat', 'm', 'P', 'completed', false, false, 1,
-      ${fixture.priceListId}, 1, 1, 5, now(), now())`;
+      ${fixture.priceListId}, 1, 1, 5, ${new Date(timeMs)}, now())`;
 }
 
 describe('a Generation whose transaction began before its minute was added up', () => {
@@ -476,7 +476,7 @@ test('a connection that is lost in the middle of a minute changes nothing', asyn
     await blocking.release();
     await client.close();
   }
-  expect(await sql`select 1 from dirty_minutes`).toHaveLength(1);
+  expect(await sql`select 1 from dirty_minutes`).not.toBeEmpty();
   await expectExact();
   await addUp();
   await expectTrueSums();

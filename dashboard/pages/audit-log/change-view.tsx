@@ -17,12 +17,17 @@ export const timeColumn: Column<ShownChange> = {
 };
 
 /** `show` says what was changed, as a link where there is a page for it. */
-export function actionColumn(show: (object: ChangedObject) => ReactNode = nameOf): Column<ShownChange> {
+export function actionColumn<Shown extends ShownChange>(
+  show: (object: ChangedObject, change: Shown) => ReactNode = nameOf,
+): Column<Shown> {
   return {
     key: 'action',
     header: 'Change',
-    cell: ({ action, object }) => (
-      <NameWithNote name={actionLabels[action]} note={object !== null && show(object)} />
+    cell: (change) => (
+      <NameWithNote
+        name={actionLabels[change.action]}
+        note={change.object !== null && show(change.object, change)}
+      />
     ),
   };
 }

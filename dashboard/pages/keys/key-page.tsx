@@ -2,7 +2,7 @@
 import { useParams } from '@tanstack/react-router';
 import { Gauge, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import { useState } from 'react';
-import type { KeyDetail } from '../../../src/console/contract.ts';
+import type { KeyDetail } from '../../../src/console/key-contract.ts';
 import { useAccount } from '../../api/session.ts';
 import { formatMoney, formatMoneyExactly } from '../../kit/amounts.ts';
 import { Button, LinkButton } from '../../kit/button.tsx';

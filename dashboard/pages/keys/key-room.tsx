@@ -1,5 +1,5 @@
 /** What a key may still do at this moment: money, requests per minute, and requests at once. */
-import type { KeyDetail } from '../../../src/console/contract.ts';
+import type { KeyDetail } from '../../../src/console/key-contract.ts';
 import {
   formatMoney,
   formatMoneyExactly,

@@ -2,12 +2,12 @@ import { useMutation, useQueryClient } from '@tanstack/react-query';
 import type {
   Key,
   KeyChange,
-  KeyDetail,
   KeyDraft,
   KeyReplacement,
   Keys,
   NewKey,
 } from '../../../src/console/contract.ts';
+import type { KeyDetail } from '../../../src/console/key-contract.ts';
 import { patch, post } from '../../api/client.ts';
 import { accountKey, accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 

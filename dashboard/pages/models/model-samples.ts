@@ -1,4 +1,5 @@
 /** A first request to a model, in each format that can call it: every chat model can be called in all formats for chat. */
+import type { Model } from '../../../src/console/contract.ts';
 import {
   curlMessagesOf,
   curlOf,
@@ -11,7 +12,6 @@ import {
   typescriptOf,
   typescriptResponsesOf,
 } from '../../kit/code-samples.ts';
-import type { ListedModel } from './models.ts';
 
 type Format = Readonly<{
   label: string;
@@ -24,7 +24,7 @@ type Format = Readonly<{
 const greeting = 'Say hello in one sentence.';
 
 export function samplesOf(
-  { id, endpoint, sizes }: Pick<ListedModel, 'id' | 'endpoint' | 'sizes'>,
+  { id, endpoint, sizes }: Pick<Model, 'id' | 'endpoint' | 'sizes'>,
   origin: string,
 ): readonly Format[] {
   if (endpoint === null) return [];

@@ -42,9 +42,13 @@ export function describeAvailable({ balance, held, runway, typical_hold: hold }:
 /** As the gateway calls a balance low. */
 const fewHours = 24;
 
+/** Nobody plans for longer. */
+const hoursOfYear = 8_760;
+
 /** Rounded down: running out earlier than announced would be worse than later. */
 export function lastsFor(hoursLeft: number): string {
   if (hoursLeft < 1) return 'Lasts for less than an hour of use';
+  if (hoursLeft > hoursOfYear) return 'Lasts for more than a year of use';
   const hours = Math.floor(hoursLeft);
   return `Lasts for ${hours === 1 ? '1 more hour' : `${formatCount(hours)} more hours`} of use`;
 }

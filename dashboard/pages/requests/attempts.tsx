@@ -1,12 +1,15 @@
 /** The attempts of a request as bars on a time axis. To a screen reader they are an ordered list of sentences. */
+import { Link } from '@tanstack/react-router';
 import type { GenerationDetail } from '../../../src/console/contract.ts';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { Card } from '../../kit/card.tsx';
 import { marksOf } from '../../kit/chart-scale.ts';
-import { classNames } from '../../kit/class-names.ts';
+import { classNames, textLinkClass } from '../../kit/class-names.ts';
 import { Duration } from '../../kit/figures.tsx';
 import { formatDuration } from '../../kit/format-figures.ts';
+import { providerLink } from '../../links.ts';
 import { explainAttempt } from './explain.ts';
+import { useScope } from './scope.ts';
 
 const colours: Readonly<Record<string, string>> = {
   in_progress: 'bg-accent animate-breathe',
@@ -44,10 +47,16 @@ export function Attempts({ generation }: Readonly<{ generation: GenerationDetail
 
 function AttemptLine({ bar }: Readonly<{ bar: Bar }>) {
   const { attempt, startedAfterMs, durationMs, start, length } = bar;
+  const { reader } = useScope();
   return (
     <li className="sm:grid sm:grid-cols-[11rem_minmax(0,1fr)] sm:gap-x-4">
       <p className="flex items-center justify-between gap-2 sm:block">
-        <span className="font-medium wrap-anywhere">{attempt.provider}</span>
+        <Link
+          {...providerLink(attempt.provider, reader)}
+          className={`${textLinkClass} font-medium wrap-anywhere`}
+        >
+          {attempt.provider}
+        </Link>
         <span className="sm:mt-1 sm:block">
           <StatusBadge status={attempt.status} />
         </span>

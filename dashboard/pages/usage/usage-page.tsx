@@ -1,4 +1,5 @@
 import { keepPreviousData } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { ChartColumn, Download } from 'lucide-react';
 import { useState } from 'react';
 import type { Usage, UsageFigures } from '../../../src/console/contract.ts';
@@ -8,6 +9,7 @@ import { accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 import { AnchorButton, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Segmented } from '../../kit/choice.tsx';
+import { textLinkClass } from '../../kit/class-names.ts';
 import { Dash, Money } from '../../kit/figures.tsx';
 import { formatCount, formatDay, formatShare } from '../../kit/format-figures.ts';
 import { ModelMark } from '../../kit/model-mark.tsx';
@@ -15,6 +17,7 @@ import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
+import { keyLink, modelLink } from '../../links.ts';
 import { AccountExportButton } from '../exports/export-button.tsx';
 import { CacheFigures } from './cache-figures.tsx';
 import { hasCaches, shareOfInput } from './cache-words.ts';
@@ -133,7 +136,13 @@ function columnsOf(header: string, by: Dimension, isCached: boolean): Column<Usa
       cell: ({ id, label }) => (
         <span className="font-medium">
           {by === 'model' && <ModelMark model={id} />}
-          {by === 'day' ? formatDay(label, true) : label}
+          {by === 'day' ? (
+            formatDay(label, true)
+          ) : (
+            <Link {...(by === 'model' ? modelLink(id) : keyLink(id))} className={textLinkClass}>
+              {label}
+            </Link>
+          )}
         </span>
       ),
     },

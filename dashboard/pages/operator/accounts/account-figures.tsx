@@ -33,12 +33,15 @@ type Described = Readonly<{ words: string; hint: string; tone: 'plain' | 'warn' 
 
 /** With less than a working day of use left, someone should be told. */
 const fewHours = 8;
+/** Nobody plans for longer. */
+const hoursOfYear = 8_760;
 
 export function describeRunway({ hours_left: left, hours_used: used }: Runway): Described {
   if (left === null) return { words: 'Unknown', hint: 'Nothing was spent in the last 7 days', tone: 'plain' };
   const hint = `At the pace of ${used === 1 ? 'the 1 hour' : `the ${formatCount(used)} hours`} of use in the last 7 days`;
   if (left === 0) return { words: 'Used up', hint, tone: 'bad' };
   if (left < 1) return { words: 'Less than an hour of use', hint, tone: 'bad' };
+  if (left > hoursOfYear) return { words: 'More than a year of use', hint, tone: 'plain' };
   const hours = Math.floor(left);
   return {
     words: `${hours === 1 ? '1 hour' : `${formatCount(hours)} hours`} of use`,

@@ -12,6 +12,7 @@ import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import type { Column } from '../../../kit/table.tsx';
+import { keyLink } from '../../../links.ts';
 import { actionColumn, detailsColumn, nameOf, timeColumn } from '../../audit-log/change-view.tsx';
 import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
@@ -48,17 +49,23 @@ const columns: readonly Column<Change>[] = [
         </Link>
       ),
   },
-  actionColumn((object) => <ObjectLink object={object} />),
+  actionColumn((object, { account }) => <ObjectLink object={object} account={account} />),
   detailsColumn,
 ];
 
 /** An account has a column of its own. */
-function ObjectLink({ object }: Readonly<{ object: ChangedObject }>) {
+function ObjectLink({ object, account }: Readonly<{ object: ChangedObject; account: Change['account'] }>) {
   const name = nameOf(object);
   switch (object.type) {
     case 'user':
       return (
         <Link to="/operator/users" search={{ search: name }} className={textLinkClass}>
+          {name}
+        </Link>
+      );
+    case 'key':
+      return (
+        <Link {...keyLink(object.id, account?.id)} className={textLinkClass}>
           {name}
         </Link>
       );

@@ -1,4 +1,6 @@
 /** The catalogue that this node uses, and why the file or a model does not work. */
+
+import { Link } from '@tanstack/react-router';
 import { BookMarked } from 'lucide-react';
 import type { CatalogStatus } from '../../../../src/console/operator-contract.ts';
 import { useSearchValue } from '../../../address.ts';
@@ -16,6 +18,7 @@ import { Page } from '../../../kit/page.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { EmptyState, Loaded, SkeletonLines } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
+import { providerLink, requestsWith } from '../../../links.ts';
 import { useOperatorQuery } from '../operator-query.ts';
 
 export function OperatorCatalogPage() {
@@ -176,7 +179,9 @@ const modelColumns: readonly Column<CatalogModel>[] = [
         name={
           <>
             <ModelMark model={id} />
-            <code className="font-mono">{id}</code>
+            <Link {...requestsWith({ model: id }, 'operator')} className="rounded hover:underline">
+              <code className="font-mono">{id}</code>
+            </Link>
           </>
         }
         note={name !== id && name}
@@ -208,9 +213,9 @@ const modelColumns: readonly Column<CatalogModel>[] = [
       ) : (
         <span className="flex flex-wrap gap-1 md:max-w-64">
           {providers.map(({ id, is_configured: isConfigured }) => (
-            <Badge key={id} tone={isConfigured ? 'plain' : 'warn'}>
-              {isConfigured ? id : `${id}: no key`}
-            </Badge>
+            <Link key={id} {...providerLink(id)} className="rounded hover:underline">
+              <Badge tone={isConfigured ? 'plain' : 'warn'}>{isConfigured ? id : `${id}: no key`}</Badge>
+            </Link>
           ))}
         </span>
       ),

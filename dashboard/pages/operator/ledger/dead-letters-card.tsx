@@ -8,6 +8,7 @@ import { CodeBlock } from '../../../kit/code-block.tsx';
 import { Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { type Column, moneyColumn, Table } from '../../../kit/table.tsx';
+import { accountLink } from '../../../links.ts';
 
 export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters: DeadLetters }>) {
   if (total === 0) return null;
@@ -67,7 +68,7 @@ const deadLetterColumns: readonly Column<DeadLetter>[] = [
     key: 'account',
     header: 'Account',
     cell: ({ account }) => (
-      <Link to="/operator/accounts" search={{ search: account.id }} className={textLinkClass}>
+      <Link {...accountLink(account.id)} className={textLinkClass}>
         {account.name}
       </Link>
     ),

@@ -1,5 +1,6 @@
 /** What customers were charged, what providers ask for it, and what is left. */
 import { keepPreviousData } from '@tanstack/react-query';
+import { Link } from '@tanstack/react-router';
 import { ChartNoAxesCombined, Download } from 'lucide-react';
 import { useState } from 'react';
 import type { MarginFigures, Margins } from '../../../../src/console/operator-contract.ts';
@@ -10,6 +11,7 @@ import { AnchorButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { Segmented } from '../../../kit/choice.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money } from '../../../kit/figures.tsx';
 import { formatCount, formatDay } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
@@ -17,6 +19,7 @@ import { QueryTable } from '../../../kit/query-table.tsx';
 import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import { type Column, moneyColumn } from '../../../kit/table.tsx';
+import { accountLink, providerLink, requestsWith } from '../../../links.ts';
 import { dayOf, RangePicker, rangeIn } from '../../usage/range-picker.tsx';
 import { operatorPath, useOperatorQuery } from '../operator-query.ts';
 import {
@@ -168,8 +171,21 @@ function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }
   return name === '' ? (
     <span className="text-ink-soft">Not recorded</span>
   ) : (
-    <span className="font-medium">{name}</span>
+    <span className="font-medium">
+      {by === 'day' || by === 'price_group' ? (
+        name
+      ) : (
+        <Link {...linkOf(by, row.id)} className={textLinkClass}>
+          {name}
+        </Link>
+      )}
+    </span>
   );
+}
+
+function linkOf(by: 'account' | 'model' | 'provider', id: string) {
+  if (by === 'account') return accountLink(id);
+  return by === 'provider' ? providerLink(id) : requestsWith({ model: id }, 'operator');
 }
 
 /** Requests and attempts whose cost is unknown. */

@@ -32,6 +32,7 @@ const providerColumn: Column<NamedCircuit> = {
   key: 'provider',
   header: 'Provider',
   isBare: true,
+  width: 'w-32',
   cell: ({ provider = '' }) => (
     <Link {...providerLink(provider)} className={textLinkClass}>
       {provider}
@@ -59,17 +60,21 @@ const columns: readonly Column<NamedCircuit>[] = [
     },
   },
   { key: 'node', header: 'Node', cell: ({ node }) => node },
-  countColumn('failures', 'Failures in a row', (circuit) => circuit.consecutive_failures),
+  {
+    ...countColumn<NamedCircuit>('failures', 'Failures in a row', (circuit) => circuit.consecutive_failures),
+    isOptional: true,
+  },
   {
     key: 'since',
     header: 'Failing since',
     cell: ({ failing_since: at }) => <Time at={at} style="distance" />,
   },
-  { key: 'until', header: 'Next call', cell: (circuit) => <NextCall circuit={circuit} /> },
+  { key: 'until', header: 'Next call', isOptional: true, cell: (circuit) => <NextCall circuit={circuit} /> },
   {
     key: 'why',
     header: 'What to do',
     isWrapping: true,
+    width: 'md:w-1/3',
     cell: ({ setback }) =>
       setback === null ? (
         <span className="text-ink-faint">–</span>

@@ -27,6 +27,7 @@ import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { SearchInput } from '../../../kit/search-input.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../../kit/table.tsx';
+import { accountLink } from '../../../links.ts';
 import { useUsers } from './queries.ts';
 import { OperatorConfirmation, ResetLinkConfirmation, SignOutConfirmation } from './user-confirmations.tsx';
 import { CreateUserDialog, LinkDialog, MembershipDialog } from './user-dialogs.tsx';
@@ -190,7 +191,7 @@ function Memberships({ accounts }: Pick<OperatorUser, 'accounts'>) {
     <ul className="md:flex md:max-w-56 md:flex-wrap md:gap-x-2 xl:max-w-96">
       {accounts.map(({ id, name, role }) => (
         <li key={id}>
-          <Link to="/operator/accounts" search={{ search: id }} className={textLinkClass}>
+          <Link {...accountLink(id)} className={textLinkClass}>
             {name}
           </Link>{' '}
           <span className="text-xs text-ink-faint">{role}</span>
