@@ -539,7 +539,8 @@ select id, account_id, key_id, model, case when attempt_count > 0 then provider 
        latency_ms, coalesce(input_tokens, 0) as input_tokens, coalesce(output_tokens, 0) as output_tokens,
        coalesce(cost_total, 0) as cost,
        case when status = 'completed' then width_bucket(latency_ms, duration_bounds()) + 1 end as duration_bucket,
-       case when status = 'completed' then width_bucket(time_to_first_token_ms, duration_bounds()) + 1 end as first_token_bucket
+       case when status = 'completed' then width_bucket(time_to_first_token_ms, duration_bounds()) + 1 end as first_token_bucket,
+       cost_total
 from generations;
 comment on view counted_generations is 'Finished Generations as they are added up. Buckets are counted from 1.';
 

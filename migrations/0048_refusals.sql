@@ -34,6 +34,14 @@ create index refusals_by_account_and_code on refusals (account_id nulls first, c
 create index refusals_by_key on refusals (key_id, id);
 create index refusals_by_code on refusals (code, id);
 
+create view counted_refusals as
+select id, account_id, key_id, coalesce(model, '') as model, ''::text as provider, 'refused'::text as status, code as error_code,
+       api, null::boolean as streaming, null::boolean as fallback, null::integer as latency_ms, 0::bigint as input_tokens,
+       0::bigint as output_tokens, 0::numeric(38,12) as cost, null::integer as duration_bucket,
+       null::integer as first_token_bucket, null::numeric(38,12) as cost_total
+from refusals;
+comment on view counted_refusals is 'Refusals with the columns of counted_generations, for figures whose filters are not added up.';
+
 comment on table generation_attributions is
   'Whom a request was for, as it said. Written with the hold, and partitioned and dropped like generations; or with its refusal, '
   'and removed with that. Nothing in the ledger depends on it.';

@@ -1957,8 +1957,30 @@ CREATE VIEW counted_generations AS
         CASE
             WHEN status = 'completed'::text THEN width_bucket(time_to_first_token_ms, duration_bounds()) + 1
             ELSE NULL::integer
-        END AS first_token_bucket
+        END AS first_token_bucket,
+    cost_total
    FROM generations;
+
+-- Refusals with the columns of counted_generations, for figures whose filters are not added up.
+CREATE VIEW counted_refusals AS
+ SELECT id,
+    account_id,
+    key_id,
+    COALESCE(model, ''::text) AS model,
+    ''::text AS provider,
+    'refused'::text AS status,
+    code AS error_code,
+    api,
+    NULL::boolean AS streaming,
+    NULL::boolean AS fallback,
+    NULL::integer AS latency_ms,
+    0::bigint AS input_tokens,
+    0::bigint AS output_tokens,
+    0::numeric(38,12) AS cost,
+    NULL::integer AS duration_bucket,
+    NULL::integer AS first_token_bucket,
+    NULL::numeric(38,12) AS cost_total
+   FROM refusals;
 
 -- Generations as lists show them.
 CREATE VIEW finished_generations AS

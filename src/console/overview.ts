@@ -39,7 +39,9 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
         readQuery(request.url, []);
         const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
         const [hours, served, keys, circuits, offered] = await Promise.all([
-          lookUp('usage_lookup_failed', () => findSpentHours(reads(), caller)),
+          lookUp('usage_lookup_failed', () =>
+            findSpentHours(reads(), caller.accountId, (reading) => readableAccount(reading, caller)),
+          ),
           lookUp('generation_lookup_failed', () => findServed(reads(), caller)),
           lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
           lookUp('model_list_failed', () => findCircuits(sql, caller)),

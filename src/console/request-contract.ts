@@ -142,8 +142,8 @@ export type RequestSeries = {
   in_progress: number;
   /**
    * Filters other than status, error_code, model, key and provider make the gateway look at requests one by one, the newest first.
-   * If there are too many, those before this time were not counted; nor is what has not been added up yet, after an upgrade.
-   * Null when all were.
+   * Then only refusals that are stored count, as in the list. If there are too many, those before this time were not counted;
+   * nor is what has not been added up yet, after an upgrade. Null when all were.
    */
   counted_from: string | null;
 };

@@ -1,10 +1,12 @@
-/** Reads what requests must be like to be counted. Lists read the same parameters with the same functions. */
+/** Reads what requests must be like to be listed, and to be counted. */
 import { type ErrorCode, errorTable } from '../errors.ts';
 import { attributionParameters, parseLabels } from '../generations/attribution.ts';
+import { newestPosition } from '../generations/generation-store.ts';
 import { invalidQuery, type Query } from '../http/query.ts';
 import { parseTime } from '../lib/calendar.ts';
-import { isUuid } from '../lib/ids.ts';
+import { firstIdAt, isUuid } from '../lib/ids.ts';
 import { parseMoney } from '../lib/money.ts';
+import type { RequestFilter } from '../requests/filter.ts';
 import type { RowFilter, SumFilter } from '../rollups/figures.ts';
 import { hoursKeptMs, type Span } from '../rollups/range.ts';
 import { requestApis, requestStatuses } from './request-contract.ts';
@@ -31,27 +33,50 @@ export type CountFilter = Readonly<{
   needsRows: boolean;
 }>;
 
+/** Which requests are to be listed. */
+export function parseListFilter(query: Query, accountId: string | null): RequestFilter {
+  const fromMs = parseMoment(query, 'from');
+  const toMs = parseMoment(query, 'to');
+  if (fromMs !== null && toMs !== null && fromMs >= toMs) throw invalidQuery('from', 'a time before to');
+  return {
+    ...parseProperties(query),
+    first: firstIdAt(fromMs ?? 0),
+    end: toMs === null ? newestPosition : firstIdAt(toMs),
+    accountId,
+  };
+}
+
+/** The account that an operator asks for; null for all of them. */
+export function parseAccount(query: Query): string | null {
+  return parseId(query, 'account');
+}
+
+function parseProperties(query: Query): Omit<RequestFilter, 'first' | 'end' | 'accountId'> {
+  return {
+    keyId: parseId(query, 'key'),
+    status: parseChoice(query, 'status', requestStatuses),
+    errorCode: parseCode(query),
+    model: parseName(query, 'model'),
+    provider: parseName(query, 'provider'),
+    api: parseChoice(query, 'api', requestApis),
+    labels: parseLabels(query),
+    isStreamed: parseYes(query, 'streamed'),
+    isFallback: parseYes(query, 'fallback'),
+    minCost: parseCost(query),
+    minDurationMs: parseDuration(query),
+  };
+}
+
 const dayMs = 24 * 60 * 60 * 1000;
 
 export function parseCountFilter(query: Query, nowMs: number): CountFilter {
+  const properties = parseProperties(query);
   return {
     span: parseSpan(query, nowMs),
-    accountId: parseId(query, 'account'),
-    keyId: parseId(query, 'key'),
-    sums: {
-      status: parseChoice(query, 'status', requestStatuses),
-      errorCode: parseCode(query),
-      model: parseName(query, 'model'),
-      provider: parseName(query, 'provider'),
-    },
-    rows: {
-      api: parseChoice(query, 'api', requestApis),
-      isStreamed: parseYes(query, 'streamed'),
-      isFallback: parseYes(query, 'fallback'),
-      minCost: parseCost(query),
-      minDurationMs: parseDuration(query),
-      labels: parseLabels(query),
-    },
+    accountId: parseAccount(query),
+    keyId: properties.keyId,
+    sums: properties,
+    rows: properties,
     needsRows: rowParameters.some((name) => query.has(name)),
   };
 }
@@ -65,7 +90,7 @@ export function parseSpan(query: Query, nowMs: number): Span {
   return { fromMs, toMs };
 }
 
-export function parseMoment(query: Query, name: string): number | null {
+function parseMoment(query: Query, name: string): number | null {
   const text = query.get(name);
   if (text === null) return null;
   const time = parseTime(text);
@@ -75,13 +100,13 @@ export function parseMoment(query: Query, name: string): number | null {
   return time.getTime();
 }
 
-export function parseId(query: Query, name: string): string | null {
+function parseId(query: Query, name: string): string | null {
   const text = query.get(name);
   if (text !== null && !isUuid(text)) throw invalidQuery(name, 'an ID');
   return text?.toLowerCase() ?? null;
 }
 
-export function parseChoice<Choice extends string>(
+function parseChoice<Choice extends string>(
   query: Query,
   name: string,
   choices: readonly Choice[],
@@ -93,14 +118,14 @@ export function parseChoice<Choice extends string>(
   return choice;
 }
 
-export function parseYes(query: Query, name: string): boolean | null {
+function parseYes(query: Query, name: string): boolean | null {
   const answer = parseChoice(query, name, ['yes', 'no']);
   return answer === null ? null : answer === 'yes';
 }
 
 const maxNameLength = 200;
 
-export function parseCode(query: Query): ErrorCode | null {
+function parseCode(query: Query): ErrorCode | null {
   const text = query.get('error_code');
   if (text === null) return null;
   if (!Object.hasOwn(errorTable, text)) throw invalidQuery('error_code', 'a code of the table of errors');
@@ -108,7 +133,7 @@ export function parseCode(query: Query): ErrorCode | null {
 }
 
 /** Any name is valid: there may be requests for models, and from providers, that have left the catalogue. */
-export function parseName(query: Query, name: string): string | null {
+function parseName(query: Query, name: string): string | null {
   const text = query.get(name);
   // PostgreSQL cannot store a NUL.
   if (text === '' || text?.includes('\0') || (text?.length ?? 0) > maxNameLength)
@@ -116,7 +141,7 @@ export function parseName(query: Query, name: string): string | null {
   return text;
 }
 
-export function parseCost(query: Query): string | null {
+function parseCost(query: Query): string | null {
   const text = query.get('min_cost');
   if (text === null) return null;
   const cost = parseMoney(text);
@@ -126,7 +151,7 @@ export function parseCost(query: Query): string | null {
 
 const durationPattern = /^[0-9]{1,9}$/;
 
-export function parseDuration(query: Query): number | null {
+function parseDuration(query: Query): number | null {
   const text = query.get('min_duration_ms');
   if (text === null) return null;
   if (!durationPattern.test(text)) throw invalidQuery('min_duration_ms', 'a number of milliseconds');

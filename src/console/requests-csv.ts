@@ -11,8 +11,7 @@ import type { RequestFilter } from '../requests/filter.ts';
 import type { FoundRequests } from '../requests/list-query.ts';
 import type { AccountHandler, ConsoleContext, Routes } from './guard.ts';
 import { fallbackFrom, type NamedRequest } from './present-request.ts';
-import { requestParameters } from './request-filter.ts';
-import { parseRequestFilter } from './request-list-filter.ts';
+import { parseListFilter, requestParameters } from './request-filter.ts';
 import { findOfAccount } from './requests.ts';
 
 /** As many as a page may have. */
@@ -30,7 +29,7 @@ export function requestsDownload({ reads, log }: CsvServices): Routes<AccountHan
     '/requests.csv': {
       GET: async (request, context) => {
         const { caller } = context;
-        const filter = parseRequestFilter(readQuery(request.url, requestParameters), caller.accountId);
+        const filter = parseListFilter(readQuery(request.url, requestParameters), caller.accountId);
         const find: FindPiece = (before) => findOfAccount(reads(), caller, filter, before, rowsPerPiece);
         return await sendDownload(fileOf(columns, filter, context, find), request, context.base, log);
       },

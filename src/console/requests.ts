@@ -27,8 +27,7 @@ import {
   presentRequests,
 } from './present-request.ts';
 import type { RequestApi, RequestDetail, RequestPage, RequestRow } from './request-contract.ts';
-import { requestParameters } from './request-filter.ts';
-import { parseRequestFilter, scopeOfRequests } from './request-list-filter.ts';
+import { parseListFilter, requestParameters } from './request-filter.ts';
 
 const failure = 'generation_lookup_failed';
 export const defaultRequestLimit = 50;
@@ -44,7 +43,7 @@ export function requestsPage({ sql, reads, cursorKey }: RequestsServices): Route
       GET: async (request, { caller }) => {
         const query = readQuery(request.url, [...requestParameters, 'limit', 'cursor']);
         const limit = parseLimit(query.get('limit'), defaultRequestLimit);
-        const filter = parseRequestFilter(query, caller.accountId);
+        const filter = parseListFilter(query, caller.accountId);
         const cursors = cursorsOf(scopeOfRequests('account', filter), cursorKey);
         const before = cursors.read(query.get('cursor'), filter.end);
         // One more than requested shows whether there is another page.
@@ -67,6 +66,30 @@ export function requestsPage({ sql, reads, cursorKey }: RequestsServices): Route
       },
     },
   };
+}
+
+/** A cursor belongs to whoever got it, and to these filters. */
+export function scopeOfRequests(owner: string, filter: RequestFilter): CursorScope {
+  const { first, end, accountId, keyId, status, errorCode, model, provider, api } = filter;
+  const { isStreamed, isFallback, minCost, minDurationMs, labels } = filter;
+  const text = (value: boolean | number | null) => (value === null ? null : String(value));
+  return [
+    `requests ${owner}`,
+    first,
+    end,
+    accountId,
+    keyId,
+    status,
+    errorCode,
+    model,
+    provider,
+    api,
+    text(isStreamed),
+    text(isFallback),
+    minCost,
+    text(minDurationMs),
+    ...labels.flat(),
+  ];
 }
 
 /** Reads and makes the cursors of a list. */

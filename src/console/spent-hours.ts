@@ -3,7 +3,6 @@ import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { figuresQuery, readProgress } from '../rollups/figures.ts';
 import { hourMs, type Span, widened } from '../rollups/range.ts';
-import { type AccountReader, readableAccount } from './access.ts';
 import { inSnapshot } from './request-figures.ts';
 
 /** Seven days. The hour that has begun is one of them. */
@@ -20,20 +19,20 @@ export function lastHours(nowMs: number): Span {
   return { fromMs: toMs - hourCount * hourMs, toMs };
 }
 
-/** The hour in which a request arrived counts, as in its list. */
+/** The hour in which a request arrived counts, as in its list. `allowed` has a row if the caller may know. */
 export async function findSpentHours(
   sql: SQL,
-  reader: AccountReader,
-  nowMs: number = Date.now(),
+  accountId: string,
+  allowed: (sql: SQL) => SQL.Query<unknown>,
 ): Promise<SpentHours> {
-  const steps = { ...lastHours(nowMs), stepMs: hourMs };
+  const steps = { ...lastHours(Date.now()), stepMs: hourMs };
   const filter = { status: null, errorCode: null, model: null, provider: null };
-  const scope = { accountId: reader.accountId, keyId: null };
+  const scope = { accountId, keyId: null };
   const rows = await inSnapshot(sql, async (transaction) => {
     const progress = await readProgress(transaction, steps);
     return await transaction<{ spent: string; models: string[] }[]>`
       select sum(cost)::text as spent, array_agg(value) as models
-      from ${readableAccount(transaction, reader)} as readable
+      from ${allowed(transaction)} as allowed
       cross join lateral (${figuresQuery(transaction, { scope, filter, by: 'model' }, steps, progress)}) as figures
       group by step`;
   });

@@ -152,7 +152,8 @@ export function figuresQuery(sql: SQL, wanted: Wanted, steps: Steps, progress: P
       union all
       select step, ${value} as value, status, 1, input_tokens, output_tokens, cost, ${sql.unsafe(ownBuckets)}
       from ${piecesAs(sql, raw)} join counted_generations on id >= first_id_at(begins_at) and id < first_id_at(ends_at)
-      where ${isOf(sql, scope)} and ${matches(sql, filter)}
+      -- All statuses that there are, so that the indexes by status can be used.
+      where ${ownedBy(sql, scope)} and status in ('completed', 'failed', 'cancelled') and ${matches(sql, filter)}
     ) as counted
     group by step, value`;
 }
@@ -170,11 +171,10 @@ function ownersOf(sql: SQL, { accountId, keyId }: Scope, by: Grouping | undefine
   return sql`(select ${accountId ?? nobody}::uuid, ${nobody}::uuid)`;
 }
 
-function isOf(sql: SQL, { accountId, keyId }: Scope) {
+function ownedBy(sql: SQL, { accountId, keyId }: Scope) {
   const ofAccount = accountId === null ? sql`true` : sql`account_id = ${accountId}`;
   const ofKey = keyId === null ? sql`true` : sql`key_id = ${keyId}`;
-  // All that there are, so that the indexes by status can be used.
-  return sql`${ofAccount} and ${ofKey} and status in ('completed', 'failed', 'cancelled')`;
+  return sql`${ofAccount} and ${ofKey}`;
 }
 
 function matches(sql: SQL, { status, errorCode, model, provider }: SumFilter) {
@@ -202,25 +202,35 @@ export type RowFilter = Readonly<{
   labels: readonly (readonly [string, string])[];
 }>;
 
+type RowsWanted = Wanted & Readonly<{ rows: RowFilter }>;
+
 /** As many as can be looked at while a user waits. */
 export const maxLookedAt = 100_000;
 
 /**
  * The same figures of requests that were looked at one by one, the newest first. `looked_from_ms` is the time from which on
- * all were, in every row; null if that is the whole range.
+ * all were, in every row; null if that is the whole range. Of refusals these are the stored ones, as in the list.
  */
-export function lookedAtQuery(sql: SQL, wanted: Wanted & Readonly<{ rows: RowFilter }>, steps: Steps) {
+export function lookedAtQuery(sql: SQL, wanted: RowsWanted, steps: Steps) {
   const { scope, filter, rows } = wanted;
+  const [label] = rows.labels;
+  const lookedAt =
+    label === undefined
+      ? sql`looked_at as materialized (${newestQuery(sql, wanted, steps)}), scanned as (select id from looked_at)`
+      : sql`scanned as materialized (${labelledQuery(sql, scope, label, steps)}),
+            looked_at as materialized (
+              select counted.* from scanned join (${countedQuery(sql, wanted, inRange(sql, 'id', steps))}) as counted
+                on counted.id = scanned.id)`;
   return sql`
-    with looked_at as materialized (${newestQuery(sql, scope, filter, rows, steps)}),
+    with ${lookedAt},
     bound as (
-      select case when count(*) >= ${maxLookedAt} then min(id_ms(id))::float8 end as looked_from_ms from looked_at
+      select case when count(*) >= ${maxLookedAt} then min(id_ms(id))::float8 end as looked_from_ms from scanned
     ), figures as (
       select step, '' as value, ${sql.unsafe(figureSums)} from (
         select floor((id_ms(id) - ${steps.fromMs}::float8) / ${steps.stepMs}::float8)::int as step, status, 1 as count,
                input_tokens, output_tokens, cost, ${sql.unsafe(withNames(ownBuckets))}
         from looked_at
-        where ${matches(sql, filter)} and ${rowMatches(sql, rows)}
+        where ${ownedBy(sql, scope)} and ${matches(sql, filter)} and ${rowMatches(sql, rows)}
       ) as counted
       group by step
     )
@@ -235,52 +245,56 @@ function withNames(columns: string): string {
     .join(', ');
 }
 
-function newestQuery(
-  sql: SQL,
-  scope: Scope,
-  { status }: SumFilter,
-  { labels }: RowFilter,
-  { fromMs, toMs }: Span,
-) {
-  const [label] = labels;
-  const inRange = (id: 'id' | 'generation_id') => {
-    const column = sql.unsafe(id);
-    return sql`${column} >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
-      and ${column} < first_id_at(to_timestamp(${toMs}::float8 / 1000))`;
-  };
-  if (label !== undefined) {
-    const ofAccount = scope.accountId === null ? sql`true` : sql`account_id = ${scope.accountId}`;
-    return sql`
-      select counted_generations.* from (
-        select generation_id from generation_attributions
-        where ${ofAccount} and kind = ${label[0]} and label = ${label[1]} and ${inRange('generation_id')}
-        order by generation_id desc limit ${maxLookedAt}
-      ) as labelled join counted_generations on id = generation_id
-      where ${isOf(sql, scope)}`;
-  }
-  const owner =
-    scope.keyId === null
-      ? scope.accountId === null
-        ? null
-        : sql`account_id = ${scope.accountId}`
-      : sql`key_id = ${scope.keyId}`;
-  if (owner === null)
-    return sql`select * from counted_generations where ${inRange('id')} order by id desc limit ${maxLookedAt}`;
-  // One index range for each status.
-  const ofStatus = (one: string) => sql`
-    (select * from counted_generations where ${owner} and status = ${one} and ${inRange('id')}
+function inRange(sql: SQL, column: 'id' | 'generation_id', { fromMs, toMs }: Span) {
+  const id = sql.unsafe(column);
+  return sql`${id} >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
+    and ${id} < first_id_at(to_timestamp(${toMs}::float8 / 1000))`;
+}
+
+/** Nobody was called for a refused one. */
+function mayBeRefused({ filter, rows }: RowsWanted): boolean {
+  const { isStreamed, isFallback, minCost, minDurationMs } = rows;
+  const aboutCall = [filter.provider, isStreamed, isFallback, minCost, minDurationMs];
+  return (filter.status ?? 'refused') === 'refused' && aboutCall.every((wanted) => wanted === null);
+}
+
+/** Finished Generations, and refusals. */
+function countedQuery(sql: SQL, wanted: RowsWanted, condition: SQL.Query<unknown>) {
+  const finished = sql`select * from counted_generations where ${condition}`;
+  return mayBeRefused(wanted)
+    ? sql`${finished} union all select * from counted_refusals where ${condition}`
+    : finished;
+}
+
+function labelledQuery(sql: SQL, scope: Scope, [kind, text]: readonly [string, string], span: Span) {
+  const ofAccount = scope.accountId === null ? sql`true` : sql`account_id = ${scope.accountId}`;
+  return sql`
+    select generation_id as id from generation_attributions
+    where ${ofAccount} and kind = ${kind} and label = ${text} and ${inRange(sql, 'generation_id', span)}
+    order by generation_id desc limit ${maxLookedAt}`;
+}
+
+/** One index range for each status, unless they are of everybody. */
+function newestQuery(sql: SQL, wanted: RowsWanted, span: Span) {
+  const { scope, filter } = wanted;
+  const isOfEverybody = scope.accountId === null && scope.keyId === null;
+  const newest = (view: 'generations' | 'refusals', condition: SQL.Query<unknown>) => sql`
+    (select * from ${sql.unsafe(`counted_${view}`)} where ${condition} and ${inRange(sql, 'id', span)}
      order by id desc limit ${maxLookedAt})`;
-  return status === null
-    ? sql`select * from (${ofStatus('completed')} union all ${ofStatus('failed')} union all ${ofStatus('cancelled')}) as each
-          order by id desc limit ${maxLookedAt}`
-    : ofStatus(status);
+  const owned = ownedBy(sql, scope);
+  const ofStatus = (status: string) => newest('generations', sql`${owned} and status = ${status}`);
+  let finished = sql`${ofStatus('completed')} union all ${ofStatus('failed')} union all ${ofStatus('cancelled')}`;
+  if (filter.status !== null) finished = ofStatus(filter.status);
+  else if (isOfEverybody) finished = newest('generations', owned);
+  const refused = mayBeRefused(wanted) ? sql`union all ${newest('refusals', owned)}` : sql``;
+  return sql`select * from (${finished} ${refused}) as each order by id desc limit ${maxLookedAt}`;
 }
 
 function rowMatches(sql: SQL, { api, isStreamed, isFallback, minCost, minDurationMs, labels }: RowFilter) {
   return sql`(${api}::text is null or api = ${api})
     and (${isStreamed}::boolean is null or streaming = ${isStreamed}::boolean)
     and (${isFallback}::boolean is null or fallback = ${isFallback}::boolean)
-    and (${minCost}::text is null or cost >= ${minCost}::text::numeric)
+    and (${minCost}::text is null or cost_total >= ${minCost}::text::numeric)
     and (${minDurationMs}::float8 is null or latency_ms >= ${minDurationMs}::float8)
     and ${hasLabels(sql, labels, 'looked_at.id')}`;
 }
@@ -301,11 +315,7 @@ function hasLabels(sql: SQL, labels: RowFilter['labels'], id: 'looked_at.id' | '
 }
 
 /** How many requests are in progress, as one row. */
-export function inProgressQuery(
-  sql: SQL,
-  wanted: Wanted & Readonly<{ rows: RowFilter }>,
-  { fromMs, toMs }: Span,
-) {
+export function inProgressQuery(sql: SQL, wanted: RowsWanted, { fromMs, toMs }: Span) {
   const { scope, filter, rows } = wanted;
   // Nothing has been charged, and nothing has failed yet.
   const isNone =

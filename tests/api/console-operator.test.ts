@@ -32,7 +32,7 @@ import type {
 import type { ApiError } from '../../src/errors.ts';
 import { newestPosition } from '../../src/generations/generation-store.ts';
 import { book } from '../../src/ledger/movements.ts';
-import { newId, uuidFromRequestId } from '../../src/lib/ids.ts';
+import { firstIdAt, newId, uuidFromRequestId } from '../../src/lib/ids.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import {
@@ -210,22 +210,26 @@ describe('accounts', () => {
     const [{ id: keyId }] = await sql<
       [{ id: string }]
     >`select id from api_keys where account_id = ${account}`;
-    // Two in one hour, one in another; one long ago, and one that was taken back.
-    for (const [cost, ago, refundedAt] of [
-      ['0.5', '50 hours', null],
-      ['0.5', '50 hours', null],
-      ['2', '3 hours', null],
-      ['100', '8 days', null],
-      ['100', '2 hours', new Date()],
+    // Two in one hour, one in another; one long ago.
+    const hourMs = 3_600_000;
+    const thisHour = Math.floor(Date.now() / hourMs) * hourMs;
+    for (const [cost, hoursAgo] of [
+      ['0.5', 50],
+      ['0.5', 50],
+      ['2', 3],
+      ['100', 8 * 24],
     ] as const)
       await sql`
-        insert into usage_records (id, account_id, key_id, model, input_tokens, output_tokens, units, unit, cost,
-          price_list_id, month, billed_at, refunded_at)
-        select ${newId()}, ${account}, ${keyId}, 'full', 1, 1, 2, 'token', ${cost}::numeric, min(id), current_date,
-               date_trunc('hour', now()) - ${ago}::text::interval, ${refundedAt} from price_lists`;
-    const { runway } = await ask<OperatorAccountDetail>('GET', path);
-    await sql`delete from usage_records where account_id = ${account}`;
-    expect(runway).toEqual({ hours_left: 2, hours_used: 2 });
+        insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback, attempt_count,
+          price_list_id, latency_ms, cost_total, created_at, completed_at)
+        select ${firstIdAt(thisHour - hoursAgo * hourMs).slice(0, 14) + newId().slice(14)}, ${account}, ${keyId}, 'chat',
+               'full', 'P', 'completed', false, false, 1, min(id), 1, ${cost}::numeric, now(), now() from price_lists`;
+    // The hours before the gateway first started are added up little by little.
+    await eventually('the hours of the last week', async () => {
+      const { runway } = await ask<OperatorAccountDetail>('GET', path);
+      return runway.hours_left === 2 && runway.hours_used === 2;
+    });
+    await sql`delete from generations where account_id = ${account}`;
     expect(await outcomeFor(operator, 'GET', `${root}/accounts/${nobody}`)).toBe('account_not_found');
   });
 

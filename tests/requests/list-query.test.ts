@@ -2,6 +2,8 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import fc from 'fast-check';
+import { findSeries } from '../../src/console/request-figures.ts';
+import type { CountFilter } from '../../src/console/request-filter.ts';
 import type { Label } from '../../src/generations/attribution.ts';
 import { newestPosition } from '../../src/generations/generation-store.ts';
 import { firstIdAt, newId } from '../../src/lib/ids.ts';
@@ -17,6 +19,7 @@ import {
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 
 const requestCount = 3_000;
+const minuteMs = 60_000;
 const baseMs = Date.now() - 3_600_000;
 const accounts = [newId(), newId(), newId()] as const;
 const keys = [newId(), newId(), newId(), newId()] as const;
@@ -86,7 +89,7 @@ const label: fc.Arbitrary<Label> = fc.constantFrom<Label>(
   ['tag', 'env=1'],
 );
 
-const filterArbitrary: fc.Arbitrary<RequestFilter> = fc.record({
+const manyFilters: fc.Arbitrary<RequestFilter> = fc.record({
   first: fc.oneof(fc.constant(firstIdAt(0)), time),
   end: fc.oneof(fc.constant(newestPosition), time),
   accountId: orNull(fc.constantFrom(...accounts)),
@@ -119,6 +122,16 @@ const noFilter: RequestFilter = {
   minCost: null,
   minDurationMs: null,
 };
+
+const names = Object.keys(noFilter) as (keyof RequestFilter)[];
+/** With many of them, hardly any request is left. */
+const fewFilters = fc.tuple(manyFilters, fc.subarray(names, { maxLength: 3 })).map(
+  ([many, chosen]): RequestFilter => ({
+    ...noFilter,
+    ...Object.fromEntries(chosen.map((name) => [name, many[name]])),
+  }),
+);
+const filterArbitrary = fc.oneof(manyFilters, fewFilters);
 
 type Row = ListedRequest & Scan;
 
@@ -176,6 +189,34 @@ test('finds what a plain query finds, with any filter and any size of page', asy
       expect(ids).toEqual(await expected(filter));
     }),
     { numRuns: 150 },
+  );
+}, 60_000);
+
+/** The same filter, for figures that are counted row by row. */
+function countFilterOf(filter: RequestFilter): CountFilter {
+  const { accountId, keyId } = filter;
+  const span = { fromMs: baseMs - minuteMs, toMs: baseMs + requestCount * 100 + minuteMs };
+  return { span, accountId, keyId, sums: filter, rows: filter, needsRows: true };
+}
+
+test('figures count what the list has', async () => {
+  await fc.assert(
+    fc.asyncProperty(fewFilters, async (anyFilter) => {
+      const filter = { ...anyFilter, keyId: null, first: firstIdAt(0), end: newestPosition };
+      const series = await findSeries(sql, () => sql`(select 1)`, 'permission_denied', countFilterOf(filter));
+      const listed = await sql<{ status: string; id: string }[]>`
+        select id, status from everything where id = any (${sql.array((await walk(filter, 101)).ids, 'uuid')})`;
+      const count = (status: string) => listed.filter((row) => row.status === status).length;
+      expect({ ...series.totals, in_progress: series.in_progress }).toMatchObject({
+        in_progress: count('in_progress'),
+        completed: count('completed'),
+        failed: count('failed'),
+        cancelled: count('cancelled'),
+        refused: count('refused'),
+      });
+      expect(series.points.reduce((sum, { refused }) => sum + refused, 0)).toBe(count('refused'));
+    }),
+    { numRuns: 60 },
   );
 }, 60_000);
 

@@ -3,6 +3,7 @@ import type { SQL } from 'bun';
 import { z } from 'zod';
 import { createAccountAs, suspendAccountAs, updateAccountAs } from '../../accounts/changes.ts';
 import { ApiError } from '../../errors.ts';
+import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';
 import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../../json/fields.ts';
 import { moneyFromDatabase } from '../../lib/money.ts';
@@ -72,7 +73,9 @@ export function accountsPage({ sql, reads, catalog }: AccountsServices): Routes<
         const accountId = accountIn(params);
         const account = await findAccount(sql, signedIn, accountId);
         if (account === null) throw new ApiError('account_not_found');
-        const { spent } = await findSpentHours(reads(), { userId: signedIn.userId, accountId });
+        const { spent } = await lookUp('usage_lookup_failed', () =>
+          findSpentHours(reads(), accountId, (replica) => operatorOnly(replica, signedIn)),
+        );
         const available = moneyFromDatabase(account.balance) - moneyFromDatabase(account.held);
         return Response.json({
           ...account,

@@ -22,9 +22,8 @@ import { presentDraw } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import { type NamedRefusal, type NamedRequest, presentRefusal, presentRequests } from '../present-request.ts';
 import type { RequestDetail, RequestPage } from '../request-contract.ts';
-import { requestParameters } from '../request-filter.ts';
-import { parseAccount, parseRequestFilter, scopeOfRequests } from '../request-list-filter.ts';
-import { cursorsOf, defaultRequestLimit, requestFields } from '../requests.ts';
+import { parseAccount, parseListFilter, requestParameters } from '../request-filter.ts';
+import { cursorsOf, defaultRequestLimit, requestFields, scopeOfRequests } from '../requests.ts';
 import { columns, type FindPiece, fileOf, rowsPerPiece } from '../requests-csv.ts';
 import { findAnyGeneration, presentAny } from './generations.ts';
 
@@ -40,7 +39,7 @@ export function anyRequestPage({ sql, reads, cursorKey }: AnyRequestServices): R
       GET: async (request, { signedIn }) => {
         const query = readQuery(request.url, [...anyRequestParameters, 'limit', 'cursor']);
         const limit = parseLimit(query.get('limit'), defaultRequestLimit);
-        const filter = parseRequestFilter(query, parseAccount(query));
+        const filter = parseListFilter(query, parseAccount(query));
         const cursors = cursorsOf(scopeOfRequests('operator', filter), cursorKey);
         const before = cursors.read(query.get('cursor'), filter.end);
         const found = await lookUp(failure, () => findOfAnyone(reads(), signedIn, filter, before, limit + 1));
@@ -72,7 +71,7 @@ export function anyRequestDownload({ reads, log }: AnyDownloadServices): Routes<
     '/requests.csv': {
       GET: async (request, context) => {
         const query = readQuery(request.url, anyRequestParameters);
-        const filter = parseRequestFilter(query, parseAccount(query));
+        const filter = parseListFilter(query, parseAccount(query));
         const find: FindPiece = (before) =>
           findOfAnyone(reads(), context.signedIn, filter, before, rowsPerPiece);
         return await sendDownload(fileOf(anyColumns, filter, context, find), request, context.base, log);
