@@ -86,6 +86,11 @@ export function piecesOf(steps: Steps, progress: Progress): Pieces {
     const { step, fromMs, toMs } = part;
     const hour = floorTo(fromMs, hourMs);
     if (hour < progress.hoursFromMs) continue;
+    // However far a range goes beyond what is added up, it is not walked minute by minute.
+    if (hour >= progress.rolledToMs) {
+      add(pieces.raw, part);
+      continue;
+    }
     const isWhole = toMs - fromMs === hourMs;
     const isOver = hour + hourMs <= progress.rolledToMs;
     if (isWhole && isOver && !dirtyHours.has(hour)) add(pieces.hours, part);
