@@ -47,11 +47,15 @@ export function before({ fromMs, toMs }: Span): Span {
 }
 
 export function widened({ fromMs, toMs }: Span, unitMs: number): Span {
-  return { fromMs: floorTo(fromMs, unitMs), toMs: -floorTo(-toMs, unitMs) };
+  return { fromMs: floorTo(fromMs, unitMs), toMs: ceilTo(toMs, unitMs) };
 }
 
-function floorTo(timeMs: number, unitMs: number): number {
+export function floorTo(timeMs: number, unitMs: number): number {
   return Math.floor(timeMs / unitMs) * unitMs;
+}
+
+export function ceilTo(timeMs: number, unitMs: number): number {
+  return Math.ceil(timeMs / unitMs) * unitMs;
 }
 
 export function stepCount({ fromMs, toMs, stepMs }: Steps): number {

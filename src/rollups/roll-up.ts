@@ -5,7 +5,7 @@
  */
 import type { SQL, TransactionSQL } from 'bun';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import { hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
+import { ceilTo, floorTo, hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
 
 export const rollupLock = 7_012_018_047;
 /**
@@ -140,17 +140,25 @@ async function readState(sql: SQL): Promise<State> {
 }
 
 async function advanceFrontier(sql: SQL, { nowMs, frontierMs, rolledToMs }: State): Promise<boolean> {
-  const next = Math.floor((nowMs - frontierLagMs) / minuteMs) * minuteMs;
+  const next = floorTo(nowMs - frontierLagMs, minuteMs);
   if (rolledToMs < frontierMs || next <= frontierMs) return false;
   await sql`update rollup_progress set frontier = ${at(sql, next)}`;
   return true;
 }
 
-/** The next minute before `untilMs`, and its hour, if it is the last one. */
+/** The next minute before `untilMs` that has Generations, or up to it; and the hour that this ends. */
 async function rollNext(sql: SQL, { rolledToMs }: State, untilMs: number): Promise<boolean> {
   if (rolledToMs >= untilMs) return false;
-  const nextMs = rolledToMs + minuteMs;
-  await sql`select roll_up_minute(${at(sql, rolledToMs)})`;
+  const [{ first_ms: firstMs }] = await sql<[{ first_ms: number | null }]>`
+    select id_ms((
+      select id from generations where id >= first_id_at(${at(sql, rolledToMs)}) and id < first_id_at(${at(sql, untilMs)})
+      order by id limit 1
+    ))::float8 as first_ms`;
+  const emptyToMs = firstMs === null ? untilMs : floorTo(firstMs, minuteMs);
+  let nextMs = rolledToMs + minuteMs;
+  if (emptyToMs === rolledToMs) await sql`select roll_up_minute(${at(sql, rolledToMs)})`;
+  // The hour has minutes that were added up before: it is ended first.
+  else nextMs = rolledToMs % hourMs === 0 ? emptyToMs : Math.min(emptyToMs, ceilTo(rolledToMs, hourMs));
   if (nextMs % hourMs === 0) await sql`select roll_up_minutes_of_hour(${at(sql, nextMs - hourMs)})`;
   await sql`update rollup_progress set rolled_to = ${at(sql, nextMs)}`;
   return true;
@@ -166,7 +174,7 @@ async function rollAgain(
   minutes: readonly number[],
   keptFromMs: number,
 ): Promise<void> {
-  const hour = Math.floor((minutes[0] ?? 0) / hourMs) * hourMs;
+  const hour = floorTo(minutes[0] ?? 0, hourMs);
   const times = sql.array(
     minutes.map((minute) => new Date(minute).toISOString()),
     'TEXT',
@@ -195,7 +203,7 @@ async function fillBack(sql: SQL, state: State): Promise<boolean> {
       select id from generations where id < first_id_at(${at(sql, hoursFromMs)}) order by id desc limit 1
     ))::float8 as last_ms`;
   const isOver = lastMs === null || lastMs < nowMs - hoursKeptMs;
-  const emptyFromMs = isOver ? -Infinity : Math.floor(lastMs / hourMs) * hourMs + hourMs;
+  const emptyFromMs = isOver ? -Infinity : floorTo(lastMs, hourMs) + hourMs;
   if (emptyFromMs < hoursFromMs) {
     const emptyFrom = isOver ? sql`'-infinity'` : at(sql, emptyFromMs);
     await sql`
@@ -223,10 +231,10 @@ async function fillBackMinutes(sql: SQL, hour: number, minutesFromMs: number): P
   return true;
 }
 
-/** Readers are told before anything is removed. */
-async function removeOld(sql: SQL, { nowMs }: State): Promise<boolean> {
-  const minutes = at(sql, Math.floor((nowMs - minutesKeptMs) / hourMs) * hourMs);
-  const hours = at(sql, Math.floor((nowMs - hoursKeptMs) / hourMs) * hourMs);
+/** Readers are told before anything is removed. An hour that is not added up yet needs its minutes, however old they are. */
+async function removeOld(sql: SQL, { nowMs, rolledToMs }: State): Promise<boolean> {
+  const minutes = at(sql, floorTo(Math.min(nowMs - minutesKeptMs, rolledToMs), hourMs));
+  const hours = at(sql, floorTo(Math.min(nowMs - hoursKeptMs, rolledToMs), hourMs));
   await sql`
     update rollup_progress
     set minutes_from = greatest(minutes_from, ${minutes}), hours_from = greatest(hours_from, ${hours})

@@ -514,3 +514,35 @@ test('what was there before is added up little by little, the newest first, and 
   expect(left.minutes).toBe(2);
   expect((await series()).totals).toEqual(figuresOf(written));
 });
+
+test('an hour that was half added up when everything stood still for weeks is added up as a whole', async () => {
+  const hour = Math.floor((Date.now() - 15 * 24 * hourMs) / hourMs) * hourMs;
+  const stoppedAt = hour + 30 * minuteMs;
+  await sql`
+    update rollup_progress set frontier = to_timestamp(${hour}::float8 / 1000), rolled_to = to_timestamp(${hour}::float8 / 1000)`;
+  for (const minutes of [0, 20, 40])
+    await sql.begin((transaction) => writeGeneration(transaction, second, hour + minutes * minuteMs));
+  for (const minutes of [0, 20])
+    await sql`select roll_up_minute(to_timestamp(${hour + minutes * minuteMs}::float8 / 1000))`;
+  await sql`
+    update rollup_progress
+    set frontier = to_timestamp(${stoppedAt}::float8 / 1000), rolled_to = to_timestamp(${stoppedAt}::float8 / 1000)`;
+
+  const slow = await sql.reserve();
+  const keeper = new RollUp(sql);
+  try {
+    await slow`begin`;
+    await slow`select pg_current_xact_id()`;
+    // It may not go on yet, and what is old must stay.
+    await keeper.run();
+    await slow`commit`;
+  } finally {
+    await slow.release();
+  }
+  await addUp(keeper);
+  const rows = await sql`
+    select count::int from request_hours
+    where key_id = ${second.keyId} and hour = to_timestamp(${hour}::float8 / 1000)`;
+  expect(rows.map((row) => ({ ...row }))).toEqual([{ count: 3 }]);
+  await sql`delete from generations where id < first_id_at(to_timestamp(${hour + hourMs}::float8 / 1000)) and key_id = ${second.keyId}`;
+});
