@@ -10,10 +10,10 @@ import { ceilTo, floorTo, hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from '.
 export const rollupLock = 7_012_018_047;
 /**
  * How far the frontier stays behind the clock of the database. Whoever writes a Generation compares with the frontier only if
- * it is older than 15 s (the trigger late_generation, ledger_write_batch), so it must be more than that, and what clocks may differ by
- * after a failover.
+ * it is older than 15 s (the trigger late_generation, ledger_write_batch), so it must be more than that, and the minute that clocks
+ * may differ by, after a failover for instance.
  */
-const frontierLagMs = 45_000;
+const frontierLagMs = 90_000;
 /** A minute that changes again and again is added up less and less often. Meanwhile it is counted one by one. */
 const firstRestMs = 10_000;
 const longestRestMs = 300_000;
