@@ -508,11 +508,31 @@ test('what was there before is added up little by little, the newest first, and 
   expect(kept).toEqual({ minutes: 3, hours: 5 });
   // As if time had passed.
   await sql`update request_minutes set minute = minute - interval '2 days' where minute < now() - interval '12 days'`;
-  await patient.run();
+  await new RollUp(sql).run();
   const [left] = await sql<[{ minutes: number }]>`
     select count(distinct minute)::int as minutes from request_minutes where minute < now() - interval '12 hours'`;
   expect(left.minutes).toBe(2);
   expect((await series()).totals).toEqual(figuresOf(written));
+});
+
+test('with nothing to do, a pass writes nothing and takes no lock', async () => {
+  let transactions = 0;
+  const counting = new Proxy(sql, {
+    get: (target, name) => {
+      if (name === 'begin') transactions += 1;
+      return Reflect.get(target, name, target);
+    },
+  });
+  const keeper = new RollUp(counting);
+  // A minute may end meanwhile.
+  await eventually('an idle pass', async () => {
+    await addUp(keeper);
+    transactions = 0;
+    await keeper.run();
+    return transactions === 0;
+  });
+  const [row] = await sql<[{ hours_from: string }]>`select hours_from::text from rollup_progress`;
+  expect(row.hours_from).toBe('-infinity');
 });
 
 test('an hour that was half added up when everything stood still for weeks is added up as a whole', async () => {
