@@ -215,13 +215,26 @@ async function rollAgain(
     'TEXT',
   );
   await sql`delete from dirty_minutes where minute = any (${times}::text[]::timestamptz[])`;
-  if (hour < keptFromMs) return;
+  if (hour < keptFromMs || !(await hasPartition(sql, hour))) return;
   for (const minute of minutes)
     if (minute >= state.minutesFromMs && minute < state.rolledToMs)
       await sql`select roll_up_minute(${at(sql, minute)})`;
   if (hour < state.hoursFromMs || hour + hourMs > state.rolledToMs) return;
   if (hour < state.minutesFromMs) await sql`select roll_up_hour(${at(sql, hour)})`;
   else await sql`select roll_up_minutes_of_hour(${at(sql, hour)})`;
+}
+
+/**
+ * Whether the Generations of that month are there: another node may keep them for a shorter time, or this one did. The sums stay as
+ * they were then. The lock keeps the partition until the end of the transaction.
+ */
+async function hasPartition(sql: SQL, timeMs: number): Promise<boolean> {
+  await sql`lock table generations in access share mode`;
+  const name = `generations_${new Date(timeMs).toISOString().slice(0, 7).replace('-', '_')}`;
+  const found = await sql`
+    select 1 from pg_inherits
+    where inhparent = 'generations'::regclass and inhrelid = to_regclass(${name}::text) and not inhdetachpending`;
+  return found.length > 0;
 }
 
 /** The first hour that is kept. */

@@ -566,3 +566,18 @@ test('an hour that was half added up when everything stood still for weeks is ad
   expect(rows.map(({ count }) => count)).toEqual([3]);
   await sql`delete from generations where id < first_id_at(to_timestamp(${hour + hourMs}::float8 / 1000)) and key_id = ${second.keyId}`;
 });
+
+test('what was added up stays when its Generations are gone, whatever this node knows of that', async () => {
+  const timeMs = Date.now() - 100 * 24 * hourMs;
+  const hour = new Date(Math.floor(timeMs / hourMs) * hourMs);
+  // There is no partition of that month. One that was late is in the default partition.
+  await sql.begin((transaction) => writeGeneration(transaction, second, timeMs));
+  await sql`
+    insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count)
+    values (${second.accountId}, ${second.keyId}, ${hour}, 'm', 'P', 'completed', '', 7)`;
+  await addUp();
+  const [row] = await sql<[{ count: number }]>`
+    select sum(count)::int as count from request_hours where key_id = ${second.keyId} and hour = ${hour}`;
+  expect(row.count).toBe(7);
+  await sql`delete from generations where id < first_id_at(now() - interval '99 days') and key_id = ${second.keyId}`;
+});
