@@ -501,7 +501,8 @@ comment on column rollup_progress.frontier is
 comment on column rollup_progress.minutes_from is 'It moves back, to 14 days before now; hours_from further, to 400 days, or to minus infinity when there is nothing before.';
 insert into rollup_progress (frontier, rolled_to, minutes_from, hours_from)
 select at, at, known_from, known_from
-from (select date_trunc('hour', now(), 'UTC') as at) as this_hour,
+-- Further back than the 15 seconds within which nobody compares with it (late_generation), even just after a full hour.
+from (select date_trunc('hour', now() - interval '2 minutes', 'UTC') as at) as this_hour,
      lateral (select case when exists (select from generations) then at else '-infinity' end as known_from) as known;
 
 create table dirty_minutes (

@@ -125,9 +125,9 @@ export type RefusedShortage = {
 };
 
 /**
- * GET …/requests/series?(filter) → RequestSeries, and …/operator/requests/series. Without `from` and `to` the last 24 hours. Both
- * are widened to whole minutes, or to whole hours where minutes are no longer kept or a step is an hour or more, and the length
- * of a step follows from them: there are at most 100 steps, the last of which may be shorter.
+ * GET …/requests/series?(filter) → RequestSeries, and …/operator/requests/series. Without `from` and `to` the last 24 hours. They
+ * end an hour from now at the latest, are widened to whole minutes, or to whole hours where minutes are no longer kept or a step
+ * is an hour or more, and the length of a step follows from them: there are at most 100 steps, the last of which may be shorter.
  */
 export type RequestSeries = {
   from: string;

@@ -107,10 +107,10 @@ export async function findSeries(
 ): Promise<RequestSeries> {
   const steps = stepsOf(filter.span, Date.now());
   return await inSnapshot(sql, async (transaction) => {
+    await requireAccess(transaction, allowed(transaction), denial, filter);
     const progress = await readProgress(transaction, { ...steps, fromMs: before(steps).fromMs });
     const count = (of: Steps) => countIn(transaction, allowed(transaction), denial, filter, of, progress);
     const { rows, countedFromMs } = await count(steps);
-    await requireKey(transaction, filter);
     const earlier = await countBefore(steps, progress, countedFromMs, count);
     const [{ in_progress }] = await transaction<[{ in_progress: number }]>`
       ${inProgressQuery(transaction, wantedOf(filter), steps)}`;
@@ -185,12 +185,23 @@ function wantedOf({ accountId, keyId, sums, rows }: CountFilter) {
   return { scope: { accountId, keyId }, filter: sums, rows };
 }
 
-/** A key that the account does not have is an error: no requests would look as if it had never been used. */
-async function requireKey(sql: SQL, { accountId, keyId }: CountFilter): Promise<void> {
-  if (keyId === null) return;
-  const found = await sql`
-    select 1 from api_keys where id = ${keyId} and (${accountId}::uuid is null or account_id = ${accountId})`;
-  if (found.length === 0) throw new ApiError('key_not_found', { param: 'key' });
+/**
+ * Before anything is counted: all of a key's requests would be read to find none of this account. A key that the account does not
+ * have is an error: no requests would look as if it had never been used.
+ */
+async function requireAccess(
+  sql: SQL,
+  readable: ReturnType<Allowed>,
+  denial: ErrorCode,
+  { accountId, keyId }: CountFilter,
+): Promise<void> {
+  const [row] = await sql<{ has_key: boolean }[]>`
+    select exists (
+      select from api_keys where id = ${keyId}::uuid and (${accountId}::uuid is null or account_id = ${accountId})
+    ) as has_key
+    from ${readable} as readable`;
+  if (row === undefined) throw new ApiError(denial);
+  if (keyId !== null && !row.has_key) throw new ApiError('key_not_found', { param: 'key' });
 }
 
 export async function findGroups(
@@ -204,6 +215,7 @@ export async function findGroups(
   const steps = inOneStep({ fromMs, toMs });
   type Row = FiguresRow & Readonly<{ name: string | null }>;
   return await inSnapshot(sql, async (transaction) => {
+    await requireAccess(transaction, allowed(transaction), denial, filter);
     const progress = await readProgress(transaction, steps);
     const wanted: Wanted = { ...wantedOf(filter), by };
     const rows = await transaction<Found<Row, 'step'>[]>`
@@ -214,7 +226,6 @@ export async function findGroups(
       ) as figures on true
       order by ${rankOf(transaction, order)} desc, value`;
     if (rows.length === 0) throw new ApiError(denial);
-    await requireKey(transaction, filter);
     const groups = rows.filter((row): row is Row => row.step !== null);
     return {
       from: timeOf(fromMs),

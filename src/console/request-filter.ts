@@ -8,7 +8,7 @@ import { firstIdAt, isUuid } from '../lib/ids.ts';
 import { parseMoney } from '../lib/money.ts';
 import type { RequestFilter } from '../requests/filter.ts';
 import type { RowFilter, SumFilter } from '../rollups/figures.ts';
-import { hoursKeptMs, type Span } from '../rollups/range.ts';
+import { hourMs, hoursKeptMs, type Span } from '../rollups/range.ts';
 import { requestApis, requestStatuses } from './request-contract.ts';
 
 /** What sums are kept by, and the time. */
@@ -67,7 +67,7 @@ function parseProperties(query: Query): Omit<RequestFilter, 'first' | 'end' | 'a
   };
 }
 
-const dayMs = 24 * 60 * 60 * 1000;
+const dayMs = 24 * hourMs;
 
 export function parseCountFilter(query: Query, nowMs: number): CountFilter {
   const properties = parseProperties(query);
@@ -81,11 +81,14 @@ export function parseCountFilter(query: Query, nowMs: number): CountFilter {
   };
 }
 
-/** The last 24 hours, unless the query says otherwise. */
+/** The last 24 hours, unless the query says otherwise. What is yet to come is left out, but for what clocks may differ by. */
 export function parseSpan(query: Query, nowMs: number): Span {
-  const toMs = parseMoment(query, 'to') ?? nowMs;
-  const fromMs = parseMoment(query, 'from') ?? toMs - dayMs;
-  if (fromMs >= toMs) throw invalidQuery('from', 'a time before to');
+  const lastMs = nowMs + hourMs;
+  const wantedToMs = parseMoment(query, 'to') ?? nowMs;
+  const toMs = Math.min(wantedToMs, lastMs);
+  const wantedFromMs = parseMoment(query, 'from') ?? toMs - dayMs;
+  if (wantedFromMs >= wantedToMs) throw invalidQuery('from', 'a time before to');
+  const fromMs = Math.min(wantedFromMs, toMs - 1);
   if (toMs - fromMs > hoursKeptMs) throw invalidQuery('from', 'a time at most 400 days before to');
   return { fromMs, toMs };
 }

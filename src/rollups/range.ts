@@ -47,11 +47,15 @@ export function before({ fromMs, toMs }: Span): Span {
 }
 
 export function widened({ fromMs, toMs }: Span, unitMs: number): Span {
-  return { fromMs: floorTo(fromMs, unitMs), toMs: -floorTo(-toMs, unitMs) };
+  return { fromMs: floorTo(fromMs, unitMs), toMs: ceilTo(toMs, unitMs) };
 }
 
-function floorTo(timeMs: number, unitMs: number): number {
+export function floorTo(timeMs: number, unitMs: number): number {
   return Math.floor(timeMs / unitMs) * unitMs;
+}
+
+export function ceilTo(timeMs: number, unitMs: number): number {
+  return Math.ceil(timeMs / unitMs) * unitMs;
 }
 
 export function stepCount({ fromMs, toMs, stepMs }: Steps): number {
@@ -86,6 +90,11 @@ export function piecesOf(steps: Steps, progress: Progress): Pieces {
     const { step, fromMs, toMs } = part;
     const hour = floorTo(fromMs, hourMs);
     if (hour < progress.hoursFromMs) continue;
+    // However far a range goes beyond what is added up, it is not walked minute by minute.
+    if (hour >= progress.rolledToMs) {
+      add(pieces.raw, part);
+      continue;
+    }
     const isWhole = toMs - fromMs === hourMs;
     const isOver = hour + hourMs <= progress.rolledToMs;
     if (isWhole && isOver && !dirtyHours.has(hour)) add(pieces.hours, part);

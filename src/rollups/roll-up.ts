@@ -5,15 +5,15 @@
  */
 import type { SQL, TransactionSQL } from 'bun';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import { hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
+import { ceilTo, floorTo, hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
 
 export const rollupLock = 7_012_018_047;
 /**
  * How far the frontier stays behind the clock of the database. Whoever writes a Generation compares with the frontier only if
- * it is older than 15 s (the trigger late_generation, ledger_write_batch), so it must be more than that, and what clocks may differ by
- * after a failover.
+ * it is older than 15 s (the trigger late_generation, ledger_write_batch), so it must be more than that, and the minute that clocks
+ * may differ by, after a failover for instance.
  */
-const frontierLagMs = 45_000;
+const frontierLagMs = 90_000;
 /** A minute that changes again and again is added up less and less often. Meanwhile it is counted one by one. */
 const firstRestMs = 10_000;
 const longestRestMs = 300_000;
@@ -38,6 +38,12 @@ type State = Readonly<{
   hoursFromMs: number;
 }>;
 
+/** What one query tells before anything is done. */
+type Seen = State & Readonly<{ isAnyDirty: boolean; nextTransaction: string; oldestTransaction: string }>;
+
+/** Returns whether there may be more to do. */
+type Step = (transaction: TransactionSQL, state: State) => Promise<boolean>;
+
 export class RollUp {
   readonly #sql: SQL;
   readonly #retentionMs: number;
@@ -45,6 +51,8 @@ export class RollUp {
   readonly #patienceMs: number;
   /** The frontier, and the first transaction that has surely seen it. */
   #awaited: Readonly<{ frontierMs: number; transaction: string }> | null = null;
+  /** The last hour in which everything that is old was removed. */
+  #tidyHour: number | null = null;
   readonly #rests = new Map<number, Readonly<{ untilMs: number; nextMs: number }>>();
 
   constructor(
@@ -57,22 +65,43 @@ export class RollUp {
     this.#patienceMs = patienceMs;
   }
 
-  /** One pass. Any number of nodes may do this at once: they take turns, a step at a time. */
+  /** One pass. Any number of nodes may do this at once: they take turns, a step at a time. If there is nothing to do, it is one query. */
   async run(): Promise<void> {
-    await this.#step(advanceFrontier);
-    const settledMs = await this.#settledFrontier();
-    if (settledMs !== null) {
-      while (await this.#step((transaction, state) => rollNext(transaction, state, settledMs)));
+    let seen = await this.#look();
+    if (isFrontierDue(seen)) {
+      await this.#step(advanceFrontier);
+      seen = await this.#look();
+    }
+    if (seen.rolledToMs < seen.frontierMs && this.#isSettled(seen)) {
+      const { frontierMs } = seen;
+      while (await this.#step((transaction, state) => rollNext(transaction, state, frontierMs)));
       this.#awaited = null;
     }
-    await this.#rollDirty();
+    if (seen.isAnyDirty) await this.#rollDirty();
     const untilMs = performance.now() + this.#patienceMs;
-    while (performance.now() < untilMs && (await this.#step(fillBack)));
-    while (performance.now() < untilMs && (await this.#step(removeOld)));
+    if (!isFilled(seen)) while (performance.now() < untilMs && (await this.#step(fillBack)));
+    // What is old is removed by the hour.
+    const hour = floorTo(seen.nowMs, hourMs);
+    if (this.#tidyHour === hour) return;
+    const tidy: Step = async (transaction, state) => {
+      if (await removeOld(transaction, state)) return true;
+      this.#tidyHour = hour;
+      return false;
+    };
+    while (performance.now() < untilMs && (await this.#step(tidy)));
   }
 
-  /** Whether there may be more to do. */
-  async #step(run: (transaction: TransactionSQL, state: State) => Promise<boolean>): Promise<boolean> {
+  async #look(): Promise<Seen> {
+    const sql = this.#sql;
+    const [row] = await sql<[Seen]>`
+      select ${stateIn(sql)}, exists (select from dirty_minutes) as "isAnyDirty",
+             pg_snapshot_xmax(pg_current_snapshot())::text as "nextTransaction",
+             pg_snapshot_xmin(pg_current_snapshot())::text as "oldestTransaction"
+      from rollup_progress`;
+    return row;
+  }
+
+  async #step(run: Step): Promise<boolean> {
     if (this.#isStopped()) return false;
     return await shortTransaction(this.#sql, async (transaction) => {
       const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`
@@ -82,17 +111,13 @@ export class RollUp {
   }
 
   /**
-   * The frontier, once every transaction has ended that may have compared with an earlier one: what they wrote is visible now,
-   * and all others leave a mark. Null as long as there is one.
+   * Whether every transaction has ended that may have compared with an earlier frontier: what they wrote is visible now, and all
+   * others leave a mark.
    */
-  async #settledFrontier(): Promise<number | null> {
-    const [now] = await this.#sql<[{ frontier_ms: number; next: string; oldest: string }]>`
-      select ${inMs(this.#sql, 'frontier')} as frontier_ms, pg_snapshot_xmax(pg_current_snapshot())::text as next,
-             pg_snapshot_xmin(pg_current_snapshot())::text as oldest
-      from rollup_progress`;
-    if (this.#awaited?.frontierMs !== now.frontier_ms)
-      this.#awaited = { frontierMs: now.frontier_ms, transaction: now.next };
-    return BigInt(now.oldest) >= BigInt(this.#awaited.transaction) ? this.#awaited.frontierMs : null;
+  #isSettled({ frontierMs, nextTransaction, oldestTransaction }: Seen): boolean {
+    if (this.#awaited?.frontierMs !== frontierMs)
+      this.#awaited = { frontierMs, transaction: nextTransaction };
+    return BigInt(oldestTransaction) >= BigInt(this.#awaited.transaction);
   }
 
   async #rollDirty(): Promise<void> {
@@ -130,27 +155,45 @@ function at(sql: SQL, timeMs: number) {
   return sql`to_timestamp(${timeMs}::float8 / 1000)`;
 }
 
+function stateIn(sql: SQL) {
+  return sql`
+    (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs", ${inMs(sql, 'frontier')} as "frontierMs",
+    ${inMs(sql, 'rolled_to')} as "rolledToMs", ${inMs(sql, 'minutes_from')} as "minutesFromMs",
+    ${inMs(sql, 'hours_from')} as "hoursFromMs"`;
+}
+
 async function readState(sql: SQL): Promise<State> {
-  const [row] = await sql<[State]>`
-    select (extract(epoch from clock_timestamp()) * 1000)::float8 as "nowMs", ${inMs(sql, 'frontier')} as "frontierMs",
-           ${inMs(sql, 'rolled_to')} as "rolledToMs", ${inMs(sql, 'minutes_from')} as "minutesFromMs",
-           ${inMs(sql, 'hours_from')} as "hoursFromMs"
-    from rollup_progress`;
+  const [row] = await sql<[State]>`select ${stateIn(sql)} from rollup_progress`;
   return row;
 }
 
-async function advanceFrontier(sql: SQL, { nowMs, frontierMs, rolledToMs }: State): Promise<boolean> {
-  const next = Math.floor((nowMs - frontierLagMs) / minuteMs) * minuteMs;
-  if (rolledToMs < frontierMs || next <= frontierMs) return false;
-  await sql`update rollup_progress set frontier = ${at(sql, next)}`;
+function nextFrontierMs(nowMs: number): number {
+  return floorTo(nowMs - frontierLagMs, minuteMs);
+}
+
+function isFrontierDue({ nowMs, frontierMs, rolledToMs }: State): boolean {
+  return rolledToMs >= frontierMs && nextFrontierMs(nowMs) > frontierMs;
+}
+
+async function advanceFrontier(sql: SQL, state: State): Promise<boolean> {
+  if (!isFrontierDue(state)) return false;
+  await sql`update rollup_progress set frontier = ${at(sql, nextFrontierMs(state.nowMs))}`;
   return true;
 }
 
-/** The next minute before `untilMs`, and its hour, if it is the last one. */
+/** The next minute before `untilMs` that has Generations, or up to it; and the hour that this ends. */
 async function rollNext(sql: SQL, { rolledToMs }: State, untilMs: number): Promise<boolean> {
   if (rolledToMs >= untilMs) return false;
-  const nextMs = rolledToMs + minuteMs;
-  await sql`select roll_up_minute(${at(sql, rolledToMs)})`;
+  const [{ first_ms: firstMs }] = await sql<[{ first_ms: number | null }]>`
+    select id_ms((
+      select id from generations where id >= first_id_at(${at(sql, rolledToMs)}) and id < first_id_at(${at(sql, untilMs)})
+      order by id limit 1
+    ))::float8 as first_ms`;
+  const emptyToMs = firstMs === null ? untilMs : floorTo(firstMs, minuteMs);
+  let nextMs = rolledToMs + minuteMs;
+  if (emptyToMs === rolledToMs) await sql`select roll_up_minute(${at(sql, rolledToMs)})`;
+  // The hour has minutes that were added up before: it is ended first.
+  else nextMs = rolledToMs % hourMs === 0 ? emptyToMs : Math.min(emptyToMs, ceilTo(rolledToMs, hourMs));
   if (nextMs % hourMs === 0) await sql`select roll_up_minutes_of_hour(${at(sql, nextMs - hourMs)})`;
   await sql`update rollup_progress set rolled_to = ${at(sql, nextMs)}`;
   return true;
@@ -166,13 +209,13 @@ async function rollAgain(
   minutes: readonly number[],
   keptFromMs: number,
 ): Promise<void> {
-  const hour = Math.floor((minutes[0] ?? 0) / hourMs) * hourMs;
+  const hour = floorTo(minutes[0] ?? 0, hourMs);
   const times = sql.array(
     minutes.map((minute) => new Date(minute).toISOString()),
     'TEXT',
   );
   await sql`delete from dirty_minutes where minute = any (${times}::text[]::timestamptz[])`;
-  if (hour < keptFromMs) return;
+  if (hour < keptFromMs || !(await hasPartition(sql, hour))) return;
   for (const minute of minutes)
     if (minute >= state.minutesFromMs && minute < state.rolledToMs)
       await sql`select roll_up_minute(${at(sql, minute)})`;
@@ -182,22 +225,45 @@ async function rollAgain(
 }
 
 /**
+ * Whether the Generations of that month are there: another node may keep them for a shorter time, or this one did. The sums stay as
+ * they were then. The lock keeps the partition until the end of the transaction.
+ */
+async function hasPartition(sql: SQL, timeMs: number): Promise<boolean> {
+  await sql`lock table generations in access share mode`;
+  const name = `generations_${new Date(timeMs).toISOString().slice(0, 7).replace('-', '_')}`;
+  const found = await sql`
+    select 1 from pg_inherits
+    where inhparent = 'generations'::regclass and inhrelid = to_regclass(${name}::text) and not inhdetachpending`;
+  return found.length > 0;
+}
+
+/** The first hour that is kept. */
+function oldestHourMs(nowMs: number): number {
+  return floorTo(nowMs - hoursKeptMs, hourMs);
+}
+
+/** Whether all that is kept has been added up, or all that there is. */
+function isFilled({ nowMs, hoursFromMs }: State): boolean {
+  return hoursFromMs <= oldestHourMs(nowMs);
+}
+
+/**
  * A part of what is from before all this began, the newest first, as far back as sums are kept. All of it is before the frontier, so
  * whatever changes it leaves a mark.
  */
 async function fillBack(sql: SQL, state: State): Promise<boolean> {
+  if (isFilled(state)) return false;
   const { nowMs, minutesFromMs, hoursFromMs } = state;
-  if (hoursFromMs === -Infinity) return false;
   const hour = hoursFromMs - hourMs;
   if (minutesFromMs < hoursFromMs) return await fillBackMinutes(sql, hour, minutesFromMs);
   const [{ last_ms: lastMs }] = await sql<[{ last_ms: number | null }]>`
     select id_ms((
       select id from generations where id < first_id_at(${at(sql, hoursFromMs)}) order by id desc limit 1
     ))::float8 as last_ms`;
-  const isOver = lastMs === null || lastMs < nowMs - hoursKeptMs;
-  const emptyFromMs = isOver ? -Infinity : Math.floor(lastMs / hourMs) * hourMs + hourMs;
+  const emptyFromMs =
+    lastMs === null ? -Infinity : Math.max(floorTo(lastMs, hourMs) + hourMs, oldestHourMs(nowMs));
   if (emptyFromMs < hoursFromMs) {
-    const emptyFrom = isOver ? sql`'-infinity'` : at(sql, emptyFromMs);
+    const emptyFrom = lastMs === null ? sql`'-infinity'` : at(sql, emptyFromMs);
     await sql`
       update rollup_progress
       set hours_from = ${emptyFrom},
@@ -223,14 +289,19 @@ async function fillBackMinutes(sql: SQL, hour: number, minutesFromMs: number): P
   return true;
 }
 
-/** Readers are told before anything is removed. */
-async function removeOld(sql: SQL, { nowMs }: State): Promise<boolean> {
-  const minutes = at(sql, Math.floor((nowMs - minutesKeptMs) / hourMs) * hourMs);
-  const hours = at(sql, Math.floor((nowMs - hoursKeptMs) / hourMs) * hourMs);
+/** Readers are told before anything is removed. An hour that is not added up yet needs its minutes, however old they are. */
+async function removeOld(sql: SQL, { nowMs, rolledToMs, hoursFromMs }: State): Promise<boolean> {
+  const minutes = at(sql, floorTo(Math.min(nowMs - minutesKeptMs, rolledToMs), hourMs));
+  const hours = at(sql, Math.min(oldestHourMs(nowMs), floorTo(rolledToMs, hourMs)));
+  // As long as there is nothing to remove, everything is known, since ever.
+  const isOldKnown =
+    hoursFromMs === -Infinity &&
+    (await sql`select 1 from request_hours where hour < ${hours} limit 1`).length === 0;
   await sql`
     update rollup_progress
-    set minutes_from = greatest(minutes_from, ${minutes}), hours_from = greatest(hours_from, ${hours})
-    where minutes_from < ${minutes} or hours_from < ${hours}`;
+    set minutes_from = greatest(minutes_from, ${minutes}),
+        hours_from = case when ${isOldKnown}::boolean then hours_from else greatest(hours_from, ${hours}) end
+    where minutes_from < ${minutes} or (hours_from < ${hours} and not ${isOldKnown}::boolean)`;
   const [{ removed }] = await sql<[{ removed: number }]>`
     with requests_by_minute as (
       delete from request_minutes where ctid = any (array(

@@ -49,9 +49,10 @@ function minutesOf(pieces: readonly Piece[]): [timeMs: number, step: number][] {
   );
 }
 
+/** It may end after now. */
 const anyShortSpan = fc
   .record({
-    agoMs: fc.integer({ min: 0, max: 20 * hourMs }),
+    agoMs: fc.integer({ min: -20 * hourMs, max: 20 * hourMs }),
     lengthMs: fc.integer({ min: 1, max: 80 * hourMs }),
   })
   .map(({ agoMs, lengthMs }) => ({ fromMs: nowMs - agoMs - lengthMs, toMs: nowMs - agoMs }));

@@ -278,7 +278,7 @@ async function addUp(rollUp = new RollUp(sql)): Promise<void> {
   for (;;) {
     await rollUp.run();
     const [row] = await sql<[{ is_done: boolean }]>`
-      select rolled_to >= now() - interval '106 seconds' and rolled_to = frontier
+      select rolled_to >= now() - interval '151 seconds' and rolled_to = frontier
              and not exists (select from dirty_minutes) as is_done
       from rollup_progress`;
     if (row.is_done) return;
@@ -508,9 +508,76 @@ test('what was there before is added up little by little, the newest first, and 
   expect(kept).toEqual({ minutes: 3, hours: 5 });
   // As if time had passed.
   await sql`update request_minutes set minute = minute - interval '2 days' where minute < now() - interval '12 days'`;
-  await patient.run();
+  await new RollUp(sql).run();
   const [left] = await sql<[{ minutes: number }]>`
     select count(distinct minute)::int as minutes from request_minutes where minute < now() - interval '12 hours'`;
   expect(left.minutes).toBe(2);
   expect((await series()).totals).toEqual(figuresOf(written));
+});
+
+test('with nothing to do, a pass writes nothing and takes no lock', async () => {
+  let transactions = 0;
+  const counting = new Proxy(sql, {
+    get: (target, name) => {
+      if (name === 'begin') transactions += 1;
+      return Reflect.get(target, name, target);
+    },
+  });
+  const keeper = new RollUp(counting);
+  // A minute may end meanwhile.
+  await eventually('an idle pass', async () => {
+    await addUp(keeper);
+    transactions = 0;
+    await keeper.run();
+    return transactions === 0;
+  });
+  const [row] = await sql<[{ hours_from: string }]>`select hours_from::text from rollup_progress`;
+  expect(row.hours_from).toBe('-infinity');
+});
+
+test('an hour that was half added up when everything stood still for weeks is added up as a whole', async () => {
+  const hour = Math.floor((Date.now() - 15 * 24 * hourMs) / hourMs) * hourMs;
+  const stoppedAt = hour + 30 * minuteMs;
+  await sql`
+    update rollup_progress set frontier = to_timestamp(${hour}::float8 / 1000), rolled_to = to_timestamp(${hour}::float8 / 1000)`;
+  for (const minutes of [0, 20, 40])
+    await sql.begin((transaction) => writeGeneration(transaction, second, hour + minutes * minuteMs));
+  for (const minutes of [0, 20])
+    await sql`select roll_up_minute(to_timestamp(${hour + minutes * minuteMs}::float8 / 1000))`;
+  await sql`
+    update rollup_progress
+    set frontier = to_timestamp(${stoppedAt}::float8 / 1000), rolled_to = to_timestamp(${stoppedAt}::float8 / 1000)`;
+
+  const slow = await sql.reserve();
+  const keeper = new RollUp(sql);
+  try {
+    await slow`begin`;
+    await slow`select pg_current_xact_id()`;
+    // It may not go on yet, and what is old must stay.
+    await keeper.run();
+    await slow`commit`;
+  } finally {
+    await slow.release();
+  }
+  await addUp(keeper);
+  const rows = await sql<{ count: number }[]>`
+    select count::int from request_hours
+    where key_id = ${second.keyId} and hour = to_timestamp(${hour}::float8 / 1000)`;
+  expect(rows.map(({ count }) => count)).toEqual([3]);
+  await sql`delete from generations where id < first_id_at(to_timestamp(${hour + hourMs}::float8 / 1000)) and key_id = ${second.keyId}`;
+});
+
+test('what was added up stays when its Generations are gone, whatever this node knows of that', async () => {
+  const timeMs = Date.now() - 100 * 24 * hourMs;
+  const hour = new Date(Math.floor(timeMs / hourMs) * hourMs);
+  // There is no partition of that month. One that was late is in the default partition.
+  await sql.begin((transaction) => writeGeneration(transaction, second, timeMs));
+  await sql`
+    insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count)
+    values (${second.accountId}, ${second.keyId}, ${hour}, 'm', 'P', 'completed', '', 7)`;
+  await addUp();
+  const [row] = await sql<[{ count: number }]>`
+    select sum(count)::int as count from request_hours where key_id = ${second.keyId} and hour = ${hour}`;
+  expect(row.count).toBe(7);
+  await sql`delete from generations where id < first_id_at(now() - interval '99 days') and key_id = ${second.keyId}`;
 });
