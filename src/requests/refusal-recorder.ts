@@ -1,7 +1,7 @@
 /**
  * Keeps what was refused after its key was known, for whoever asks why. Nobody waits for it: a node collects its refusals in
- * memory and stores them about once a second, one batch at a time. Every refusal is counted. Of a flood only some are stored in
- * full, for each key and for each account. A node that crashes loses those of its last second; nothing was charged for them.
+ * memory and stores them about once a second, one batch at a time. Every refusal is counted, in a flood less finely. Of a flood
+ * only some are stored in full, for each key and for each account. A node that crashes loses those of its last second; nothing was charged for them.
  */
 import type { SQL } from 'bun';
 import { type ApiError, errorTable } from '../errors.ts';
@@ -13,6 +13,7 @@ import { logSparingly } from '../lib/log-sparingly.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
 import { within } from '../lib/within.ts';
 import { Allowances } from './allowances.ts';
+import { CountDetail } from './count-detail.ts';
 import { type NewRefusal, type RefusalCount, storeRefusals } from './refusal-store.ts';
 
 const everyMs = 1_000;
@@ -40,6 +41,7 @@ export type RecorderServices = Readonly<{
 export class RefusalRecorder {
   readonly #services: RecorderServices;
   readonly #allowances = new Allowances();
+  readonly #detail = new CountDetail();
   #rows: NewRefusal[] = [];
   /** By everything but the number. A map keeps its order, so the oldest are stored first. */
   readonly #counts = new Map<string, RefusalCount>();
@@ -101,10 +103,11 @@ export class RefusalRecorder {
     while (this.#batch !== null || this.#rows.length > 0 || this.#counts.size > 0) await this.#flush();
   }
 
-  #count(timeMs: number, accountId: string, keyId: string, asked: string | null, code: string): void {
-    const model = asked !== null && this.#services.isModel(asked) ? asked : '';
+  #count(timeMs: number, accountId: string, callerId: string, asked: string | null, code: string): void {
+    const known = asked !== null && this.#services.isModel(asked) ? asked : '';
+    const { keyId, model } = this.#detail.of(timeMs, accountId, callerId, known, code);
     const minuteMs = timeMs - (timeMs % 60_000);
-    const name = [minuteMs, keyId, code, model].join(' ');
+    const name = [minuteMs, accountId, keyId, code, model].join(' ');
     const found = this.#counts.get(name);
     if (found !== undefined) {
       found.count += 1;

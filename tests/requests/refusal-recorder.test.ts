@@ -28,7 +28,7 @@ function recorderOn(connection: SQL): RefusalRecorder {
   return new RefusalRecorder({
     sql: connection,
     nodeId: newId(),
-    isModel: (name) => name === 'known',
+    isModel: (name) => name.startsWith('known'),
     log,
   });
 }
@@ -109,6 +109,39 @@ test('a flood is counted to the last request on every node, and stored in part',
   expect(await storedOf(neighbour)).toBe(2);
   const models = await sql`select distinct model from request_minutes where error_code = 'model_not_found'`;
   expect(models.map(({ model }: { model: string }) => model)).toEqual(['']);
+});
+
+test('whatever keys and models a flood names, its totals are exact and its rows are few', async () => {
+  const recorder = recorderOn(sql);
+  const { accountId } = newCaller();
+  const code = 'unsupported_parameter';
+  const [one = '', ...others] = Array.from({ length: 400 }, () => newId());
+  for (let sent = 0; sent < 100; sent += 1)
+    refuse(recorder, { id: one, accountId }, { model: `known-${sent}`, code });
+  for (const [index, id] of others.entries())
+    for (const model of ['known', `known-${index}`]) refuse(recorder, { id, accountId }, { model, code });
+  await recorder.close();
+  const total = 100 + 2 * others.length;
+  expect(await countedOf({ id: one, accountId }, code)).toEqual({
+    key: 100,
+    account: total,
+    everybody: total,
+  });
+  for (const table of ['request_minutes', 'request_hours']) {
+    const [row] = await sql.unsafe<{ keys: number; one: number; account: number; total: number }[]>(
+      `select count(*) filter (where key_id <> '${nobody}')::int as keys,
+              count(*) filter (where key_id = '${one}')::int as one,
+              count(*) filter (where key_id = '${nobody}')::int as account,
+              sum(count) filter (where key_id = '${nobody}')::int as total
+       from ${table} where account_id = '${accountId}'`,
+    );
+    // The flood may meet the end of a minute or an hour.
+    const periods = Math.ceil((row?.one ?? 0) / 21);
+    expect(periods).toBeLessThanOrEqual(2);
+    expect(row?.keys).toBeLessThanOrEqual(200 * periods);
+    expect(row?.account).toBeLessThanOrEqual(200 * periods);
+    expect(row?.total).toBe(total);
+  }
 });
 
 test('the keys of one account share what is stored', async () => {
