@@ -71,8 +71,9 @@ export class RefusalRecorder {
     if (!isRefused(status)) return;
     const { accountId } = caller;
     this.#count(timeOfId(id).getTime(), accountId, caller.id, asked.model, error.code);
-    if (this.#rows.length >= maxRows || !this.#allowances.take(caller.id, accountId, performance.now()))
-      return;
+    const nowMs = performance.now();
+    if (this.#rows.length >= maxRows || !this.#allowances.take(caller.id, accountId, nowMs)) return;
+    const labels = labelsOf(asked.attribution);
     this.#rows.push({
       id,
       account_id: accountId,
@@ -87,7 +88,7 @@ export class RefusalRecorder {
       available: error.shortage?.available ?? null,
       fitting_max_tokens: error.shortage?.fittingMaxTokens ?? null,
       retry_after_seconds: error.retryAfterSeconds ?? null,
-      labels: labelsOf(asked.attribution),
+      labels: labels.length > 0 && this.#allowances.takeLabels(accountId, nowMs) ? labels : [],
     });
   }
 

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { ApiError, type ErrorCode } from '../../src/errors.ts';
-import { RequestContext } from '../../src/http/context.ts';
+import { type AskedRequest, RequestContext } from '../../src/http/context.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { RefusalRecorder } from '../../src/requests/refusal-recorder.ts';
@@ -38,14 +38,19 @@ function refuse(
   caller: { id: string; accountId: string },
   given: Partial<Given> = {},
 ) {
-  const { model = 'known', code = 'invalid_parameter', param = null } = given;
+  const { model = 'known', code = 'invalid_parameter', param = null, attribution = null } = given;
   const context = new RequestContext(new Request('http://localhost/'), host, []);
   context.caller = { ...caller, requestsPerMinute: 600 };
-  context.asked = { api: 'messages', model, attribution: null };
+  context.asked = { api: 'messages', model, attribution };
   recorder.record(context, new ApiError(code, param === null ? {} : { param }));
 }
 
-type Given = Readonly<{ model: string; code: ErrorCode; param: string | null }>;
+type Given = Readonly<{
+  model: string;
+  code: ErrorCode;
+  param: string | null;
+  attribution: AskedRequest['attribution'];
+}>;
 
 const newCaller = () => ({ id: newId(), accountId: newId() });
 const nobody = '00000000-0000-0000-0000-000000000000';
@@ -153,6 +158,17 @@ test('the keys of one account share what is stored', async () => {
     select count(*)::int from refusals where account_id = ${accountId}`;
   expect(row?.count).toBeGreaterThanOrEqual(300);
   expect(row?.count).toBeLessThanOrEqual(310);
+});
+
+test('of a flood it is stored of few whom they were for', async () => {
+  const recorder = recorderOn(sql);
+  const { accountId } = newCaller();
+  const attribution = { endUser: 'someone', session: 'some', tags: [['team', 'a']] } as const;
+  for (let sent = 0; sent < 1_000; sent += 1) refuse(recorder, { id: newId(), accountId }, { attribution });
+  await recorder.close();
+  const labels = await sql`select 1 from generation_attributions where account_id = ${accountId}`;
+  expect(labels.length).toBeGreaterThanOrEqual(3 * 100);
+  expect(labels.length).toBeLessThanOrEqual(3 * 102);
 });
 
 test('what no table can hold is neither lost nor in the way', async () => {
