@@ -4926,6 +4926,7 @@ $$;
 CREATE FUNCTION store_refusals(of_node uuid, flush_number bigint, refused jsonb, counts jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
+ SET lock_timeout TO '2s'
 AS $$
 begin
   -- Waits for the same flush on a connection that was lost.

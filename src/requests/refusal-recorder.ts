@@ -19,6 +19,8 @@ import { type NewRefusal, type RefusalCount, storeRefusals } from './refusal-sto
 const everyMs = 1_000;
 const patienceMs = 5_000;
 const closingMs = 3_000;
+/** A statement that is late still has its connection. A lost one is worth a second try, but not the whole pool. */
+const maxUnderWay = 2;
 
 /** What waits to be stored takes a few megabytes at most, whatever clients send, even while the database is away. */
 const maxRows = 2_000;
@@ -48,6 +50,8 @@ export class RefusalRecorder {
   /** It is sent again, with the same number, until it is known to be stored. */
   #batch: Batch | null = null;
   #number = 0;
+  /** Statements whose outcome is not known, though perhaps nobody waits for it any more. */
+  #underWay = 0;
   readonly #stop: () => Promise<void>;
   readonly #logUncounted: () => void;
 
@@ -125,10 +129,16 @@ export class RefusalRecorder {
   async #flush(): Promise<void> {
     this.#batch ??= this.#nextBatch();
     if (this.#batch === null) return;
+    if (this.#underWay >= maxUnderWay)
+      throw new Error('Statements that were sent before have no outcome yet.');
     const { sql, nodeId, log } = this.#services;
     const { number, rows, counts } = this.#batch;
     try {
-      await within(patienceMs, storeRefusals(sql, nodeId, number, rows, counts));
+      this.#underWay += 1;
+      const stored = storeRefusals(sql, nodeId, number, rows, counts).finally(() => {
+        this.#underWay -= 1;
+      });
+      await within(patienceMs, stored);
       this.#batch = null;
     } catch (error) {
       // The database will never accept one of them. That they were counted matters more.

@@ -96,6 +96,30 @@ test('a flush whose confirmation is lost counts once', async () => {
   relay.close();
 });
 
+test('a flush that has to wait gives its connection back, and comes again', async () => {
+  const recorder = recorderOn(sql);
+  const caller = newCaller();
+  const waiting = () =>
+    sql`select pid, query_start from pg_stat_activity
+        where wait_event_type = 'Lock' and query like '%store_refusals%'`;
+  await sql.begin(async (transaction) => {
+    await transaction`lock table refusals in exclusive mode`;
+    refuse(recorder, caller, { code: 'invalid_n' });
+    let first = '';
+    await eventually('the flush to wait', async () => {
+      first = String((await waiting())[0]?.query_start ?? '');
+      return first !== '';
+    });
+    await eventually('another flush to wait alone', async () => {
+      const found = await waiting();
+      expect(found.length).toBeLessThanOrEqual(1);
+      return found.length === 1 && String(found[0].query_start) !== first;
+    });
+  });
+  await eventually('the flush', async () => (await storedOf(caller)) === 1);
+  await recorder.close();
+});
+
 test('a flood is counted to the last request on every node, and stored in part', async () => {
   const nodes = [recorderOn(sql), recorderOn(sql)];
   const caller = newCaller();
