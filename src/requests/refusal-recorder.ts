@@ -69,8 +69,8 @@ export class RefusalRecorder {
 
   /** Does nothing for a request that was not refused, or whose key is not known. */
   record(context: RequestContext, error: ApiError): void {
-    const { id, asked, caller, isHeld } = context;
-    if (asked === null || caller === null || isHeld) return;
+    const { id, asked, caller, mayBeHeld } = context;
+    if (asked === null || caller === null || mayBeHeld) return;
     const { status } = errorTable[error.code];
     if (!isRefused(status)) return;
     const { accountId } = caller;

@@ -38,9 +38,16 @@ function refuse(
   caller: { id: string; accountId: string },
   given: Partial<Given> = {},
 ) {
-  const { model = 'known', code = 'invalid_parameter', param = null, attribution = null } = given;
+  const {
+    model = 'known',
+    code = 'invalid_parameter',
+    param = null,
+    attribution = null,
+    mayBeHeld = false,
+  } = given;
   const context = new RequestContext(new Request('http://localhost/'), host, []);
   context.caller = { ...caller, requestsPerMinute: 600 };
+  context.mayBeHeld = mayBeHeld;
   context.asked = { api: 'messages', model, attribution };
   recorder.record(context, new ApiError(code, param === null ? {} : { param }));
 }
@@ -50,6 +57,7 @@ type Given = Readonly<{
   code: ErrorCode;
   param: string | null;
   attribution: AskedRequest['attribution'];
+  mayBeHeld: boolean;
 }>;
 
 const newCaller = () => ({ id: newId(), accountId: newId() });
@@ -171,6 +179,14 @@ test('whatever keys and models a flood names, its totals are exact and its rows 
     expect(row?.account).toBeLessThanOrEqual(200 * periods);
     expect(row?.total).toBe(total);
   }
+});
+
+test('what may have become a Generation is no refusal besides', async () => {
+  const recorder = recorderOn(sql);
+  const caller = newCaller();
+  for (const mayBeHeld of [true, false]) refuse(recorder, caller, { code: 'server_overloaded', mayBeHeld });
+  await recorder.close();
+  expect(await countedOf(caller, 'server_overloaded')).toEqual({ key: 1, account: 1, everybody: 1 });
 });
 
 test('the keys of one account share what is stored', async () => {
