@@ -56,6 +56,8 @@ comment on table refusal_flushes is
 
 create function store_refusals(of_node uuid, flush_number bigint, refused jsonb, counts jsonb) returns boolean
 language plpgsql
+-- Rather sent again than waiting on: the node stops listening after a few seconds, but its connection would stay occupied.
+set lock_timeout = '2s'
 as $$
 begin
   -- Waits for the same flush on a connection that was lost.

@@ -3074,8 +3074,8 @@ begin
   return null;
 end $$;
 
--- Adds to what was refused: rows with account_id, key_id, at (a time), model (empty if it is none of the catalogue),
--- error_code and count.
+-- Adds to what was refused: rows with account_id, key_id (nil for what is counted for the account only), at (a time),
+-- model (empty if it is none of the catalogue, or not counted by itself), error_code and count.
 CREATE FUNCTION count_refusals(counts jsonb)
  RETURNS void
  LANGUAGE plpgsql
@@ -3087,14 +3087,16 @@ begin
   insert into request_minutes as known (account_id, key_id, minute, model, provider, status, error_code, count)
   select level.account_id, level.key_id, date_trunc('minute', at, 'UTC'), model, '', 'refused', error_code, sum(count)
   from jsonb_to_recordset(counts) as row (account_id uuid, key_id uuid, at timestamptz, model text, error_code text, count integer),
-       lateral (values (account_id, key_id), (account_id, nobody), (nobody, nobody)) as level (account_id, key_id)
+       lateral (select account_id, key_id where key_id <> nobody
+                union all values (account_id, nobody), (nobody, nobody)) as level (account_id, key_id)
   group by 1, 2, 3, 4, 7 order by 1, 2, 3, 4, 7
   on conflict (account_id, key_id, minute, model, provider, status, error_code)
     do update set count = known.count + excluded.count;
   insert into request_hours as known (account_id, key_id, hour, model, provider, status, error_code, count)
   select level.account_id, level.key_id, date_trunc('hour', at, 'UTC'), model, '', 'refused', error_code, sum(count)
   from jsonb_to_recordset(counts) as row (account_id uuid, key_id uuid, at timestamptz, model text, error_code text, count integer),
-       lateral (values (account_id, key_id), (account_id, nobody), (nobody, nobody)) as level (account_id, key_id)
+       lateral (select account_id, key_id where key_id <> nobody
+                union all values (account_id, nobody), (nobody, nobody)) as level (account_id, key_id)
   group by 1, 2, 3, 4, 7 order by 1, 2, 3, 4, 7
   on conflict (account_id, key_id, hour, model, provider, status, error_code)
     do update set count = known.count + excluded.count;
@@ -4949,6 +4951,7 @@ $$;
 CREATE FUNCTION store_refusals(of_node uuid, flush_number bigint, refused jsonb, counts jsonb)
  RETURNS boolean
  LANGUAGE plpgsql
+ SET lock_timeout TO '2s'
 AS $$
 begin
   -- Waits for the same flush on a connection that was lost.

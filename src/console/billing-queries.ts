@@ -59,13 +59,17 @@ function firstMonth(sql: SQL) {
     ${thisMonth(sql)})`;
 }
 
-/** Whether the entries of `month` have left before they were added up. */
+/**
+ * Whether entries of `month` may have left before they were added up. An earlier version, which knows of no statements, may still
+ * archive while this one adds up, so those of a month may be known in part, which is of no use to a statement.
+ */
 function isArchived(sql: SQL) {
-  return sql`(exists (
-      select 1 from ledger_archive_accounts join ledger_archives on ledger_archives.id = archive_id
-      where account_id = accounts.id and ends_on = month + interval '1 month')
-    and not exists (
-      select 1 from statement_months where account_id = accounts.id and statement_months.month = month.month))`;
+  return sql`exists (
+    select 1 from ledger_archive_accounts as archived join ledger_archives on ledger_archives.id = archive_id
+    where account_id = accounts.id and (begins_on is null or begins_on <= month) and ends_on > month
+      and last_number > coalesce((
+        select max(added_up.last_number) from statement_months as added_up
+        where added_up.account_id = accounts.id and added_up.month < ends_on), 0))`;
 }
 
 /** Days of a month in UTC: the first, and the first of the next. */

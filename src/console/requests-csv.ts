@@ -72,7 +72,10 @@ async function* piecesOf(
     rowCount += found.rows.length;
     before = found.rows.length < rowsPerPiece ? found.scannedTo : (found.rows.at(-1)?.id ?? null);
   }
-  if (before !== null) yield lineOf([quoted(cutOff(before))]);
+  if (before === null) return;
+  const note = quoted(cutOff(before));
+  // As many cells as on any line, because some readers insist on it.
+  yield lineOf(of.map((_, index) => (index === 0 ? note : '')));
 }
 
 function cutOff(position: string): string {

@@ -73,8 +73,8 @@ export class RequestContext {
   bodyBytes = 0;
   /** Null for anything but an inference request. */
   asked: AskedRequest | null = null;
-  /** Its cost was held: whatever becomes of it, there is a Generation that says so. */
-  isHeld = false;
+  /** Its cost was held, or is not known not to be: whatever becomes of it, a Generation says so. */
+  mayBeHeld = false;
   generation: Readonly<{ summary: () => GenerationSummary }> | null = null;
   /** Called when the request is refused because of a client error; null when nobody counts that. */
   onRefusal: ((code: ErrorCode) => void) | null = null;

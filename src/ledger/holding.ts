@@ -13,8 +13,20 @@ import { minPatienceMs, type Settling } from './settling.ts';
 /** A client gets its response within five seconds, whatever else it had to wait for. */
 export const holdPatienceMs = 4_000;
 
-/** `isOver` once it has been answered. `failure` is why the last attempt failed. */
-type Effort = { isOver: boolean; failure: unknown };
+/** It was sent, and nobody knows yet what became of it: there may be a Generation of it, if only one that failed. */
+export class UnknownHoldError extends Error {
+  override readonly name = 'UnknownHoldError';
+
+  constructor(cause: unknown) {
+    super('It is not known whether the hold was committed.', { cause });
+  }
+}
+
+/**
+ * `isOver` once it has been answered. `failure` is why the last attempt failed, and `isDoubtful` says that one of them may have
+ * succeeded all the same.
+ */
+type Effort = { isOver: boolean; isDoubtful: boolean; failure: unknown };
 
 export class Holding {
   readonly #lane: Lane;
@@ -45,11 +57,13 @@ export class Holding {
     this.#pending.begin(operation);
     this.#unknownCount += 1;
     return new Promise((resolve, reject) => {
-      const effort: Effort = { isOver: false, failure: null };
+      const effort: Effort = { isOver: false, isDoubtful: false, failure: null };
       const deadline = startWallDeadline(holdMs, () => {
         effort.isOver = true;
         this.#pending.giveUp(operation);
-        reject(effort.failure ?? new LateError('The database did not answer in time.'));
+        const failure = effort.failure ?? new LateError('The database did not answer in time.');
+        const isUnknown = effort.isDoubtful || this.#pending.isSent(operation);
+        reject(isUnknown ? new UnknownHoldError(failure) : failure);
       });
       this.#tryToHold(operation, effort, performance.now() + holdMs).then(
         (result) => {
@@ -75,21 +89,21 @@ export class Holding {
 
   /** Goes on until the outcome is known, even when the client no longer waits for it: what was held then is released. */
   async #tryToHold(operation: Hold, effort: Effort, deadlineMs: number): Promise<HoldResult> {
-    let isDoubtful = false;
     for (let attempt = 0; ; attempt++) {
       try {
-        const { result } = await this.#lane.submit<HoldResult>(operation, isDoubtful);
+        const { result } = await this.#lane.submit<HoldResult>(operation, effort.isDoubtful);
         if (effort.isOver && result.outcome === 'held') this.#release(operation);
         return result;
       } catch (error) {
         if (isIntegrityError(error)) throw error;
-        isDoubtful ||= this.#pending.isSent(operation);
+        effort.isDoubtful ||= this.#pending.isSent(operation);
         effort.failure = error;
         if (!effort.isOver) await pauseBeforeRetry(attempt);
         // If this process was suspended meanwhile, other nodes may have closed its Generations.
         if (effort.isOver || performance.now() > deadlineMs) {
-          if (isDoubtful) this.#release(operation);
-          throw error;
+          if (!effort.isDoubtful) throw error;
+          this.#release(operation);
+          throw new UnknownHoldError(error);
         }
       }
     }

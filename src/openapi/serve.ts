@@ -26,8 +26,8 @@ const madeAfterMs = 3_000;
 
 /**
  * The pages are made once. They are imported dynamically, because most processes have no use for them. Their examples name
- * the gateway's address, or where nobody has configured it, the one at which the reader has found it. `fontRules` are put
- * before the style; without them the reader's own fonts are used.
+ * the gateway's address, or where nobody has configured it, the one at which the reader has found it; behind a proxy that ends
+ * TLS, that has the wrong scheme. `fontRules` are put before the style; without them the reader's own fonts are used.
  */
 export function referencePages(
   origin: () => string,
@@ -43,13 +43,21 @@ export function referencePages(
   setTimeout(() => {
     made().catch(() => undefined);
   }, madeAfterMs).unref();
-  const sent = (text: string, type: string, status = 200) =>
+  const sent = (text: string, type: string, status = 200, headers: Readonly<Record<string, string>> = {}) =>
     new Response(text, {
       status,
-      headers: { ...pageHeaders(readingPolicy, origin()), 'content-type': `${type}; charset=utf-8` },
+      headers: {
+        ...pageHeaders(readingPolicy, origin()),
+        'content-type': `${type}; charset=utf-8`,
+        ...headers,
+      },
     });
-  const addressed = (html: string, request: Request, status = 200) =>
-    sent(withAddress(html, publicUrl ?? new URL(request.url).origin), 'text/html', status);
+  const addressed = (html: string, { url }: Request, status = 200) => {
+    const address = publicUrl ?? addressIn(url) ?? origin();
+    // What names the address that one reader has used is for that reader only.
+    const headers = publicUrl === null ? { 'cache-control': 'private' } : undefined;
+    return sent(withAddress(html, address), 'text/html', status, headers);
+  };
   let adminText: string | null = null;
   return {
     showDocument: async () => sent((await made()).text, 'application/json'),
@@ -68,6 +76,11 @@ export function referencePages(
     showStyle: async () => sent(`${await fontRules().catch(() => '')}${style}`, 'text/css'),
     showScript: () => sent(script, 'text/javascript'),
   };
+}
+
+/** Null for a Host header that is missing or none. */
+function addressIn(url: string): string | null {
+  return URL.canParse(url) ? new URL(url).origin : null;
 }
 
 async function make() {

@@ -1,7 +1,7 @@
 /**
  * Keeps what was refused after its key was known, for whoever asks why. Nobody waits for it: a node collects its refusals in
- * memory and stores them about once a second, one batch at a time. Every refusal is counted. Of a flood only some are stored in
- * full, for each key and for each account. A node that crashes loses those of its last second; nothing was charged for them.
+ * memory and stores them about once a second, one batch at a time. Every refusal is counted, in a flood less finely. Of a flood
+ * only some are stored in full, for each key and for each account. A node that crashes loses those of its last second; nothing was charged for them.
  */
 import type { SQL } from 'bun';
 import { type ApiError, errorTable } from '../errors.ts';
@@ -13,11 +13,14 @@ import { logSparingly } from '../lib/log-sparingly.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
 import { within } from '../lib/within.ts';
 import { Allowances } from './allowances.ts';
+import { CountDetail } from './count-detail.ts';
 import { type NewRefusal, type RefusalCount, storeRefusals } from './refusal-store.ts';
 
 const everyMs = 1_000;
 const patienceMs = 5_000;
 const closingMs = 3_000;
+/** A statement that is late still has its connection. A lost one is worth a second try, but not the whole pool. */
+const maxUnderWay = 2;
 
 /** What waits to be stored takes a few megabytes at most, whatever clients send, even while the database is away. */
 const maxRows = 2_000;
@@ -40,12 +43,15 @@ export type RecorderServices = Readonly<{
 export class RefusalRecorder {
   readonly #services: RecorderServices;
   readonly #allowances = new Allowances();
+  readonly #detail = new CountDetail();
   #rows: NewRefusal[] = [];
   /** By everything but the number. A map keeps its order, so the oldest are stored first. */
   readonly #counts = new Map<string, RefusalCount>();
   /** It is sent again, with the same number, until it is known to be stored. */
   #batch: Batch | null = null;
   #number = 0;
+  /** Statements whose outcome is not known, though perhaps nobody waits for it any more. */
+  #underWay = 0;
   readonly #stop: () => Promise<void>;
   readonly #logUncounted: () => void;
 
@@ -63,14 +69,15 @@ export class RefusalRecorder {
 
   /** Does nothing for a request that was not refused, or whose key is not known. */
   record(context: RequestContext, error: ApiError): void {
-    const { id, asked, caller, isHeld } = context;
-    if (asked === null || caller === null || isHeld) return;
+    const { id, asked, caller, mayBeHeld } = context;
+    if (asked === null || caller === null || mayBeHeld) return;
     const { status } = errorTable[error.code];
     if (!isRefused(status)) return;
     const { accountId } = caller;
     this.#count(timeOfId(id).getTime(), accountId, caller.id, asked.model, error.code);
-    if (this.#rows.length >= maxRows || !this.#allowances.take(caller.id, accountId, performance.now()))
-      return;
+    const nowMs = performance.now();
+    if (this.#rows.length >= maxRows || !this.#allowances.take(caller.id, accountId, nowMs)) return;
+    const labels = labelsOf(asked.attribution);
     this.#rows.push({
       id,
       account_id: accountId,
@@ -85,7 +92,7 @@ export class RefusalRecorder {
       available: error.shortage?.available ?? null,
       fitting_max_tokens: error.shortage?.fittingMaxTokens ?? null,
       retry_after_seconds: error.retryAfterSeconds ?? null,
-      labels: labelsOf(asked.attribution),
+      labels: labels.length > 0 && this.#allowances.takeLabels(accountId, nowMs) ? labels : [],
     });
   }
 
@@ -101,10 +108,11 @@ export class RefusalRecorder {
     while (this.#batch !== null || this.#rows.length > 0 || this.#counts.size > 0) await this.#flush();
   }
 
-  #count(timeMs: number, accountId: string, keyId: string, asked: string | null, code: string): void {
-    const model = asked !== null && this.#services.isModel(asked) ? asked : '';
+  #count(timeMs: number, accountId: string, callerId: string, asked: string | null, code: string): void {
+    const known = asked !== null && this.#services.isModel(asked) ? asked : '';
+    const { keyId, model } = this.#detail.of(timeMs, accountId, callerId, known, code);
     const minuteMs = timeMs - (timeMs % 60_000);
-    const name = [minuteMs, keyId, code, model].join(' ');
+    const name = [minuteMs, accountId, keyId, code, model].join(' ');
     const found = this.#counts.get(name);
     if (found !== undefined) {
       found.count += 1;
@@ -121,10 +129,16 @@ export class RefusalRecorder {
   async #flush(): Promise<void> {
     this.#batch ??= this.#nextBatch();
     if (this.#batch === null) return;
+    if (this.#underWay >= maxUnderWay)
+      throw new Error('Statements that were sent before have no outcome yet.');
     const { sql, nodeId, log } = this.#services;
     const { number, rows, counts } = this.#batch;
     try {
-      await within(patienceMs, storeRefusals(sql, nodeId, number, rows, counts));
+      this.#underWay += 1;
+      const stored = storeRefusals(sql, nodeId, number, rows, counts).finally(() => {
+        this.#underWay -= 1;
+      });
+      await within(patienceMs, stored);
       this.#batch = null;
     } catch (error) {
       // The database will never accept one of them. That they were counted matters more.

@@ -25,7 +25,7 @@ export type NewRefusal = Omit<StoredRefusal, 'fitting_max_tokens'> &
     labels: readonly (readonly [kind: string, label: string])[];
   }>;
 
-/** How many requests were refused in a minute. The model is empty if there is none of that name. */
+/** How many requests were refused in a minute. In a flood the model may be empty and the key nil: see count-detail.ts. */
 export type RefusalCount = {
   readonly at: string;
   readonly account_id: string;

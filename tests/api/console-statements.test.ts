@@ -351,6 +351,47 @@ test('what was archived before it was added up has a balance alone', async () =>
   }
 });
 
+test('what was archived when a part of it was added up has a balance alone', async () => {
+  const { sql } = database;
+  const { account } = await newAccount();
+  await bookEntries(sql, account, [
+    { kind: 'credit', amount: dollars('7'), at: '2023-10-02T00:00:00Z' },
+    { kind: 'credit', amount: dollars('1'), at: '2023-11-02T00:00:00Z' },
+    { kind: 'correction', amount: -dollars('3'), at: '2023-11-03T00:00:00Z' },
+    { kind: 'credit', amount: dollars('2'), at: '2023-12-02T00:00:00Z' },
+  ]);
+  await sql`select add_up_statement(${account}, 2)`;
+  const archive = crypto.randomUUID();
+  await sql`
+    insert into ledger_archives (id, begins_on, ends_on, file_name, digest, size_bytes, entry_count, record_count)
+    values (${archive}, '2023-11-01', '2023-12-01', 'ledger-2023-11.jsonl.gz', sha256('y'), 1, 2, 0)`;
+  await sql`
+    insert into ledger_archive_accounts (archive_id, account_id, first_number, last_number, balance_before, balance_after)
+    values (${archive}, ${account}, 2, 3, 7, 5)`;
+  await sql.begin(async (transaction) => {
+    await transaction`set local session_replication_role = replica`;
+    await transaction`delete from ledger_entries where account_id = ${account} and number in (2, 3)`;
+  });
+  for (const isAddedUp of [false, true]) {
+    if (isAddedUp) await addUpStatements(sql);
+    expect(await statementOf(account, '2023-11')).toMatchObject({
+      closing: '5.000000000000',
+      is_archived: true,
+      detail: null,
+    });
+    expect((await csvOf(account, '2023-11')).at(-1)?.at(-1)).toBe('5.000000000000');
+    for (const [month, opening, closing] of [
+      ['2023-10', '0.000000000000', '7.000000000000'],
+      ['2023-12', '5.000000000000', '7.000000000000'],
+    ] as const)
+      expect(await statementOf(account, month)).toMatchObject({
+        closing,
+        is_archived: false,
+        detail: { opening },
+      });
+  }
+});
+
 test('what is counted while entries are added up is counted once', async () => {
   const { sql } = database;
   const { account, keys } = await newAccount();

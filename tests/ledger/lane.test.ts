@@ -3,6 +3,7 @@ import { afterAll, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { credit } from '../../src/ledger/credit.ts';
 import { Durability } from '../../src/ledger/durability.ts';
+import { UnknownHoldError } from '../../src/ledger/holding.ts';
 import type { Ledger } from '../../src/ledger/ledger.ts';
 import type { Hold } from '../../src/ledger/operations.ts';
 import { Writer } from '../../src/ledger/writer.ts';
@@ -363,7 +364,7 @@ test('a hold that arrives after it was given up and released leaves nothing held
   await pay(delayed, owner, 10n);
   relay.keep();
   const late = hold(owner, 100n);
-  expect(await delayed.hold(late).catch(() => 'given up')).toBe('given up');
+  expect(await delayed.hold(late).catch((error: unknown) => error)).toBeInstanceOf(UnknownHoldError);
   relay.breakOff();
   await eventually('the release', () => !delayed.isBusy());
   await relay.deliver();

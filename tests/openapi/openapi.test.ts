@@ -622,6 +622,34 @@ describe('a gateway', () => {
     for (const text of [page, guide, named]) expect(text).not.toContain('127.0.0.1:8080');
   });
 
+  test.each(['Host:', 'Host: a b', 'Host: x:99999', 'Host: ["><'])(
+    'its page survives the header %s',
+    async (header) => {
+      const { hostname, port } = new URL(gateway.origin);
+      const { promise, resolve } = Promise.withResolvers<string>();
+      let answer = '';
+      await Bun.connect({
+        hostname,
+        port: Number(port),
+        socket: {
+          open: (socket) => {
+            socket.write(`GET /docs/chat HTTP/1.1\r\n${header}\r\nConnection: close\r\n\r\n`);
+          },
+          data: (_, bytes) => {
+            answer += bytes.toString();
+          },
+          close: () => resolve(answer),
+        },
+      });
+      const text = await promise;
+      // The server itself may refuse such a header.
+      expect(text).toMatch(/^HTTP\/1.1 (200|400) /);
+      if (!text.startsWith('HTTP/1.1 200 ')) return;
+      expect(text).toMatch(/\r\ncache-control: private\r\n/i);
+      expect(text).toContain(`curl ${gateway.origin}/v1/chat/completions`);
+    },
+  );
+
   const withBody = endpoints.flatMap(({ path, body }) =>
     Object.values(body?.examples ?? {}).map(({ summary, value }) => [path, summary, value] as const),
   );

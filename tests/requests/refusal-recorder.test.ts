@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { ApiError, type ErrorCode } from '../../src/errors.ts';
-import { RequestContext } from '../../src/http/context.ts';
+import { type AskedRequest, RequestContext } from '../../src/http/context.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { RefusalRecorder } from '../../src/requests/refusal-recorder.ts';
@@ -28,7 +28,7 @@ function recorderOn(connection: SQL): RefusalRecorder {
   return new RefusalRecorder({
     sql: connection,
     nodeId: newId(),
-    isModel: (name) => name === 'known',
+    isModel: (name) => name.startsWith('known'),
     log,
   });
 }
@@ -38,14 +38,27 @@ function refuse(
   caller: { id: string; accountId: string },
   given: Partial<Given> = {},
 ) {
-  const { model = 'known', code = 'invalid_parameter', param = null } = given;
+  const {
+    model = 'known',
+    code = 'invalid_parameter',
+    param = null,
+    attribution = null,
+    mayBeHeld = false,
+  } = given;
   const context = new RequestContext(new Request('http://localhost/'), host, []);
   context.caller = { ...caller, requestsPerMinute: 600 };
-  context.asked = { api: 'messages', model, attribution: null };
+  context.mayBeHeld = mayBeHeld;
+  context.asked = { api: 'messages', model, attribution };
   recorder.record(context, new ApiError(code, param === null ? {} : { param }));
 }
 
-type Given = Readonly<{ model: string; code: ErrorCode; param: string | null }>;
+type Given = Readonly<{
+  model: string;
+  code: ErrorCode;
+  param: string | null;
+  attribution: AskedRequest['attribution'];
+  mayBeHeld: boolean;
+}>;
 
 const newCaller = () => ({ id: newId(), accountId: newId() });
 const nobody = '00000000-0000-0000-0000-000000000000';
@@ -91,6 +104,30 @@ test('a flush whose confirmation is lost counts once', async () => {
   relay.close();
 });
 
+test('a flush that has to wait gives its connection back, and comes again', async () => {
+  const recorder = recorderOn(sql);
+  const caller = newCaller();
+  const waiting = () =>
+    sql`select pid, query_start from pg_stat_activity
+        where wait_event_type = 'Lock' and query like '%store_refusals%'`;
+  await sql.begin(async (transaction) => {
+    await transaction`lock table refusals in exclusive mode`;
+    refuse(recorder, caller, { code: 'invalid_n' });
+    let first = '';
+    await eventually('the flush to wait', async () => {
+      first = String((await waiting())[0]?.query_start ?? '');
+      return first !== '';
+    });
+    await eventually('another flush to wait alone', async () => {
+      const found = await waiting();
+      expect(found.length).toBeLessThanOrEqual(1);
+      return found.length === 1 && String(found[0].query_start) !== first;
+    });
+  });
+  await eventually('the flush', async () => (await storedOf(caller)) === 1);
+  await recorder.close();
+});
+
 test('a flood is counted to the last request on every node, and stored in part', async () => {
   const nodes = [recorderOn(sql), recorderOn(sql)];
   const caller = newCaller();
@@ -111,6 +148,47 @@ test('a flood is counted to the last request on every node, and stored in part',
   expect(models.map(({ model }: { model: string }) => model)).toEqual(['']);
 });
 
+test('whatever keys and models a flood names, its totals are exact and its rows are few', async () => {
+  const recorder = recorderOn(sql);
+  const { accountId } = newCaller();
+  const code = 'unsupported_parameter';
+  const [one = '', ...others] = Array.from({ length: 400 }, () => newId());
+  for (let sent = 0; sent < 100; sent += 1)
+    refuse(recorder, { id: one, accountId }, { model: `known-${sent}`, code });
+  for (const [index, id] of others.entries())
+    for (const model of ['known', `known-${index}`]) refuse(recorder, { id, accountId }, { model, code });
+  await recorder.close();
+  const total = 100 + 2 * others.length;
+  expect(await countedOf({ id: one, accountId }, code)).toEqual({
+    key: 100,
+    account: total,
+    everybody: total,
+  });
+  for (const table of ['request_minutes', 'request_hours']) {
+    const [row] = await sql.unsafe<{ keys: number; one: number; account: number; total: number }[]>(
+      `select count(*) filter (where key_id <> '${nobody}')::int as keys,
+              count(*) filter (where key_id = '${one}')::int as one,
+              count(*) filter (where key_id = '${nobody}')::int as account,
+              sum(count) filter (where key_id = '${nobody}')::int as total
+       from ${table} where account_id = '${accountId}'`,
+    );
+    // The flood may meet the end of a minute or an hour.
+    const periods = Math.ceil((row?.one ?? 0) / 21);
+    expect(periods).toBeLessThanOrEqual(2);
+    expect(row?.keys).toBeLessThanOrEqual(200 * periods);
+    expect(row?.account).toBeLessThanOrEqual(200 * periods);
+    expect(row?.total).toBe(total);
+  }
+});
+
+test('what may have become a Generation is no refusal besides', async () => {
+  const recorder = recorderOn(sql);
+  const caller = newCaller();
+  for (const mayBeHeld of [true, false]) refuse(recorder, caller, { code: 'server_overloaded', mayBeHeld });
+  await recorder.close();
+  expect(await countedOf(caller, 'server_overloaded')).toEqual({ key: 1, account: 1, everybody: 1 });
+});
+
 test('the keys of one account share what is stored', async () => {
   const recorder = recorderOn(sql);
   const { accountId } = newCaller();
@@ -120,6 +198,17 @@ test('the keys of one account share what is stored', async () => {
     select count(*)::int from refusals where account_id = ${accountId}`;
   expect(row?.count).toBeGreaterThanOrEqual(300);
   expect(row?.count).toBeLessThanOrEqual(310);
+});
+
+test('of a flood it is stored of few whom they were for', async () => {
+  const recorder = recorderOn(sql);
+  const { accountId } = newCaller();
+  const attribution = { endUser: 'someone', session: 'some', tags: [['team', 'a']] } as const;
+  for (let sent = 0; sent < 1_000; sent += 1) refuse(recorder, { id: newId(), accountId }, { attribution });
+  await recorder.close();
+  const labels = await sql`select 1 from generation_attributions where account_id = ${accountId}`;
+  expect(labels.length).toBeGreaterThanOrEqual(3 * 100);
+  expect(labels.length).toBeLessThanOrEqual(3 * 102);
 });
 
 test('what no table can hold is neither lost nor in the way', async () => {
