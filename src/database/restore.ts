@@ -134,6 +134,8 @@ async function loadRows(
     const columns = writable.get(table);
     if (columns === undefined)
       throw new OperatorError(`The backup has rows of "${table}", which is not a table.`);
+    // Migrations have written a few rows, which are in the backup as they are now.
+    if (!counts.has(table)) await transaction.unsafe(`delete from "${table}"`);
     await transaction.unsafe(
       `insert into "${table}" (${columns.join(', ')}) overriding system value
        select ${columns.map((column) => `(row).${column}`).join(', ')} from (

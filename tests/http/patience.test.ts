@@ -70,6 +70,7 @@ function routesFor(isSignedIn: boolean) {
     bodies: new BodyBudget(80 * 1024 * 1024),
     isDraining: () => false,
     recorder: new RequestRecorder(createLog('error'), null, null),
+    refusals: { record: () => {} },
     metricsPage: null,
     securityContact: null,
     payments: null,
