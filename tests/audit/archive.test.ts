@@ -159,16 +159,22 @@ test('a refund of a charge that is archived meanwhile still adds up, and so does
   expect(await sql`select 1 from usage_records where id = ${id}`).toHaveLength(1);
   // As if the refund were old as well.
   const month = new Date().toISOString().slice(0, 7).replace('-', '_');
-  await withoutProtection(
-    sql,
-    (unprotected) =>
-      unprotected`update ledger_entries set created_at = ${middleOfMonth(2)} where kind = 'refund'`,
-  );
+  await dateRefundsBack(sql, 2);
   expect(await sql.unsafe(`select 1 from ledger_entries_${month}`)).toHaveLength(0);
   await archive();
   expect(await sql`select 1 from usage_records`).toHaveLength(0);
   expect(await audit('--full', '--archive', join(folder, 'archive'))).toEqual(sound);
 });
+
+/** As if all refunds were old, so that statements have them in a month that is archived. */
+async function dateRefundsBack(sql: SQL, monthsAgo: number): Promise<void> {
+  await withoutProtection(
+    sql,
+    (unprotected) =>
+      unprotected`update ledger_entries set created_at = ${middleOfMonth(monthsAgo)} where kind = 'refund'`,
+  );
+  await sql`delete from statement_days where kind = 'refund'`;
+}
 
 function refundBy(sql: SQL, id: string, cents: bigint, reference: string) {
   const amount = cents * 10n ** 10n;
@@ -206,11 +212,7 @@ test('refunds by hand, in parts of other months than the charge, still add up wh
   expect(await give(15n, 'too much')).toMatchObject({ outcome: 'too_large', possible: 14n * 10n ** 10n });
   expect(await give(5n, '3')).toMatchObject({ outcome: 'repeated' });
   await give(14n, 'rest');
-  await withoutProtection(
-    sql,
-    (unprotected) =>
-      unprotected`update ledger_entries set created_at = ${middleOfMonth(2)} where kind = 'refund'`,
-  );
+  await dateRefundsBack(sql, 2);
   await archive();
   expect(await sql`select 1 from usage_records`).toHaveLength(0);
   expect(await give(1n, 'late')).toMatchObject({ outcome: 'nothing_left' });
