@@ -395,7 +395,8 @@ async function writeGeneration(connection: SQL, owner: Customer, timeMs: number)
 
 describe('a Generation whose transaction began before its minute was added up', () => {
   test('is waited for if it may have seen the frontier of before', async () => {
-    const keeper = new RollUp(sql);
+    const reasons: string[] = [];
+    const keeper = new RollUp(sql, { lateForMs: 0, onLate: ({ reason }) => reasons.push(reason) });
     await addUp(keeper);
     const timeMs = Date.now() - 30 * minuteMs;
     await sql`
@@ -411,6 +412,7 @@ describe('a Generation whose transaction began before its minute was added up', 
         select frontier > now() - interval '3 minutes' as has_moved, rolled_to > now() - interval '20 minutes' as is_rolled
         from rollup_progress`;
       expect(progress).toEqual({ has_moved: true, is_rolled: false });
+      expect(reasons.at(-1)).toContain('waits for a transaction');
       await slow`commit`;
     } finally {
       await slow.release();
