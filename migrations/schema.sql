@@ -1447,6 +1447,9 @@ CREATE TABLE request_hours (
   CONSTRAINT request_hours_pkey PRIMARY KEY (account_id, key_id, hour, model, provider, status, error_code)
 );
 CREATE INDEX request_hours_by_hour ON request_hours USING btree (hour);
+CREATE INDEX request_hours_spent ON request_hours USING btree (hour,
+    account_id) INCLUDE (cost) WHERE key_id = '00000000-0000-0000-0000-000000000000'::uuid AND account_id <>
+    '00000000-0000-0000-0000-000000000000'::uuid AND cost > 0::numeric;
 
 -- What was asked for in a minute, by the time in the ID of each request: one row for each key, one for the account
 -- (key_id is the nil UUID), one for everybody (account_id, too). Those that were refused are added as they are stored;

@@ -122,6 +122,7 @@ export const errorTable = {
   invalid_invitation: console(400, 'invalid_request_error', 'no', 'This invitation was used or revoked, or has expired. Ask for a new one.'),
   too_many_invitations: console(400, 'invalid_request_error', 'no', 'An account can have at most 50 open invitations. Revoke some that are no longer needed.'),
   month_not_found: console(404, 'invalid_request_error', 'no', 'This account has no statement for this month.'),
+  statements_not_ready: console(503, 'internal_error', 'yes', 'The entries of this account are being added up. Its statements are ready in some minutes.'),
   entry_not_found: console(404, 'invalid_request_error', 'no', 'This account has no such entry.'),
   reference_in_use: console(409, 'invalid_request_error', 'no', 'This reference was used for another movement of this account. A new one needs a new reference.'),
   amount_too_large: console(409, 'invalid_request_error', 'no', 'This is more than can be taken from the balance, or refunded.'),

@@ -56,7 +56,7 @@ const columnsByCount: Readonly<Record<number, string>> = {
   3: 'grid-cols-2 [&>:last-child]:col-span-2 sm:grid-cols-3 sm:[&>:last-child]:col-span-1',
   4: 'grid-cols-2 md:grid-cols-4',
   5: 'grid-cols-2 [&>:last-child]:col-span-2 xl:grid-cols-5 xl:[&>:last-child]:col-span-1',
-  6: 'grid-cols-2 md:grid-cols-3 2xl:grid-cols-6',
+  6: 'grid-cols-2 md:grid-cols-3 xl:grid-cols-6',
 };
 
 /** The shadows of the figures draw the lines between them. */

@@ -9,7 +9,14 @@
 import type { GrantCategory } from './contract.ts';
 
 /** GET …/accounts/{account}/billing/months: up to the current one, the newest first. */
-export type BillingMonths = { data: BillingMonth[] };
+export type BillingMonths = {
+  data: BillingMonth[];
+  /**
+   * So many entries have not been added up yet, which happens after an upgrade, that there are no statements for some minutes:
+   * `data` is empty, and the other calls fail with `statements_not_ready`.
+   */
+  is_being_added_up: boolean;
+};
 
 export type BillingMonth = {
   /** YYYY-MM */

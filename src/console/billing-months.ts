@@ -40,7 +40,10 @@ export function billingMonthsPage({ reads }: MonthServices): Routes<AccountHandl
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
         const months = await lookUp(failure, () => findMonths(reads(), caller));
-        return Response.json({ data: months.map(presentMonth) } satisfies BillingMonths);
+        return Response.json({
+          data: (months ?? []).map(presentMonth),
+          is_being_added_up: months === null,
+        } satisfies BillingMonths);
       },
     },
   };
@@ -90,6 +93,7 @@ async function showStatement(
 
 async function findMonth(sql: SQL, caller: AccountContext['caller'], wanted: string): Promise<MonthBalance> {
   const months = await findMonths(sql, caller);
+  if (months === null) throw new ApiError('statements_not_ready');
   const found = months.find(({ month }) => month === wanted);
   if (found === undefined) throw new ApiError('month_not_found');
   return found;

@@ -12,8 +12,25 @@ export type MonthBalance = Readonly<{ month: string; closing: Money; isOpen: boo
 
 type MonthRow = { month: string; closing: string; isOpen: boolean; isArchived: boolean };
 
-/** All months from the first that is known to the current one, the newest first; without a movement, too. */
-export async function findMonths(sql: SQL, reader: AccountReader): Promise<MonthBalance[]> {
+/** As many as a query can read besides, while somebody waits. */
+export const maxEntriesLeft = 100_000;
+
+/** Whether too many entries have not been added up yet. */
+async function isBehind(sql: SQL, reader: AccountReader): Promise<boolean> {
+  const rows = await sql<Found<{ left: number }, 'left'>[]>`
+    select (entry_count - greatest(coalesce(entry_number, 0), coalesce(
+             (select max(last_number) from ledger_archive_accounts where account_id = accounts.id), 0)))::float8 as left
+    from ${readableAccount(sql, reader)} as readable join accounts on accounts.id = readable.account_id
+    left join statement_progress on statement_progress.account_id = accounts.id`;
+  return rowsForReader(rows, 'left').some(({ left }) => left > maxEntriesLeft);
+}
+
+/**
+ * All months from the first that is known to the current one, the newest first; without a movement, too. Null while they are
+ * being added up.
+ */
+export async function findMonths(sql: SQL, reader: AccountReader): Promise<MonthBalance[] | null> {
+  if (await isBehind(sql, reader)) return null;
   const rows = await sql<Found<MonthRow, 'month'>[]>`
     select to_char(month, 'YYYY-MM') as month,
            balance_before(accounts.id, (month + interval '1 month') at time zone 'UTC') as closing,

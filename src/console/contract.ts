@@ -2,7 +2,7 @@
  * The types of the console API, which the dashboard and the server share. Amounts are decimal strings with up to 12 digits,
  * times are ISO 8601 in UTC, days are `YYYY-MM-DD` in UTC.
  */
-import type { presentGeneration, presentSummary } from '../generations/present.ts';
+import type { presentGeneration } from '../generations/present.ts';
 import type { PublicModel } from '../models/present.ts';
 
 export type { DecisionAnswer, DecisionBody, DecisionErrorBody } from '../decisions/present.ts';
@@ -193,14 +193,7 @@ export type Model = PublicModel & {
   max_images: number;
 };
 
-/**
- * GET …/generations?limit&cursor&status&model&key&end_user&tag&session → Page<GenerationRow>, the newest first, including open
- * ones. With an end user, tag (name=value) or session and other filters besides, a page may be short although there is a
- * next one. GET …/generations.csv takes the days from&to instead of limit&cursor.
- */
-export type GenerationRow = ReturnType<typeof presentSummary> & { key: { id: string; name: string } };
-
-/** GET …/generations/{request_id} */
+/** A Generation, as part of a RequestDetail (request-contract.ts). */
 export type GenerationDetail = ReturnType<typeof presentGeneration> & {
   key: { id: string; name: string; hint: string };
   /**

@@ -1,4 +1,4 @@
-/** The requests of all keys of an account. */
+/** Generations of an account: the list of the admin API, and one of them with what became of the money. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import {
@@ -13,74 +13,22 @@ import {
   type Label,
   parseLabels,
 } from '../generations/attribution.ts';
-import { type CursorScope, decodeCursor, encodeCursor } from '../generations/cursor.ts';
+import type { CursorScope } from '../generations/cursor.ts';
 import {
   type GenerationFilter,
   type GenerationRecord,
   type GenerationSummary,
-  newestPosition,
   pageQuery,
 } from '../generations/generation-store.ts';
 import { parseListQuery } from '../generations/parse-list.ts';
 import { presentGeneration, presentSummary } from '../generations/present.ts';
-import { findDrawsOfGeneration } from '../grants/grant-store.ts';
-import { lookUp } from '../http/lookup.ts';
 import { presentPage } from '../http/present-page.ts';
-import { invalidQuery, type Query, readQuery } from '../http/query.ts';
-import { isUuid, uuidFromRequestId } from '../lib/ids.ts';
+import { invalidQuery, type Query } from '../http/query.ts';
+import { isUuid } from '../lib/ids.ts';
 import { formatMoney } from '../lib/money.ts';
 import { type AccountReader, type Found, readableAccount, rowsForReader } from './access.ts';
-import type { GenerationDetail, GenerationRow, Page } from './contract.ts';
-import { presentDraw } from './draws.ts';
-import type { AccountHandler, Routes } from './guard.ts';
+import type { GenerationDetail, Page } from './contract.ts';
 import { meteredCosts } from './metered-costs.ts';
-
-const failure = 'generation_lookup_failed';
-const defaultLimit = 50;
-/** Stands for a text that is not a request ID, so that only members learn that there is no such request. */
-const nobodysId = '00000000-0000-0000-0000-000000000000';
-
-/** `cursorKey` signs the cursors. */
-type GenerationsServices = Readonly<{ sql: SQL; reads: () => SQL; cursorKey: Uint8Array }>;
-
-export function generationsPage({ sql, reads, cursorKey }: GenerationsServices): Routes<AccountHandler> {
-  return {
-    '/generations': {
-      GET: async (request, { caller }) => {
-        const query = readQuery(request.url, [...filterParameters, 'limit', 'cursor']);
-        const { limit, cursor } = parseListQuery(query, defaultLimit);
-        const filter = parseFilter(query);
-        const scope = scopeOf(caller.accountId, filter);
-        const position =
-          cursor === null ? newestPosition : decodeCursor(cursor, scope, cursorKey, Date.now());
-        if (position === null) throw new ApiError('invalid_cursor', { param: 'cursor' });
-        // One more than requested shows whether there is another page.
-        const found = await lookUp(failure, () => findList(reads(), caller, filter, position, limit + 1));
-        const cursorAt = (id: string) => encodeCursor(id, scope, cursorKey, Date.now());
-        return Response.json(presentList(found, limit, presentRow, cursorAt) satisfies Page<GenerationRow>);
-      },
-    },
-    '/generations/:generation': {
-      GET: async (request, { caller, params }) => {
-        readQuery(request.url, []);
-        const id = uuidFromRequestId(params.generation ?? '') ?? nobodysId;
-        const generation = await lookUp(failure, () => findDetail(sql, caller, id));
-        if (generation === null)
-          throw new ApiError('generation_not_found', {
-            message: 'This account has no request with this ID.',
-          });
-        // Whoever may see the Generation may see this.
-        const draws = await lookUp(failure, () =>
-          findDrawsOfGeneration(sql, { id, accountId: caller.accountId }),
-        );
-        return Response.json({
-          ...presentDetail(generation),
-          draws: draws.map(presentDraw),
-        } satisfies GenerationDetail);
-      },
-    },
-  };
-}
 
 function parseKey(text: string | null): string | null {
   if (text !== null && !isUuid(text)) throw invalidQuery('key', 'the ID of a key');
@@ -107,7 +55,7 @@ export function scopeOf(
 
 export type ListedGeneration = GenerationSummary & Readonly<{ key_id: string; key_name: string }>;
 
-export function presentRow(listed: ListedGeneration): GenerationRow {
+export function presentRow(listed: ListedGeneration) {
   return { ...presentSummary(listed), key: { id: listed.key_id, name: listed.key_name } };
 }
 

@@ -25,6 +25,8 @@ export type OperatorHome = {
     available: string;
     hours_left: number;
     hours_used: number;
+    /** What its requests usually hold: if that is more than what is available, they are refused. Null if it is not known. */
+    typical_hold: string | null;
   }[];
   write_offs: {
     reasons: {

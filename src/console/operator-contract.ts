@@ -3,7 +3,6 @@ import type {
   ChangeAction,
   ChangedObject,
   GenerationDetail,
-  GenerationRow,
   GrantCategory,
   Page,
   Payment,
@@ -321,14 +320,7 @@ export type MarginFigures = {
   unknown_attempts: number;
 };
 
-/**
- * GET …/operator/generations?end_user&tag&session&account&status&model&limit&cursor → Page<OperatorGenerationRow>: requests of
- * any account that were for an end user, or have a tag or session. One of these three is required.
- * GET …/operator/generations.csv takes the days from&to instead of limit&cursor, and has the newest 10,000.
- */
-export type OperatorGenerationRow = GenerationRow & { account: { id: string; name: string } };
-
-/** GET …/operator/generations/{request_id}: any request of any account. */
+/** A Generation of any account, as part of a RequestDetail (request-contract.ts). */
 export type OperatorGeneration = GenerationDetail & {
   account: { id: string; name: string };
   /** What the provider reported, when it was implausible; null otherwise. */

@@ -89,16 +89,16 @@ export type RequestRow = {
 };
 
 /** GET …/requests/{request_id}, and …/operator/requests/{request_id}. */
-export type RequestDetail =
-  | {
-      kind: 'generation';
-      request: GenerationDetail &
-        Omit<RequestRow, keyof GenerationDetail> & {
-          /** For operators only. */
-          reported_usage?: OperatorGeneration['reported_usage'];
-        };
-    }
-  | { kind: 'refusal'; request: Refusal };
+export type RequestDetail = FoundGeneration | { kind: 'refusal'; request: Refusal };
+
+export type FoundGeneration = {
+  kind: 'generation';
+  request: GenerationDetail &
+    Omit<RequestRow, keyof GenerationDetail> & {
+      /** For operators only. */
+      reported_usage?: OperatorGeneration['reported_usage'];
+    };
+};
 
 export type Refusal = RequestRow & {
   status: 'refused';

@@ -20,8 +20,6 @@ import { billingMonthsPage, monthStatements } from './billing-months.ts';
 import { codesPage } from './codes.ts';
 import { accountExports, operatorExports } from './exports.ts';
 import { findPage, operatorFindPage } from './find.ts';
-import { generationsPage } from './generations.ts';
-import { generationsDownload } from './generations-csv.ts';
 import { grantsPage } from './grants.ts';
 import { createGuard, type Routes } from './guard.ts';
 import { invitationsPage } from './invitations.ts';
@@ -34,7 +32,6 @@ import { modelsPage } from './models.ts';
 import { accountsPage } from './operator/accounts.ts';
 import { auditLogPage } from './operator/audit-log.ts';
 import { catalogPage } from './operator/catalog.ts';
-import { anyGenerationPage } from './operator/generations.ts';
 import { accountGrantsPage } from './operator/grants.ts';
 import { homePage } from './operator/home.ts';
 import { ledgerPage } from './operator/ledger.ts';
@@ -114,7 +111,6 @@ export function consoleRoutes(
       ...invitationsPage(services),
       ...modelsPage(services),
       ...overviewPage(services),
-      ...generationsPage({ ...services, cursorKey }),
       ...requestsPage({ ...services, cursorKey }),
       ...requestFiguresPage(services),
       ...usagePage(services),
@@ -130,7 +126,6 @@ export function consoleRoutes(
     ...guarded(guard.forAccountAtLength, '/api/console/accounts/:account', {
       ...usageDownload(services),
       ...monthStatements(services),
-      ...generationsDownload(services),
       ...requestsDownload(services),
       ...accountExports(services),
       ...playgroundPage(services),
@@ -154,7 +149,6 @@ export function consoleRoutes(
       ...providerSeriesPage(services),
       ...catalogPage(services),
       ...nodesPage(services),
-      ...anyGenerationPage(services),
       ...anyRequestPage({ ...services, cursorKey }),
       ...anyRequestFiguresPage(services),
       ...ledgerPage(services),

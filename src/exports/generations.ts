@@ -8,8 +8,7 @@ import { idsOf, isIdWithin, pageOfIds } from './id-range.ts';
 import type { ExportOrder, ExportSource } from './source.ts';
 import { requireNotExpired } from './stored-range.ts';
 
-/** What lists have of a Generation, too. */
-export type NamedGeneration = GenerationSummary & Readonly<{ key_id: string; key_name: string }>;
+type NamedGeneration = GenerationSummary & Readonly<{ key_id: string; key_name: string }>;
 
 const attributionOf = ({ attribution }: NamedGeneration) => presentAttribution(attribution ?? []);
 
@@ -37,9 +36,6 @@ const shared: readonly Column<NamedGeneration>[] = [
     return Object.keys(tags).length === 0 ? null : tags;
   }),
 ];
-
-/** For files of a list. Programs count columns, so new ones come last. */
-export const listedColumns: readonly Column<NamedGeneration>[] = [createdAt, requestId, ...shared];
 
 type ExportedGeneration = NamedGeneration &
   Readonly<{

@@ -18,7 +18,7 @@ export function typicalHoldOfAccount(sql: SQL, accountId: SQL.Query<unknown>) {
 
 /** Sorting by the owner too, and comparing it with an array, keeps the planner from using the primary key. */
 function medianHold(sql: SQL, owner: 'key_id' | 'account_id', id: SQL.Query<unknown>) {
-  const column = sql.unsafe(`generations.${owner}`);
+  const column = sql(owner);
   return sql`(
     select percentile_disc(0.5) within group (order by hold) from (
       select hold from generations

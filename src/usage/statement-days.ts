@@ -6,7 +6,7 @@ import type { SQL } from 'bun';
 
 /** One transaction of these takes a fraction of a second. */
 const maxEntriesAtOnce = 10_000;
-const statementLock = 7_012_018_049;
+export const statementLock = 7_012_018_049;
 
 /** One node does this at a time. A node that finds the lock taken stops. */
 export async function addUpStatements(sql: SQL, isStopped: () => boolean = () => false): Promise<void> {

@@ -218,12 +218,13 @@ test('the history of a key has what is about it and its limits, and nothing else
   const made = await ask<{ id: string }>(owner, 'POST', `${account}/limits`, { ...limit, key_id: key.id });
   await ask(owner, 'POST', `${account}/limits`, { ...limit, key_id: other.id });
   await ask(owner, 'PATCH', `${account}/limits/${made.id}`, { amount: '6' });
-  await ask(owner, 'DELETE', `${account}/limits/${made.id}`);
-  await ask(owner, 'PATCH', `${account}/keys/${other.id}`, { name: 'Another' });
   const history = async (query: string) =>
     (await ask<AccountAuditLog>(owner, 'GET', `${account}/audit-log?key=${query}`)).data;
-  const actions = (await history(key.id)).map(({ action }) => action);
-  expect(actions.toReversed()).toEqual(['create_key', 'create_limit', 'update_limit', 'remove_limit']);
+  const actions = async () => (await history(key.id)).map(({ action }) => action).toReversed();
+  expect(await actions()).toEqual(['create_key', 'create_limit', 'update_limit']);
+  await ask(owner, 'DELETE', `${account}/limits/${made.id}`);
+  await ask(owner, 'PATCH', `${account}/keys/${other.id}`, { name: 'Another' });
+  expect(await actions()).toEqual(['create_key', 'create_limit', 'update_limit', 'remove_limit']);
   const next = await ask<NewKey>(owner, 'POST', `${account}/keys/${key.id}/replace`, { revoke_at: null });
   expect((await history(next.key.id)).map(({ action }) => action)).toContain('replace_key');
   expect((await history(key.id.toUpperCase())).map(({ action }) => action)).toContain('replace_key');

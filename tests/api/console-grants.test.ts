@@ -1,15 +1,11 @@
 /** Grants in the console: what members see of them, and how operators give, void and repeat them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { GenerationDetail, Statement } from '../../src/console/contract.ts';
+import type { Statement } from '../../src/console/contract.ts';
 import type { Allowance, Grants } from '../../src/console/grant-contract.ts';
 import type { ConsoleContext } from '../../src/console/guard.ts';
 import { accountGrantsPage } from '../../src/console/operator/grants.ts';
-import type {
-  AuditLog,
-  OperatorGeneration,
-  OperatorStatement,
-  VoidedGrant,
-} from '../../src/console/operator-contract.ts';
+import type { AuditLog, OperatorStatement, VoidedGrant } from '../../src/console/operator-contract.ts';
+import type { FoundGeneration } from '../../src/console/request-contract.ts';
 import { moneyFromDatabase } from '../../src/lib/money.ts';
 import { chatCatalog, type ErrorBody } from '../support/chat-fixture.ts';
 import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
@@ -117,9 +113,9 @@ describe('a grant', () => {
     ] as const;
     const { body: statement } = await own<Statement>('ledger');
     expect(statement.data.map((entry) => entry.draws)).toEqual([[...draws], [], []]);
-    expect((await own<GenerationDetail>(`generations/${request}`)).body.draws).toEqual([...draws]);
-    const theirs = await ask<OperatorGeneration>('GET', `/operator/generations/${request}`);
-    expect(theirs.body.draws).toEqual([...draws]);
+    expect((await own<FoundGeneration>(`requests/${request}`)).body.request.draws).toEqual([...draws]);
+    const theirs = await ask<FoundGeneration>('GET', `/operator/requests/${request}`);
+    expect(theirs.body.request.draws).toEqual([...draws]);
   });
 
   test('gets back what is refunded, on the page of the statement that has it', async () => {

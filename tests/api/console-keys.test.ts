@@ -1,6 +1,7 @@
 /** The console's keys: who may see and change them, and what becomes of requests that use them. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Key, Keys, NewKey, Overview } from '../../src/console/contract.ts';
+import type { KeyDetail } from '../../src/console/key-contract.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { formatMoney, moneyFromDatabase } from '../../src/lib/money.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
@@ -601,6 +602,35 @@ describe('many keys', () => {
       select id from api_keys where account_id = ${keys.split('/')[4]} and name = 'revoked' order by id limit 1`;
     const again = await owner.send('POST', `${keys}/${oldest.id}/revoke`, {});
     expect((await answerOf<Key>(again)).id).toBe(oldest.id);
+  });
+});
+
+describe('one key', () => {
+  const one = async (id: string, who = owner) => await who.send('GET', `${keysPath}/${id}`);
+
+  test('is as in the list, with what of its rate and concurrency is in use', async () => {
+    const { sql } = fixture.database;
+    const { key } = await makeKey({ requests_per_minute: 60, max_concurrent: 5 });
+    expect(await answerOf<KeyDetail>(await one(key.id))).toEqual({
+      ...key,
+      now: { rate_used: 0, open: 0 },
+    });
+    // Half a minute ahead of its rate, so that half of it is used up.
+    await sql`
+      update api_key_meters set open_count = 3, theoretical_arrival_at = now() + interval '30 seconds'
+      where key_id = ${key.id}`;
+    const { now } = await answerOf<KeyDetail>(await one(key.id, fixture.people.operator));
+    await sql`update api_key_meters set open_count = 0 where key_id = ${key.id}`;
+    expect(now.open).toBe(3);
+    expect(now.rate_used).toBeWithin(20, 31);
+  });
+
+  test('of another account is none', async () => {
+    expect(await errorOf(await one(fixture.strangersKeyId))).toEqual([404, 'key_not_found', undefined]);
+    expect(await errorOf(await one('odd'))).toEqual([404, 'key_not_found', undefined]);
+    const { key } = await makeKey();
+    const [status, code] = await errorOf(await one(key.id, fixture.people.stranger));
+    expect([status, code]).toEqual([404, 'account_not_found']);
   });
 });
 

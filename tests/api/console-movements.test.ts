@@ -1,12 +1,13 @@
 /** /api/console/operator/…/corrections, …/refunds and …/ledger: money that operators move, and what customers see of it. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
-import type { GenerationDetail, Statement } from '../../src/console/contract.ts';
+import type { Statement } from '../../src/console/contract.ts';
 import type {
   AuditLog,
   BookedMovement,
   OperatorAccount,
   OperatorStatement,
 } from '../../src/console/operator-contract.ts';
+import type { FoundGeneration } from '../../src/console/request-contract.ts';
 import type { ErrorBody } from '../support/chat-fixture.ts';
 import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
 import { tollgate } from '../support/gateway.ts';
@@ -185,13 +186,13 @@ describe('a refund', () => {
     ]);
     // Who made it is the operator's own affair.
     expect(JSON.stringify(statement)).not.toContain('operator');
-    const { body: detail } = await ask<GenerationDetail>(
+    const { body: found } = await ask<FoundGeneration>(
       'GET',
-      `/api/console/accounts/${fixture.account}/generations/${request}`,
+      `/api/console/accounts/${fixture.account}/requests/${request}`,
       undefined,
       fixture.people.owner,
     );
-    expect(detail).toMatchObject({
+    expect(found.request).toMatchObject({
       cost: { total: '0.250000000000' },
       ledger: {
         charged: '0.250000000000',

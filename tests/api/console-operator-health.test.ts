@@ -7,9 +7,9 @@ import type {
   CatalogStatus,
   DeadLetters,
   Nodes,
-  OperatorGeneration,
   Providers,
 } from '../../src/console/operator-contract.ts';
+import type { FoundGeneration } from '../../src/console/request-contract.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
 import { type ErrorBody, finishedGeneration } from '../support/chat-fixture.ts';
 import {
@@ -46,6 +46,8 @@ async function ask<Answer>(method: string, path: string, by = operator): Promise
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text}`);
   return JSON.parse(text) as Answer;
 }
+
+const findRequest = async (id: string) => (await ask<FoundGeneration>('GET', `/requests/${id}`)).request;
 
 /** Polls until the response is as it should be. */
 async function askUntil<Answer>(path: string, isThere: (answer: Answer) => boolean): Promise<Answer> {
@@ -446,7 +448,7 @@ test('what the database refused to settle is listed until it is settled, while t
   await database.sql`update dead_letters set settlement = jsonb_set(settlement, '{attempts}', '[]')`;
   expect(await tollgateJson<object>(['ledger', 'retry'], environment)).toEqual({ settled: 2, refused: 0 });
   expect(await ask<DeadLetters>('GET', '/dead-letters')).toEqual({ data: [], total: 0 });
-  expect(await ask<OperatorGeneration>('GET', `/generations/${first}`)).toMatchObject({
+  expect(await findRequest(first)).toMatchObject({
     status: 'completed',
     ledger: { charged: '0.250000000000' },
   });
@@ -454,7 +456,7 @@ test('what the database refused to settle is listed until it is settled, while t
 
 test('any request is found by its ID, whoever made it', async () => {
   const id = await chat('tiered', 'hello');
-  const generation = await ask<OperatorGeneration>('GET', `/generations/${id}`);
+  const generation = await findRequest(id);
   expect(generation).toMatchObject({
     id,
     status: 'completed',
@@ -464,7 +466,7 @@ test('any request is found by its ID, whoever made it', async () => {
     ledger: { charged: generation.cost?.total ?? '', written_off: null, write_off_reason: null },
     attempts: [{ index: 1, provider: 'Main', status: 'succeeded', upstream_status: 200 }],
   });
-  const failed = await ask<OperatorGeneration>('GET', `/generations/${await chat('locked', 'hello')}`);
+  const failed = await findRequest(await chat('locked', 'hello'));
   expect(failed).toMatchObject({
     status: 'failed',
     error: { code: 'provider_authentication_error' },
@@ -482,7 +484,7 @@ test('reported usage that was not believed is shown to operators, with what it w
       counts: null,
     },
   });
-  expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({
+  expect(await findRequest(id)).toMatchObject({
     usage: { input_tokens: 10, output_tokens: 5 },
     ledger: {
       charged: '0.250000000000',
@@ -506,7 +508,7 @@ test('counts that contradict each other are shown to operators by the names of t
       counts: { prompt_tokens: 10, cached_tokens: -1, total_tokens: null },
     },
   });
-  const { reported_usage: reported } = await ask<OperatorGeneration>('GET', `/generations/${id}`);
+  const { reported_usage: reported } = await findRequest(id);
   expect(reported).toMatchObject({ input_tokens: 10, output_tokens: 5 });
   expect(new Map(reported?.counts?.map(({ name, count }) => [name, count]))).toEqual(
     new Map([
@@ -521,7 +523,7 @@ test('operators find a refunded charge too', async () => {
   const owner = { accountId: fixture.account, keyId: fixture.keyId };
   const id = await settleAs(fixture.database, owner, { isEstimated: true });
   await refund(fixture.database, owner, uuidFromRequestId(id) ?? '');
-  expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({
+  expect(await findRequest(id)).toMatchObject({
     ledger: { charged: '0.250000000000', refunded: '0.250000000000', is_estimated: true },
     reported_usage: null,
   });
@@ -530,7 +532,7 @@ test('operators find a refunded charge too', async () => {
 test('an open request is found too', async () => {
   const response = await open('tiered', '[[long 400]] [[chunk-delay 25]]', { stream: true });
   const id = response.headers.get('x-service-request-id') ?? '';
-  expect(await ask<OperatorGeneration>('GET', `/generations/${id}`)).toMatchObject({
+  expect(await findRequest(id)).toMatchObject({
     id,
     status: 'in_progress',
     ledger: null,
@@ -548,7 +550,7 @@ test.each([
   '%00',
   'x'.repeat(300),
 ])('a request %s is not found', async (id) => {
-  const response = await operator.send('GET', `${root}/generations/${id}`);
+  const response = await operator.send('GET', `${root}/requests/${id}`);
   const { error } = (await response.json()) as ErrorBody;
   expect([response.status, error.code]).toEqual([404, 'generation_not_found']);
 });
@@ -561,7 +563,7 @@ test.each([
   'tokens',
   'dead-letters',
   'reconciliation',
-  'generations/req_1',
+  'requests/req_1',
 ])('a query that %s does not know is refused', async (path) => {
   const response = await operator.send('GET', `${root}/${path}?from=1`);
   const { error } = (await response.json()) as ErrorBody;

@@ -365,10 +365,10 @@ describe('customers see nothing of it', () => {
       where account_id = ${fixture.account} and cost is not null limit 1`;
     const pages = [
       '/api/console/me',
-      ...['keys', 'members', 'models', 'overview', 'generations', 'usage', 'usage.csv', 'ledger'].map(
+      ...['keys', 'members', 'models', 'overview', 'requests', 'usage', 'usage.csv', 'ledger'].map(
         (page) => `${account}/${page}`,
       ),
-      `${account}/generations/req_${row.id}`,
+      `${account}/requests/req_${row.id}`,
     ];
     for (const page of pages) {
       const response = await fixture.people.owner.send('GET', page);

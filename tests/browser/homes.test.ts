@@ -95,7 +95,7 @@ test('an operator sees money, providers, refusals and what is wrong', async () =
   const gone = page.getByRole('table', { name: 'Providers' }).getByRole('row', { name: /Gone/ });
   await gone.getByText('100%', { exact: true }).waitFor();
   const dry = page.getByRole('table', { name: 'Accounts running dry' });
-  await dry.getByRole('row').nth(1).waitFor();
+  await dry.getByText('Too little for a request').waitFor();
   await waitUntilLoaded(page);
   await checkLooks(page, 'home-operator');
   const refused = page.getByRole('table', { name: 'Refusals' }).getByRole('link', { name: '48' });

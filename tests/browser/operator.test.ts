@@ -312,7 +312,7 @@ describe('providers', () => {
     const { page } = operator;
     await visit(page, '/operator/providers');
     await page.getByRole('row').filter({ hasText: 'Main' }).getByText('100% failed').first().waitFor();
-    await page.getByRole('table', { name: 'Circuits' }).getByText('Failing').waitFor();
+    await page.getByRole('table', { name: 'Circuits' }).getByText('Failing', { exact: true }).waitFor();
     await page.getByText('Absent · NO_KEY').waitFor();
     await page.getByRole('row').filter({ hasText: 'provider_unavailable' }).getByRole('link').first().click();
     await page.waitForURL(`**/operator/requests/${failedId}`);

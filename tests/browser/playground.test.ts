@@ -406,7 +406,7 @@ test('models are listed with their makers, and those that no endpoint can call s
   await linkTo('sketch').click();
   await page.getByText('Drawing Board').waitFor();
   await page.getByText('/v1/images/generations').first().waitFor();
-  await visit(page, '/models/clip');
+  await page.goto('/models/clip');
   await page.getByText('no endpoint for video').waitFor();
   expect(await page.getByRole('link', { name: 'Try clip' }).count()).toBe(0);
   expect(await page.getByRole('region', { name: /as code$/ }).count()).toBe(0);

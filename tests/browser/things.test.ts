@@ -257,6 +257,9 @@ test('a provider shows its calls, its errors and its models, as the tables have 
       Success: share(succeeded, calls),
     });
   expect(await statOf(page, 'Calls')).toBe(`${models.reduce((sum, { calls }) => sum + calls, 0)}`);
+  await page.getByText('7 d', { exact: true }).click();
+  await page.waitForURL('**range=7d**');
+  await page.getByRole('radio', { name: 'The last 7 days' }).and(page.locator(':checked')).waitFor();
   await page.getByText('Errors by code', { exact: true }).first().click();
   await page.getByRole('slider', { name: 'Errors by code over time' }).waitFor();
   await checkLooks(page, 'provider');

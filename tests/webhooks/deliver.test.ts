@@ -314,17 +314,17 @@ test('an attempt that cannot be recorded does not end the turn of the others', a
   });
   const { id } = await endpoint(server.url, own);
   await sql`update webhook_endpoints set is_prompt = true where id = ${id}`;
-  await sql`create sequence refusals`;
+  await sql`create sequence refused_inserts`;
   await sql.unsafe(`
     create function refuse_once() returns trigger language plpgsql as $$ begin
-      if (select data ->> 'place' = '1' from events where id = new.event_id) and nextval('refusals') = 1
+      if (select data ->> 'place' = '1' from events where id = new.event_id) and nextval('refused_inserts') = 1
         then raise 'not recorded'; end if;
       return new;
     end $$`);
   await sql`create trigger refuse_once before update on webhook_deliveries for each row execute function refuse_once()`;
   await happen(own, 3);
   startNodes();
-  const refusals = async () => await sql<[{ is_called: boolean }]>`select is_called from refusals`;
+  const refusals = async () => await sql<[{ is_called: boolean }]>`select is_called from refused_inserts`;
   await eventually('both requests, and a refusal', async () => {
     const [{ is_called: isRefused }] = await refusals();
     return isRefused && server.received.length === 2;

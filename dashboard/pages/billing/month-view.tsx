@@ -20,7 +20,8 @@ export function MonthView() {
   const [named, setMonth] = useSearchValue('month');
   return (
     <Loaded query={months} errorTitle="The months could not be loaded">
-      {({ data }) => {
+      {({ data, is_being_added_up: isBeingAddedUp }) => {
+        if (isBeingAddedUp) return <UnfinishedMonths />;
         const chosen = data.find(({ month }) => month === named) ?? data[0];
         if (chosen === undefined) return null;
         const choose = (month: string) => setMonth(month === data[0]?.month ? '' : month);
@@ -38,6 +39,15 @@ export function MonthView() {
         );
       }}
     </Loaded>
+  );
+}
+
+function UnfinishedMonths() {
+  return (
+    <Callout title="Statements are being added up">
+      This account has so many entries that it takes some minutes after an upgrade. Its balance and all other
+      pages are up to date.
+    </Callout>
   );
 }
 

@@ -26,29 +26,9 @@ export function describeAttention(attention: Attention): Notice {
         link: toBilling,
       };
     case 'balance_empty':
-      return {
-        key: attention.kind,
-        tone: 'bad',
-        title: 'The balance is used up',
-        text: 'New requests are rejected until credit is added.',
-        link: toBilling,
-      };
     case 'balance_blocked':
-      return {
-        key: attention.kind,
-        tone: 'bad',
-        title: 'A typical request no longer fits the balance',
-        text: `${formatMoney(attention.balance)} is available, and a typical request holds ${formatMoney(attention.typical_hold)}. Requests are refused until credit is added, unless they ask for fewer tokens.`,
-        link: toBilling,
-      };
     case 'balance_low':
-      return {
-        key: attention.kind,
-        tone: 'warn',
-        title: `The balance is low: ${formatBalance(attention.balance)}`,
-        text: `${attention.hours_left === null ? '' : `${lastsFor(attention.hours_left)}. `}Requests are refused once it is used up.`,
-        link: toBilling,
-      };
+      return { key: attention.kind, link: toBilling, ...describeBalance(attention) };
     case 'key_near_limit':
     case 'key_at_limit':
       return describeLimit(attention);
@@ -83,6 +63,31 @@ export function describeAttention(attention: Attention): Notice {
         title: `${attention.model} is unavailable at ${attention.provider}`,
         text: `The provider failed several times in a row${untilText(attention.until)}. Requests go to another provider if there is one.`,
         link: { to: '/models', label: 'View other models' },
+      };
+  }
+}
+
+type BalanceAttention = Extract<Attention, { balance: string }>;
+
+function describeBalance(attention: BalanceAttention): Pick<Notice, 'tone' | 'title' | 'text'> {
+  switch (attention.kind) {
+    case 'balance_empty':
+      return {
+        tone: 'bad',
+        title: 'The balance is used up',
+        text: 'New requests are rejected until credit is added.',
+      };
+    case 'balance_blocked':
+      return {
+        tone: 'bad',
+        title: 'A typical request no longer fits the balance',
+        text: `${formatMoney(attention.balance)} is available, and a typical request holds ${formatMoney(attention.typical_hold)}. Requests are rejected until credit is added, unless they ask for fewer tokens.`,
+      };
+    case 'balance_low':
+      return {
+        tone: 'warn',
+        title: `The balance is low: ${formatBalance(attention.balance)}`,
+        text: `${attention.hours_left === null ? '' : `${lastsFor(attention.hours_left)}. `}Requests are rejected once it is used up.`,
       };
   }
 }

@@ -78,13 +78,16 @@ function Home() {
                 <TopKeys {...home} />
                 <TopModels {...home} />
               </div>
-              {rows === undefined ? (
-                <Card title="Latest requests">
-                  <ErrorState error={latest.error} onRetry={latest.refetch} />
-                </Card>
-              ) : (
-                <LatestRequests rows={rows} />
-              )}
+              {/* A phone has no room for them. */}
+              <div className="max-sm:hidden">
+                {rows === undefined ? (
+                  <Card title="Latest requests">
+                    <ErrorState error={latest.error} onRetry={latest.refetch} />
+                  </Card>
+                ) : (
+                  <LatestRequests rows={rows} />
+                )}
+              </div>
             </>
           )}
         </>

@@ -59,11 +59,7 @@ export function RangePicker({ view }: Readonly<{ view: Pick<View, 'range'> }>) {
       value={view.range.kind}
       options={isCustom ? [...rangeOptions, { value: 'custom', label: 'Custom' }] : rangeOptions}
       onChange={(range) => {
-        if (range !== 'custom')
-          replace(({ from: _from, to: _to, ...rest }) => ({
-            ...rest,
-            range: range === '7d' ? undefined : range,
-          }));
+        if (range !== 'custom') replace(({ from: _from, to: _to, ...rest }) => ({ ...rest, range }));
       }}
     />
   );
@@ -140,6 +136,7 @@ export function ProblemsByCode({
       key: 'code',
       header: 'Code',
       isBare: true,
+      width: 'w-60',
       cell: ({ value }) => <BreakableCode>{value ?? ''}</BreakableCode>,
     },
     countColumn('refused', 'Refused', ({ refused }) => refused),
@@ -148,6 +145,7 @@ export function ProblemsByCode({
       key: 'fix',
       header: 'What to do',
       isWrapping: true,
+      width: 'md:w-full',
       isBare: true,
       cell: ({ value }) => <FixOf code={value ?? ''} placeLink={placeLink} />,
     },

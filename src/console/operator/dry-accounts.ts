@@ -1,5 +1,6 @@
 /** The accounts whose money ends first, at the pace of the hours in which they were used. */
 import type { SQL } from 'bun';
+import { typicalHoldOfAccount } from '../../generations/typical-hold.ts';
 import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';
 import { readProgress } from '../../rollups/figures.ts';
 import { hourlySpendQuery } from '../../rollups/spend.ts';
@@ -12,7 +13,14 @@ const maxAccounts = 20;
 /** What lasts for longer is nobody's concern yet. */
 const soonHours = 168;
 
-type Row = Readonly<{ id: string; name: string; available: string; hours_used: number; hours_left: number }>;
+type Row = Readonly<{
+  typical_hold: string | null;
+  id: string;
+  name: string;
+  available: string;
+  hours_used: number;
+  hours_left: number;
+}>;
 
 /** The same figures as the runway of each account. Those that are suspended spend nothing. */
 export async function findDryAccounts(
@@ -24,7 +32,7 @@ export async function findDryAccounts(
   const rows = await inSnapshot(sql, null, async (transaction) => {
     const progress = await readProgress(transaction, span);
     return await transaction<Found<Row, 'id'>[]>`
-      select dry.* from ${operatorOnly(transaction, reader)} as allowed left join lateral (
+      select dry.*, ${typicalHoldOfAccount(transaction, transaction`dry.id`)}::text as typical_hold from ${operatorOnly(transaction, reader)} as allowed left join lateral (
         select id, name, available::text as available, hours_used, hours_left::float8 as hours_left from (
           select id, name, balance - held as available, hours_used::int as hours_used,
                  trunc(greatest(balance - held, 0) * hours_used * 10 / spent) / 10 as hours_left
@@ -39,9 +47,10 @@ export async function findDryAccounts(
       ) as dry on true
       order by hours_left, available::numeric, id`;
   });
-  return rowsForOperator(rows, 'id').map(({ id, name, available, ...runway }) => ({
+  return rowsForOperator(rows, 'id').map(({ id, name, available, typical_hold: hold, ...runway }) => ({
     account: { id, name },
     available: formatMoney(moneyFromDatabase(available)),
+    typical_hold: hold === null ? null : formatMoney(moneyFromDatabase(hold)),
     ...runway,
   }));
 }

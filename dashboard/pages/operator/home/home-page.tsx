@@ -45,7 +45,7 @@ function Home() {
   return (
     <Page
       title="Gateway"
-      description="Money, traffic and everything that is wrong, over all accounts."
+      description="Over all accounts. Money is by whole days in UTC."
       actions={<RangePicker range={range} />}
     >
       <StatGroup>
@@ -76,9 +76,9 @@ function Home() {
 }
 
 const dayWords: Readonly<Record<HomeRange, string>> = {
-  '24h': 'today',
-  '7d': '7 days',
-  '30d': '30 days',
+  '24h': ' today',
+  '7d': ', 7 days',
+  '30d': ', 30 days',
 };
 
 const figures = [
@@ -93,7 +93,7 @@ function moneyStats(money: OperatorHome['money'] | undefined, range: HomeRange) 
   return figures.map(({ name, label }) => (
     <Stat
       key={name}
-      label={`${label}, ${dayWords[range]} (UTC)`}
+      label={`${label}${dayWords[range]}`}
       link={{ to: '/operator/margins', ...(search && { search }) }}
       value={money && <Money amount={money.now[name]} isTotal />}
       tone={name === 'margin' && money !== undefined && signOfMoney(money.now.margin) < 0 ? 'bad' : 'plain'}

@@ -1,6 +1,7 @@
 /** The lists of the operator's home. */
 import { Link } from '@tanstack/react-router';
 import type { OperatorHome } from '../../../../src/console/home-contract.ts';
+import { compareMoneyDown, formatMoney, signOfMoney } from '../../../kit/amounts.ts';
 import { Card } from '../../../kit/card.tsx';
 import { classNames, textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money, Time } from '../../../kit/figures.tsx';
@@ -140,12 +141,17 @@ const dryColumns: readonly Column<DryAccount>[] = [
     key: 'left',
     header: 'Lasts for',
     align: 'right',
-    width: 'w-32',
-    cell: ({ hours_left: hours }) => (
-      <span className={classNames(hours < 1 ? 'text-bad' : hours < 24 && 'text-warn')}>
-        {hoursOfUse(hours)}
-      </span>
-    ),
+    width: 'w-44',
+    cell: ({ hours_left: hours, available, typical_hold: hold }) =>
+      hold !== null && signOfMoney(available) > 0 && compareMoneyDown(available, hold) > 0 ? (
+        <span className="text-bad" title={`A typical request holds ${formatMoney(hold)}`}>
+          Too little for a request
+        </span>
+      ) : (
+        <span className={classNames(hours < 1 ? 'text-bad' : hours < 24 && 'text-warn')}>
+          {hoursOfUse(hours)}
+        </span>
+      ),
   },
   {
     key: 'used',

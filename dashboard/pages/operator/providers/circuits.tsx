@@ -32,6 +32,7 @@ const providerColumn: Column<NamedCircuit> = {
   key: 'provider',
   header: 'Provider',
   isBare: true,
+  width: 'w-32',
   cell: ({ provider = '' }) => (
     <Link {...providerLink(provider)} className={textLinkClass}>
       {provider}
@@ -73,6 +74,7 @@ const columns: readonly Column<NamedCircuit>[] = [
     key: 'why',
     header: 'What to do',
     isWrapping: true,
+    width: 'md:w-1/3',
     cell: ({ setback }) =>
       setback === null ? (
         <span className="text-ink-faint">–</span>

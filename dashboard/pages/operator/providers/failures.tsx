@@ -42,6 +42,7 @@ const failureColumns: readonly Column<Failure>[] = [
     key: 'at',
     header: 'Time',
     isBare: true,
+    width: 'w-40',
     // The link of the row, marked as one, because the account in the same row is a link too.
     cell: ({ at }) => (
       <span className={textLinkClass}>

@@ -1,10 +1,12 @@
-/** The console's Generations: the list of an account, and one of them with what became of the money. */
+/** The console's requests: the list of an account, and one of them with what became of the money. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { SQL } from 'bun';
 import fc from 'fast-check';
 import { createAccount } from '../../src/accounts/account-store.ts';
-import type { GenerationDetail, GenerationRow, Page } from '../../src/console/contract.ts';
 import { findPage } from '../../src/console/generations.ts';
+import type { FoundGeneration, RequestPage } from '../../src/console/request-contract.ts';
+import { parseListFilter } from '../../src/console/request-filter.ts';
+import { scopeOfRequests } from '../../src/console/requests.ts';
 import { encodeCursor } from '../../src/generations/cursor.ts';
 import { newestPosition } from '../../src/generations/generation-store.ts';
 import { createKey } from '../../src/keys/key-store.ts';
@@ -19,7 +21,7 @@ import { startHeldProvider } from '../support/held-provider.ts';
 import { asHolderOf, openLeavingClient } from '../support/leaving-client.ts';
 import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
-type List = Page<GenerationRow>;
+type List = RequestPage;
 
 /** Answers marked requests only when allowed to. */
 const held = startHeldProvider('(held)');
@@ -33,7 +35,7 @@ let strangers: string;
 
 beforeAll(async () => {
   fixture = await openConsoleFixture((url) => chatCatalog(held.behind(url)));
-  path = `/api/console/accounts/${fixture.account}/generations`;
+  path = `/api/console/accounts/${fixture.account}/requests`;
   secondKey = await runCommand(
     ['key', 'create', '--account', fixture.account, '--name', 'Second'],
     fixture.environment,
@@ -85,10 +87,10 @@ async function listOf(query = ''): Promise<List> {
 
 const idsOf = async (query: string) => (await listOf(query)).data.map(({ id }) => id);
 
-async function detailOf(id: string): Promise<GenerationDetail> {
+async function detailOf(id: string): Promise<FoundGeneration['request']> {
   const response = await ask(`/${id}`);
   expect(response.status).toBe(200);
-  return (await response.json()) as GenerationDetail;
+  return ((await response.json()) as FoundGeneration).request;
 }
 
 async function errorOf(response: Response): Promise<[number, string, string | undefined]> {
@@ -110,7 +112,7 @@ const newest = (...places: number[]) => places.map((place) => made[place] ?? '')
 describe('who may', () => {
   test('one of another account is not found, whichever way it is requested', async () => {
     const { owner, stranger } = fixture.people;
-    const theirs = `/api/console/accounts/${fixture.strangersAccount}/generations`;
+    const theirs = `/api/console/accounts/${fixture.strangersAccount}/requests`;
     expect(await outcomeFor(owner, 'GET', `${path}/${strangers}`)).toBe('generation_not_found');
     expect(await outcomeFor(owner, 'GET', `${theirs}/${strangers}`)).toBe('account_not_found');
     expect(await outcomeFor(owner, 'GET', `${theirs}/${made[0]}`)).toBe('account_not_found');
@@ -138,7 +140,7 @@ describe('who may', () => {
     const { owner, stranger } = fixture.people;
     expect(await outcomeFor(owner, 'GET', `${path}/${word}`)).toBe('generation_not_found');
     expect(await outcomeFor(stranger, 'GET', `${path}/${word}`)).toBe('account_not_found');
-    expect(await outcomeFor(owner, 'GET', `/api/console/accounts/${word}/generations`)).toBe(
+    expect(await outcomeFor(owner, 'GET', `/api/console/accounts/${word}/requests`)).toBe(
       'account_not_found',
     );
   });
@@ -154,11 +156,10 @@ describe('the list', () => {
     const second = { id: secondKey.id, name: 'Second' };
     expect(data.map(({ key }) => key)).toEqual([second, first, second, first, second, first]);
     expect(data[5]).toMatchObject({
-      object: 'generation',
       status: 'completed',
       model: 'full',
-      usage: { input_tokens: 10, output_tokens: 5, total_tokens: 15 },
-      cost: { total: '0.000020000000', currency: 'USD' },
+      usage: { input_tokens: 10, output_tokens: 5, units: 15 },
+      cost: '0.000020000000',
     });
   });
 
@@ -220,7 +221,6 @@ describe('the list', () => {
         id,
         status: 'in_progress',
         cost: null,
-        completed_at: null,
         key: { id: fixture.keyId },
       });
     }
@@ -269,13 +269,13 @@ describe('the list', () => {
         'invalid_cursor',
         'cursor',
       ]);
-    const theirs = `/api/console/accounts/${fixture.strangersAccount}/generations`;
+    const theirs = `/api/console/accounts/${fixture.strangersAccount}/requests`;
     const taken = await fixture.people.stranger.send('GET', `${theirs}?cursor=${cursor}&status=completed`);
     expect(await errorOf(taken)).toEqual([400, 'invalid_cursor', 'cursor']);
     // Nor is one of the public API, although the same secret signs it.
     const [{ secret }] = await fixture.database.sql<[{ secret: string }]>`select secret from gateway_secret`;
-    const signed = (purpose: string) =>
-      encodeCursor(newId(), [fixture.account, null, null, null], deriveKeys(secret)(purpose), Date.now());
+    const scope = scopeOfRequests('account', parseListFilter(new URLSearchParams(), fixture.account));
+    const signed = (purpose: string) => encodeCursor(newId(), scope, deriveKeys(secret)(purpose), Date.now());
     expect((await ask(`?cursor=${signed('console cursor')}`)).status).toBe(200);
     expect((await errorOf(await ask(`?cursor=${signed('cursor')}`)))[1]).toBe('invalid_cursor');
   });
@@ -410,13 +410,15 @@ describe('one of them', () => {
 
   test('500 generation_lookup_failed when it cannot be read', async () => {
     const { sql } = fixture.database;
-    const views = ['finished_generations', 'generation_details'];
-    for (const view of views) await sql.unsafe(`alter view ${view} rename to ${view}_away`);
+    const relations = ['view generation_details', 'table generation_attributions'];
+    const renamed = (relation: string) => `${relation.split(' ')[1]}_away`;
+    for (const relation of relations) await sql.unsafe(`alter ${relation} rename to ${renamed(relation)}`);
     try {
       for (const query of ['', '?status=failed', `?key=${fixture.keyId}`, `/${made[0]}`])
         expect((await errorOf(await ask(query))).slice(0, 2)).toEqual([500, 'generation_lookup_failed']);
     } finally {
-      for (const view of views) await sql.unsafe(`alter view ${view}_away rename to ${view}`);
+      for (const relation of relations)
+        await sql.unsafe(`alter ${relation}_away rename to ${relation.split(' ')[1]}`);
     }
   });
 });
