@@ -1,10 +1,9 @@
 /** The requests of an account, counted: over time, and by what they have in common. */
-import type { SQL, TransactionSQL } from 'bun';
+import type { SQL } from 'bun';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
 import { invalidQuery, type Query, readQuery } from '../http/query.ts';
 import { formatMoney } from '../lib/money.ts';
-import { shortSnapshot } from '../lib/short-transaction.ts';
 import { percentileMs } from '../rollups/buckets.ts';
 import {
   addFigures,
@@ -29,6 +28,7 @@ import {
   stepsOf,
 } from '../rollups/range.ts';
 import { type Found, readableAccount } from './access.ts';
+import { inSnapshot } from './figures-snapshot.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import {
   type RequestFigures,
@@ -40,7 +40,6 @@ import {
 import { type CountFilter, parseCountFilter, requestParameters, sumParameters } from './request-filter.ts';
 
 const failure = 'usage_lookup_failed';
-const statementTimeout = '5s';
 const maxGroups = 50;
 
 export function requestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<AccountHandler> {
@@ -85,18 +84,6 @@ export function parseGrouping(query: Query): GroupsWanted {
 /** One row for whoever may see this, and none for anyone else. */
 type Allowed = (sql: SQL) => ReturnType<typeof readableAccount>;
 
-/** All that is read here is of one moment. */
-export async function inSnapshot<Result>(
-  sql: SQL,
-  run: (transaction: TransactionSQL) => Promise<Result>,
-): Promise<Result> {
-  return await shortSnapshot(sql, async (transaction) => {
-    await transaction`
-      select set_config('statement_timeout', ${statementTimeout}, true), set_config('jit', 'off', true)`;
-    return await run(transaction);
-  });
-}
-
 type Counted = Readonly<{ rows: FiguresRow[]; countedFromMs: number | null }>;
 
 export async function findSeries(
@@ -106,7 +93,7 @@ export async function findSeries(
   filter: CountFilter,
 ): Promise<RequestSeries> {
   const steps = stepsOf(filter.span, Date.now());
-  return await inSnapshot(sql, async (transaction) => {
+  return await inSnapshot(sql, filter.accountId, async (transaction) => {
     await requireAccess(transaction, allowed(transaction), denial, filter);
     const progress = await readProgress(transaction, { ...steps, fromMs: before(steps).fromMs });
     const count = (of: Steps) => countIn(transaction, allowed(transaction), denial, filter, of, progress);
@@ -214,7 +201,7 @@ export async function findGroups(
   const { fromMs, toMs } = stepsOf(filter.span, Date.now());
   const steps = inOneStep({ fromMs, toMs });
   type Row = FiguresRow & Readonly<{ name: string | null }>;
-  return await inSnapshot(sql, async (transaction) => {
+  return await inSnapshot(sql, filter.accountId, async (transaction) => {
     await requireAccess(transaction, allowed(transaction), denial, filter);
     const progress = await readProgress(transaction, steps);
     const wanted: Wanted = { ...wantedOf(filter), by };

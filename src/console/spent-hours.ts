@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { figuresQuery, readProgress } from '../rollups/figures.ts';
 import { hourMs, type Span, widened } from '../rollups/range.ts';
-import { inSnapshot } from './request-figures.ts';
+import { inSnapshot } from './figures-snapshot.ts';
 
 /** Seven days. The hour that has begun is one of them. */
 const hourCount = 168;
@@ -28,7 +28,7 @@ export async function findSpentHours(
   const steps = { ...lastHours(Date.now()), stepMs: hourMs };
   const filter = { status: null, errorCode: null, model: null, provider: null };
   const scope = { accountId, keyId: null };
-  const rows = await inSnapshot(sql, async (transaction) => {
+  const rows = await inSnapshot(sql, accountId, async (transaction) => {
     const progress = await readProgress(transaction, steps);
     return await transaction<{ spent: string; models: string[] }[]>`
       select sum(cost)::text as spent, array_agg(value) as models

@@ -21,6 +21,7 @@ const maxDirtyHours = 20;
 const maxDirtyMinutesAtOnce = 5;
 const maxMinutesFilledAtOnce = 5;
 const rowsRemovedAtOnce = 5_000;
+const lateMs = 10 * minuteMs;
 
 export type RollUpOptions = Readonly<{
   /** How long Generations are kept; null for ever. Without them a minute cannot be added up anew. */
@@ -28,7 +29,13 @@ export type RollUpOptions = Readonly<{
   isStopped?: () => boolean;
   /** How long one pass may work at what is old. */
   patienceMs?: number;
+  /** Told in each pass while minutes that are long over have not been added up, and that has lasted for `lateForMs`. */
+  onLate?: (late: Late) => void;
+  lateForMs?: number;
 }>;
+
+/** How late it is, and what it waits for: a transaction that may still write into those minutes, or another node. */
+type Late = Readonly<{ durationMs: number; reason: string }>;
 
 type State = Readonly<{
   nowMs: number;
@@ -49,20 +56,25 @@ export class RollUp {
   readonly #retentionMs: number;
   readonly #isStopped: () => boolean;
   readonly #patienceMs: number;
+  readonly #onLate: (late: Late) => void;
+  readonly #lateForMs: number;
+  #lateSinceMs: number | null = null;
   /** The frontier, and the first transaction that has surely seen it. */
   #awaited: Readonly<{ frontierMs: number; transaction: string }> | null = null;
   /** The last hour in which everything that is old was removed. */
   #tidyHour: number | null = null;
   readonly #rests = new Map<number, Readonly<{ untilMs: number; nextMs: number }>>();
 
-  constructor(
-    sql: SQL,
-    { retentionDays = null, isStopped = () => false, patienceMs = 2_000 }: RollUpOptions = {},
-  ) {
+  constructor(sql: SQL, options: RollUpOptions = {}) {
+    const { retentionDays = null, isStopped = () => false, patienceMs = 2_000 } = options;
+    // After a start there may be much to do.
+    const { onLate = () => undefined, lateForMs = minuteMs } = options;
     this.#sql = sql;
     this.#retentionMs = retentionDays === null ? Infinity : retentionDays * 24 * hourMs;
     this.#isStopped = isStopped;
     this.#patienceMs = patienceMs;
+    this.#onLate = onLate;
+    this.#lateForMs = lateForMs;
   }
 
   /** One pass. Any number of nodes may do this at once: they take turns, a step at a time. If there is nothing to do, it is one query. */
@@ -77,6 +89,7 @@ export class RollUp {
       while (await this.#step((transaction, state) => rollNext(transaction, state, frontierMs)));
       this.#awaited = null;
     }
+    await this.#noteLateness(seen);
     if (seen.isAnyDirty) await this.#rollDirty();
     const untilMs = performance.now() + this.#patienceMs;
     if (!isFilled(seen)) while (performance.now() < untilMs && (await this.#step(fillBack)));
@@ -99,6 +112,18 @@ export class RollUp {
              pg_snapshot_xmin(pg_current_snapshot())::text as "oldestTransaction"
       from rollup_progress`;
     return row;
+  }
+
+  async #noteLateness({ nowMs, rolledToMs }: Seen): Promise<void> {
+    const isStillLate = nowMs - rolledToMs > lateMs && (await this.#look()).rolledToMs === rolledToMs;
+    if (!isStillLate) this.#lateSinceMs = null;
+    else this.#lateSinceMs ??= performance.now();
+    if (this.#lateSinceMs === null || performance.now() - this.#lateSinceMs < this.#lateForMs) return;
+    const [oldest] = await this.#sql<{ reason: string }[]>`
+      select concat_ws(' ', 'waits for a transaction of', application_name, 'with ID', pid, 'since', xact_start) as reason
+      from pg_stat_activity where backend_xid is not null order by age(backend_xid) desc limit 1`;
+    const reason = this.#awaited === null ? 'waits for another node' : oldest?.reason;
+    this.#onLate({ durationMs: nowMs - rolledToMs, reason: reason ?? 'waits for a prepared transaction' });
   }
 
   async #step(run: Step): Promise<boolean> {

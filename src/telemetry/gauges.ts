@@ -111,7 +111,12 @@ function* openCircuits({ circuits }: NodeReport): Iterable<readonly [string, num
   yield* counts;
 }
 
-type DatabaseFigures = { dead_letters: number; orphan_seconds: number; pingSeconds: number };
+type DatabaseFigures = {
+  dead_letters: number;
+  orphan_seconds: number;
+  rollup_seconds: number;
+  pingSeconds: number;
+};
 
 function addDatabaseGauges(metrics: GatewayMetrics, figures: () => DatabaseFigures | null): void {
   metrics.gauge(
@@ -125,6 +130,11 @@ function addDatabaseGauges(metrics: GatewayMetrics, figures: () => DatabaseFigur
     () => figures()?.orphan_seconds ?? null,
   );
   metrics.gauge(
+    'tollgate_rollup_age_seconds',
+    'Time since the end of the last minute whose requests were added up.',
+    () => figures()?.rollup_seconds ?? null,
+  );
+  metrics.gauge(
     'tollgate_database_ping_seconds',
     'How long a query took through the pool, waiting for a connection included.',
     () => figures()?.pingSeconds ?? null,
@@ -135,6 +145,7 @@ async function readDatabase(sql: SQL): Promise<DatabaseFigures> {
   const startedAt = performance.now();
   const [row] = await sql<[Omit<DatabaseFigures, 'pingSeconds'>]>`
     select (select count(*)::int from dead_letters) as dead_letters,
+           (select extract(epoch from now() - rolled_to)::float8 from rollup_progress) as rollup_seconds,
            coalesce((
              select extract(epoch from now() - min(open.created_at))::float8
              from open_generations as open

@@ -158,6 +158,7 @@ test('what is in progress and what waits is there too, and names neither account
     'tollgate_heartbeat_age_seconds',
     'tollgate_dropped_spans_total',
     'tollgate_oldest_orphan_age_seconds',
+    'tollgate_rollup_age_seconds',
     'tollgate_event_loop_lag_seconds',
     'tollgate_unpublished_events',
     'tollgate_oldest_unpublished_event_age_seconds',

@@ -13,6 +13,7 @@ import { failure } from '../../src/ledger/settlement.ts';
 import { firstIdAt, newId } from '../../src/lib/ids.ts';
 import { formatMoney, moneyFromDatabase } from '../../src/lib/money.ts';
 import { durationBoundsMs, emptyBuckets, percentileMs } from '../../src/rollups/buckets.ts';
+import { maxLookedAt } from '../../src/rollups/figures.ts';
 import { RollUp } from '../../src/rollups/roll-up.ts';
 import { addCheapUser } from '../support/cheap-user.ts';
 import { eventually } from '../support/eventually.ts';
@@ -395,7 +396,8 @@ async function writeGeneration(connection: SQL, owner: Customer, timeMs: number)
 
 describe('a Generation whose transaction began before its minute was added up', () => {
   test('is waited for if it may have seen the frontier of before', async () => {
-    const keeper = new RollUp(sql);
+    const reasons: string[] = [];
+    const keeper = new RollUp(sql, { lateForMs: 0, onLate: ({ reason }) => reasons.push(reason) });
     await addUp(keeper);
     const timeMs = Date.now() - 30 * minuteMs;
     await sql`
@@ -411,6 +413,7 @@ describe('a Generation whose transaction began before its minute was added up', 
         select frontier > now() - interval '3 minutes' as has_moved, rolled_to > now() - interval '20 minutes' as is_rolled
         from rollup_progress`;
       expect(progress).toEqual({ has_moved: true, is_rolled: false });
+      expect(reasons.at(-1)).toContain('waits for a transaction');
       await slow`commit`;
     } finally {
       await slow.release();
@@ -580,4 +583,27 @@ test('what was added up stays when its Generations are gone, whatever this node 
     select sum(count)::int as count from request_hours where key_id = ${second.keyId} and hour = ${hour}`;
   expect(row.count).toBe(7);
   await sql`delete from generations where id < first_id_at(now() - interval '99 days') and key_id = ${second.keyId}`;
+});
+
+// The last one, because it writes so many.
+test('figures of a label say from when on all requests were looked at, also if none is of the key', async () => {
+  const timeMs = Date.now() - 30 * minuteMs;
+  const olderMs = timeMs - 10 * minuteMs;
+  await sql.begin((transaction) => writeGeneration(transaction, second, olderMs));
+  await sql`
+    insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback, attempt_count,
+      latency_ms, created_at, completed_at)
+    select (left(${firstIdAt(timeMs)}, 14) || '7000-8000-' || lpad(to_hex(number), 12, '0'))::uuid, ${first.accountId},
+      ${first.keyId}, 'chat', 'm', 'P', 'completed', false, false, 1, 5, now(), now()
+    from generate_series(1, ${maxLookedAt}::int) as number`;
+  await sql`
+    insert into generation_attributions (generation_id, account_id, kind, label)
+    select id, account_id, 'tag', 'many' from generations
+    where id >= ${firstIdAt(olderMs)}::uuid and id < ${firstIdAt(timeMs + 1)}::uuid and account_id = ${first.accountId}`;
+  const { accountId, keyId } = second;
+  const rows = { ...everything.rows, labels: [['tag', 'many'] as const] };
+  const span = { fromMs: Date.now() - hourMs, toMs: Date.now() };
+  const series = await read({ ...everything, accountId, keyId, rows, needsRows: true, span });
+  expect(series.totals.completed).toBe(0);
+  expect(series.counted_from).toBe(new Date(timeMs).toISOString());
 });

@@ -5,8 +5,8 @@ import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';
 import { readProgress } from '../../rollups/figures.ts';
 import { hourlySpendQuery } from '../../rollups/spend.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import { inSnapshot } from '../figures-snapshot.ts';
 import type { OperatorHome } from '../home-contract.ts';
-import { inSnapshot } from '../request-figures.ts';
 import { lastHours } from '../spent-hours.ts';
 
 const maxAccounts = 20;
@@ -29,7 +29,7 @@ export async function findDryAccounts(
   nowMs: number,
 ): Promise<OperatorHome['dry_accounts']> {
   const span = lastHours(nowMs);
-  const rows = await inSnapshot(sql, async (transaction) => {
+  const rows = await inSnapshot(sql, null, async (transaction) => {
     const progress = await readProgress(transaction, span);
     return await transaction<Found<Row, 'id'>[]>`
       select dry.*, ${typicalHoldOfAccount(transaction, transaction`dry.id`)}::text as typical_hold from ${operatorOnly(transaction, reader)} as allowed left join lateral (

@@ -4,8 +4,9 @@ import { providersQuery } from '../../rollups/attempts.ts';
 import { readProgress } from '../../rollups/figures.ts';
 import { before, inOneStep, type Progress, type Span, type Steps } from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import { inSnapshot } from '../figures-snapshot.ts';
 import type { OperatorHome, ProviderCalls } from '../home-contract.ts';
-import { inSnapshot, isKept, knownFrom } from '../request-figures.ts';
+import { isKept, knownFrom } from '../request-figures.ts';
 
 type Row = ProviderCalls & Readonly<{ provider: string }>;
 
@@ -16,7 +17,7 @@ export async function findProviderCalls(
   span: Span,
 ): Promise<OperatorHome['providers']> {
   const earlier = inOneStep(before(span));
-  const [rows, earlierRows] = await inSnapshot(sql, async (transaction) => {
+  const [rows, earlierRows] = await inSnapshot(sql, null, async (transaction) => {
     const progress = await readProgress(transaction, { fromMs: earlier.fromMs, toMs: span.toMs });
     const find = (steps: Steps) => findCalls(transaction, reader, steps, progress);
     const isKnown = isKept(earlier) && knownFrom(earlier, progress) === null;

@@ -23,9 +23,10 @@ import {
   stepsOf,
 } from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import { inSnapshot } from '../figures-snapshot.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { AttemptFigures, ProviderSeries } from '../request-contract.ts';
-import { inSnapshot, isKept, knownFrom } from '../request-figures.ts';
+import { isKept, knownFrom } from '../request-figures.ts';
 import { parseSpan } from '../request-filter.ts';
 
 const maxNameLength = 200;
@@ -54,7 +55,7 @@ export async function findProviderSeries(
 ): Promise<ProviderSeries> {
   const steps = stepsOf(span, Date.now());
   const earlier = inOneStep(before(steps));
-  const [rows, earlierRows, countedFrom] = await inSnapshot(sql, async (transaction) => {
+  const [rows, earlierRows, countedFrom] = await inSnapshot(sql, null, async (transaction) => {
     const progress = await readProgress(transaction, { fromMs: earlier.fromMs, toMs: steps.toMs });
     const find = (of: Steps) => findAttempts(transaction, reader, provider, of, progress);
     const isKnown = isKept(earlier) && knownFrom(earlier, progress) === null;
