@@ -223,7 +223,7 @@ describe('accounts', () => {
         insert into generations (id, account_id, key_id, workload, model, provider, status, streaming, fallback, attempt_count,
           price_list_id, latency_ms, cost_total, created_at, completed_at)
         select ${firstIdAt(thisHour - hoursAgo * hourMs).slice(0, 14) + newId().slice(14)}, ${account}, ${keyId}, 'chat',
-               'full', 'P', 'completed', false, false, 1, min(id), 1, ${cost}::numeric, now(), now() from price_lists`;
+               'full', 'P', 'completed', false, false, 1, min(id), 1, ${cost}::numeric, ${new Date(thisHour - hoursAgo * hourMs)}, now() from price_lists`;
     // The hours before the gateway first started are added up little by little.
     await eventually('the hours of the last week', async () => {
       const { runway } = await ask<OperatorAccountDetail>('GET', path);
