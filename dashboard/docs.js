@@ -1,5 +1,15 @@
 // Adds a button to each block of code, which copies it. Without this script the pages are complete.
 
+// The address that a gateway without a configured one believes to have. The reader knows a better one.
+const { address = location.origin } = document.documentElement.dataset;
+for (const code of document.querySelectorAll('code')) {
+  const texts = document.createTreeWalker(code, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode() !== null) {
+    const text = texts.currentNode;
+    if (text.data.includes(address)) text.data = text.data.replaceAll(address, location.origin);
+  }
+}
+
 const shownMs = 1_600;
 
 const status = document.createElement('p');

@@ -14,7 +14,7 @@ type ReferencePages = Readonly<{
   showDocument: () => Promise<Response>;
   /** The text of the document with the admin API, which is not for the public. */
   adminDocument: () => Promise<string>;
-  showPage: (request: Request) => Promise<Response>;
+  showPage: () => Promise<Response>;
   /** Browsers get a page even when there is no such guide; for other clients the result is then null. */
   showGuide: (request: Request) => Promise<Response | null>;
   showStyle: () => Promise<Response>;
@@ -26,8 +26,8 @@ const madeAfterMs = 3_000;
 
 /**
  * The pages are made once. They are imported dynamically, because most processes have no use for them. Their examples name
- * the gateway's address, or where nobody has configured it, the one at which the reader has found it; behind a proxy that ends
- * TLS, that has the wrong scheme. `fontRules` are put before the style; without them the reader's own fonts are used.
+ * the gateway's address. Where nobody has configured it, the script of the pages puts the one at which the reader has found
+ * them: a Host header may be anyone's, and does not know of TLS. `fontRules` are put before the style; without them the reader's own fonts are used.
  */
 export function referencePages(
   origin: () => string,
@@ -43,21 +43,13 @@ export function referencePages(
   setTimeout(() => {
     made().catch(() => undefined);
   }, madeAfterMs).unref();
-  const sent = (text: string, type: string, status = 200, headers: Readonly<Record<string, string>> = {}) =>
+  const sent = (text: string, type: string, status = 200) =>
     new Response(text, {
       status,
-      headers: {
-        ...pageHeaders(readingPolicy, origin()),
-        'content-type': `${type}; charset=utf-8`,
-        ...headers,
-      },
+      headers: { ...pageHeaders(readingPolicy, origin()), 'content-type': `${type}; charset=utf-8` },
     });
-  const addressed = (html: string, { url }: Request, status = 200) => {
-    const address = publicUrl ?? addressIn(url) ?? origin();
-    // What names the address that one reader has used is for that reader only.
-    const headers = publicUrl === null ? { 'cache-control': 'private' } : undefined;
-    return sent(withAddress(html, address), 'text/html', status, headers);
-  };
+  const addressed = (html: string, status = 200) =>
+    sent(publicUrl === null ? replaceable(html, origin()) : withAddress(html, publicUrl), 'text/html', status);
   let adminText: string | null = null;
   return {
     showDocument: async () => sent((await made()).text, 'application/json'),
@@ -66,21 +58,16 @@ export function referencePages(
       adminText ??= JSON.stringify(createAdminDocument());
       return adminText;
     },
-    showPage: async (request) => addressed((await made()).page(), request),
+    showPage: async () => addressed((await made()).page()),
     showGuide: async (request) => {
       const { guides } = await made();
       const guide = guides.page(pathOf(request.url).slice('/docs/'.length));
-      if (guide !== null) return addressed(guide, request);
-      return prefersPage(request.headers.get('accept')) ? addressed(guides.missing(), request, 404) : null;
+      if (guide !== null) return addressed(guide);
+      return prefersPage(request.headers.get('accept')) ? addressed(guides.missing(), 404) : null;
     },
     showStyle: async () => sent(`${await fontRules().catch(() => '')}${style}`, 'text/css'),
     showScript: () => sent(script, 'text/javascript'),
   };
-}
-
-/** Null for a Host header that is missing or none. */
-function addressIn(url: string): string | null {
-  return URL.canParse(url) ? new URL(url).origin : null;
 }
 
 async function make() {
@@ -110,4 +97,9 @@ export function withAddress(html: string, address: string): string {
   const written = plain(address);
   const named = html.replaceAll(exampleAddress, () => written);
   return address.startsWith('https:') ? named.replaceAll(exampleSecureAddress, () => written) : named;
+}
+
+/** With the address for dashboard/docs.js, too. */
+function replaceable(html: string, address: string): string {
+  return withAddress(html, address).replace('<html', () => `<html data-address="${plain(address)}"`);
 }

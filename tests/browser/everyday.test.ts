@@ -95,6 +95,10 @@ test('every example of the reference and of a guide can be copied, with the addr
     expect(copied).toContain(fixture.gateway.origin);
   }
   await checkLooks(page, 'guide');
+  // Whoever reaches it by another name reads that one.
+  const { port } = new URL(fixture.gateway.origin);
+  await page.goto(`http://localhost:${port}/docs/chat`);
+  await page.getByText(`curl http://localhost:${port}/v1/chat/completions`).first().waitFor();
   await page.getByRole('link', { name: 'Playground' }).click();
   await page.waitForURL('**/sign-in?**');
   expectNoComplaints(watched);
@@ -106,7 +110,7 @@ describe('a gateway that is gone', () => {
     const watched = await fixture.enter('owner', '/');
     const { page } = watched;
     const note = page.getByText('The gateway cannot be reached. This page may be out of date.');
-    await page.getByText('Balance').first().waitFor();
+    await page.getByText('Available', { exact: true }).first().waitFor();
     expect(await note.count()).toBe(0);
     await page.route('**/api/**', (route) => route.abort());
     await page.getByRole('link', { name: 'Team', exact: true }).click();

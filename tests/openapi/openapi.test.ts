@@ -615,40 +615,8 @@ describe('a gateway', () => {
     expect(page.includes(`curl ${gateway.origin}/v1/models`)).toBe(true);
     const guide = await (await fetch(`${gateway.origin}/docs/chat`)).text();
     expect(guide).toContain(`curl ${gateway.origin}/v1/chat/completions`);
-    // Whoever reaches it by another name reads that one.
-    const { port } = new URL(gateway.origin);
-    const named = await (await fetch(`http://localhost:${port}/docs/chat`)).text();
-    expect(named).toContain(`curl http://localhost:${port}/v1/chat/completions`);
-    for (const text of [page, guide, named]) expect(text).not.toContain('127.0.0.1:8080');
+    for (const text of [page, guide]) expect(text).not.toContain('127.0.0.1:8080');
   });
-
-  test.each(['Host:', 'Host: a b', 'Host: x:99999', 'Host: ["><'])(
-    'its page survives the header %s',
-    async (header) => {
-      const { hostname, port } = new URL(gateway.origin);
-      const { promise, resolve } = Promise.withResolvers<string>();
-      let answer = '';
-      await Bun.connect({
-        hostname,
-        port: Number(port),
-        socket: {
-          open: (socket) => {
-            socket.write(`GET /docs/chat HTTP/1.1\r\n${header}\r\nConnection: close\r\n\r\n`);
-          },
-          data: (_, bytes) => {
-            answer += bytes.toString();
-          },
-          close: () => resolve(answer),
-        },
-      });
-      const text = await promise;
-      // The server itself may refuse such a header.
-      expect(text).toMatch(/^HTTP\/1.1 (200|400) /);
-      if (!text.startsWith('HTTP/1.1 200 ')) return;
-      expect(text).toMatch(/\r\ncache-control: private\r\n/i);
-      expect(text).toContain(`curl ${gateway.origin}/v1/chat/completions`);
-    },
-  );
 
   const withBody = endpoints.flatMap(({ path, body }) =>
     Object.values(body?.examples ?? {}).map(({ summary, value }) => [path, summary, value] as const),
