@@ -5,6 +5,7 @@ import type { ApiKey } from '../keys/key-store.ts';
 import type { KnownRates } from '../keys/known-rates.ts';
 import { isAboutSpend } from '../ledger/database-error.ts';
 import { countUnit } from '../ledger/decide-limits.ts';
+import { UnknownHoldError } from '../ledger/holding.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import type { Denial, DenialCode, ExceededLimit, Hold, HoldResult, Shortage } from '../ledger/operations.ts';
 import { formatDollars, formatMoney, type Money } from '../lib/money.ts';
@@ -90,12 +91,15 @@ export class Admission {
         : first;
       this.#noteRate(key, result.rate);
       outcome = result.outcome;
+      generation.mayBeHeld = result.outcome === 'held';
       if (result.outcome === 'held') generation.noteHold({ ...hold, generation: generation.facts }, result);
       return result;
     } catch (cause) {
       if (cause instanceof ApiError) throw cause;
-      const code = isAboutSpend(cause) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed';
-      throw lookupFailed(code, cause);
+      generation.mayBeHeld = cause instanceof UnknownHoldError;
+      const reason = cause instanceof UnknownHoldError ? cause.cause : cause;
+      const code = isAboutSpend(reason) ? 'monthly_spend_lookup_failed' : 'balance_lookup_failed';
+      throw lookupFailed(code, reason);
     } finally {
       if (outcome !== 'held') {
         early?.cancel(outcome ?? 'not_committed');

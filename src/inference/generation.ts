@@ -25,6 +25,8 @@ import type { IdentifyUpstream } from './attribution.ts';
 import { mayBeBilled } from './uncharged.ts';
 
 export class OpenGeneration {
+  /** Its cost was held, or it is not known whether it was. */
+  mayBeHeld = false;
   #facts: GenerationFacts;
   readonly #ledger: Ledger;
   readonly #log: Log;

@@ -15,7 +15,6 @@ import type { Idempotency } from '../idempotency/once.ts';
 import { readJsonBody } from '../json/body.ts';
 import type { Authenticate } from '../keys/authenticate.ts';
 import type { ApiKey } from '../keys/key-store.ts';
-import { UnknownHoldError } from '../ledger/holding.ts';
 import type { Ledger } from '../ledger/ledger.ts';
 import { completed, failure } from '../ledger/settlement.ts';
 import { formatMoneyShort, type Money } from '../lib/money.ts';
@@ -153,19 +152,15 @@ export class Inference<Wanted, Planned extends Plan, Job, Answer, Opened> {
     // Whether an idempotent request still has its claim is known only with its hold.
     const early =
       claim !== null || first === null ? null : earlyCalls.to(first.candidate, generation, exchange, accept);
-    const hold = await admission
-      .hold(generation, key, plan, context.lookupMs, early)
-      .catch((error: unknown) => {
-        if (error instanceof ApiError && error.cause instanceof UnknownHoldError) context.mayBeHeld = true;
-        throw error;
-      });
+    const hold = await admission.hold(generation, key, plan, context.lookupMs, early).finally(() => {
+      context.mayBeHeld = generation.mayBeHeld;
+    });
     context.rate = hold.rate;
     if (hold.outcome === 'denied')
       throw admission.denial(key, plan.hold, hold, {
         advice: (available) => workload.advice(plan, available, hold.code),
         fittingTokens: (available) => workload.fittingTokens?.(plan, available) ?? null,
       });
-    context.mayBeHeld = true;
     const begun = early?.held(hold) ?? null;
     // A provider that was called early is paid, so a client that has left is charged as at any later moment.
     if (client.aborted && begun === null) {
