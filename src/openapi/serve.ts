@@ -49,7 +49,11 @@ export function referencePages(
       headers: { ...pageHeaders(readingPolicy, origin()), 'content-type': `${type}; charset=utf-8` },
     });
   const addressed = (html: string, status = 200) =>
-    sent(publicUrl === null ? replaceable(html, origin()) : withAddress(html, publicUrl), 'text/html', status);
+    sent(
+      publicUrl === null ? replaceable(html, origin()) : withAddress(html, publicUrl),
+      'text/html',
+      status,
+    );
   let adminText: string | null = null;
   return {
     showDocument: async () => sent((await made()).text, 'application/json'),

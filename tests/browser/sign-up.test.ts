@@ -116,7 +116,7 @@ test('a new customer verifies the address, gets credit and a key, and runs what 
   await page.getByRole('link', { name: 'View request' }).waitFor();
   await done(page, 'Send a request');
   await done(page, 'See it appear');
-  await page.getByText('1 today', { exact: true }).waitFor();
+  await page.getByRole('heading', { name: 'Top models' }).waitFor();
   await checkLooks(page, 'first-page-done');
   // A reload forgets the secret.
   await page.reload();
