@@ -404,7 +404,7 @@ test('models are listed with their makers, and those that no endpoint can call s
   await page.getByRole('row').filter({ hasText: 'clip' }).getByText('Not callable').waitFor();
   await checkLooks(page, 'models-not-callable');
   await linkTo('sketch').click();
-  await page.getByText('Drawing Board').waitFor();
+  await page.getByText('Drawing Board').first().waitFor();
   await page.getByText('/v1/images/generations').first().waitFor();
   await page.goto('/models/clip');
   await page.getByText('no endpoint for video').waitFor();
