@@ -181,10 +181,10 @@ describe('finding one’s way', () => {
     expect(await overflowOf(page)).toBe(0);
   });
 
-  test('an operator without an account comes to the accounts, and others find nothing there', async () => {
+  test('an operator without an account comes to the home of operators, and others find nothing there', async () => {
     const page = await visitAs('operator', '/');
-    await page.getByRole('heading', { name: 'Accounts', level: 1 }).waitFor();
-    expect(page.url()).toEndWith('/operator/accounts');
+    await page.getByRole('heading', { name: 'Gateway', level: 1 }).waitFor();
+    expect(page.url()).toEndWith('/operator');
     expect(await page.getByRole('link', { name: 'Keys', exact: true }).count()).toBe(0);
     const other = await visitAs('owner', '/operator/accounts');
     await other.getByRole('heading', { name: 'Page not found' }).waitFor();
