@@ -58,7 +58,7 @@ test('a customer whose requests are refused sees how many, why, and what to do',
   const problem = page.getByRole('row', { name: /insufficient_balance/ });
   await problem.getByText('Add credit.').waitFor();
   await waitUntilLoaded(page);
-  await checkLooks(page, 'home-customer');
+  await checkLooks(page, 'home-customer', true);
   await problem.getByRole('link', { name: '48' }).click();
   await page.getByRole('heading', { name: 'Requests', level: 1 }).waitFor();
   const search = new URL(page.url()).searchParams;
@@ -97,7 +97,7 @@ test('an operator sees money, providers, refusals and what is wrong', async () =
   const dry = page.getByRole('table', { name: 'Accounts running dry' });
   await dry.getByText('Too little for a request').waitFor();
   await waitUntilLoaded(page);
-  await checkLooks(page, 'home-operator');
+  await checkLooks(page, 'home-operator', true);
   const refused = page.getByRole('table', { name: 'Refusals' }).getByRole('link', { name: '48' });
   await refused.click();
   await page.waitForURL(/\/operator\/requests\?/);

@@ -168,7 +168,7 @@ test('a request opens beside the list; j and k move, Escape closes, and the focu
   await panelOf(page).getByText('There is no model with this name.').waitFor();
   expect(await page.evaluate('document.activeElement.tagName')).toBe('H2');
   const { request = '' } = searchOf(page);
-  await checkLooks(page, 'requests-panel');
+  await checkLooks(page, 'requests-panel', true);
   await page.reload();
   await panelOf(page).getByRole('heading', { name: 'no/such-model' }).waitFor();
   await page.keyboard.press('Escape');
@@ -194,11 +194,11 @@ test('an operator sees whose request was refused, what was missing and what to d
   await panel.getByText(/Hold \$0\.\d+, available \$0\.0144:/).waitFor();
   await panel.getByText(/add credit or lower max_tokens to [\d,]+\./).waitFor();
   await panel.getByRole('link', { name: 'Go to the account' }).waitFor();
-  await checkLooks(page, 'operator-requests-refused');
+  await checkLooks(page, 'operator-requests-refused', true);
   await panel.getByRole('link', { name: 'Open as a page' }).click();
   await page.waitForURL(`**/operator/requests/${refusedId}`);
   await page.getByText(/Hold \$0\.\d+, available/).waitFor();
-  await checkLooks(page, 'operator-request-refused');
+  await checkLooks(page, 'operator-request-refused', true);
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -208,7 +208,7 @@ test('every tab of the chart looks right by day, at night and on a phone', async
   const { page } = watched;
   await rowsOf(page).nth(5).waitFor();
   await page.getByRole('slider').waitFor();
-  await checkLooks(page, 'requests');
+  await checkLooks(page, 'requests', true);
   await page.setViewportSize({ width: 1024, height: 900 });
   await takePicture(page, 'requests-1024');
   expect({ serious: await seriousViolations(page), overflow: await overflowOf(page) }).toEqual({

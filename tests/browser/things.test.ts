@@ -136,7 +136,7 @@ test('the page of a key says why it is refused, with the figures of the tables',
     .getByText('Changed an API key')
     .first()
     .waitFor();
-  await checkLooks(page, 'key');
+  await checkLooks(page, 'key', true);
 
   // The code leads to its requests, with the key as a filter.
   await page.getByRole('link', { name: 'monthly_spend_limit_exceeded' }).click();
@@ -188,7 +188,7 @@ test('models are a table, and each has a page with its price, its code and its f
   });
   const titles = page.getByRole('row').filter({ hasText: 'vendor/one' }).locator('[title$=USD]').last();
   expect(await titles.getAttribute('title')).toBe(`$${own.cost.replace(/0+$/, '')} USD`);
-  await checkLooks(page, 'models');
+  await checkLooks(page, 'models', true);
   await page.getByRole('button', { name: 'Input / 1M' }).click();
   await page.getByRole('button', { name: 'Input / 1M' }).click();
   await page.waitForURL('**sort=-input**');
@@ -205,7 +205,7 @@ test('models are a table, and each has a page with its price, its code and its f
   expect(await cellsOf(page, 'Keys', keyName)).toMatchObject({ Requests: `${own.completed + own.failed}` });
   const code = page.getByRole('region', { name: /as code$/ });
   expect(await code.innerText()).toContain(`${fixture.gateway.origin}/v1/chat/completions`);
-  await checkLooks(page, 'model');
+  await checkLooks(page, 'model', true);
   for (const [format, path] of [
     ['Messages', '/v1/messages'],
     ['Responses', '/v1/responses'],
@@ -237,7 +237,7 @@ test('a provider shows its calls, its errors and its models, as the tables have 
       Failed: share(failed, attempts),
     });
   expect(await cellsOf(page, 'Providers', 'Gone')).toMatchObject({ State: '100% failed' });
-  await checkLooks(page, 'providers');
+  await checkLooks(page, 'providers', true);
 
   await page.getByRole('link', { name: /^Gone/ }).first().click();
   await page.getByRole('heading', { level: 1, name: /^Gone/ }).waitFor();
@@ -262,7 +262,7 @@ test('a provider shows its calls, its errors and its models, as the tables have 
   await page.getByRole('radio', { name: 'The last 7 days' }).and(page.locator(':checked')).waitFor();
   await page.getByText('Errors by code', { exact: true }).first().click();
   await page.getByRole('slider', { name: 'Errors by code over time' }).waitFor();
-  await checkLooks(page, 'provider');
+  await checkLooks(page, 'provider', true);
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);

@@ -196,7 +196,7 @@ test.each(places)('%s looks right by day, at night and on a phone', async (path,
   await visit(page, path);
   await heading(title).waitFor();
   await waitUntilLoaded(page);
-  await checkLooks(page, `page${path.replaceAll('/', '-')}`);
+  await checkLooks(page, `page${path.replaceAll('/', '-')}`, true);
 });
 
 test('signs out, after which the cookie no longer works', async () => {

@@ -21,6 +21,7 @@ const looks = {
   phone,
   'phone-dark': atNight(phone),
 };
+const pictureFolder = process.env.TOLLGATE_PICTURES;
 /** The rules that the dark scheme can affect: it changes colours, and neither elements nor layout. */
 const rulesOfColour = ['color-contrast', 'link-in-text-block'];
 
@@ -144,14 +145,19 @@ async function crossingsOf(page: Page): Promise<string[]> {
   })()`);
 }
 
-/** Looks at what is on the screen by day, at night, on a small screen and on a phone, and leaves it as on a desktop. */
-export async function checkLooks(page: Page, name: string): Promise<void> {
+/**
+ * Looks at what is on the screen by day, at night, on a small screen and on a phone, and leaves it as on a desktop. Each page is
+ * checked thoroughly once; for a dialog or another state of it, the accessibility of a few looks tells enough.
+ */
+export async function checkLooks(page: Page, name: string, isThorough = false): Promise<void> {
   for (const [lookName, look] of Object.entries(looks)) {
+    const isChecked = isThorough || lookName === 'light' || lookName === 'dark' || lookName === 'phone';
+    if (!isChecked && look.colorScheme === 'dark' && pictureFolder === undefined) continue;
     await take(page, look);
     await takePicture(page, `${name}-${lookName}`);
     const rules = look.colorScheme === 'dark' ? rulesOfColour : undefined;
     const found = {
-      serious: await seriousViolations(page, rules),
+      serious: isChecked ? await seriousViolations(page, rules) : [],
       overflow: await overflowOf(page),
       crossing: await crossingsOf(page),
     };
@@ -184,8 +190,6 @@ export async function visit(page: Page, path: string): Promise<void> {
 export async function waitUntilLoaded(page: Page): Promise<void> {
   await page.locator('.animate-breathe').first().waitFor({ state: 'detached' });
 }
-
-const pictureFolder = process.env.TOLLGATE_PICTURES;
 
 /** Saves a screenshot, if the environment names a folder for them. */
 export async function takePicture(page: Page, name: string): Promise<void> {
