@@ -11,6 +11,7 @@ import {
   phone,
   takePicture,
   visit,
+  waitUntilLoaded,
 } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -257,6 +258,7 @@ test('names of any length stay within the window, and a phone says which account
   ] as const) {
     if (path !== '/') await visit(page, path);
     await page.getByRole('heading', { name: heading, level: 1 }).waitFor();
+    await waitUntilLoaded(page);
     for (const width of [390, 640, 1280]) {
       await page.setViewportSize({ width, height: 844 });
       await takePicture(page, `everyday-long-${heading}-${width}`);

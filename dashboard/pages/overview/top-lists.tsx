@@ -7,7 +7,9 @@ import { TopTable } from '../home/top-table.tsx';
 import { type HomeView, inExplorer } from '../home/view.ts';
 import { useScope } from '../requests/scope.ts';
 
-const nameClass = 'rounded font-medium wrap-anywhere hover:underline hover:underline-offset-2';
+/** Two tables share a line, so long names are cut off. */
+const nameClass =
+  'rounded font-medium wrap-anywhere hover:underline hover:underline-offset-2 md:inline-block md:max-w-60 md:truncate md:align-bottom';
 
 export function TopKeys({ range, view }: HomeView) {
   const scope = useScope();
@@ -17,7 +19,7 @@ export function TopKeys({ range, view }: HomeView) {
       header="Key"
       query={useTop(view, 'key', 'cost')}
       name={({ value, name }) => (
-        <Link {...keyLink(value ?? '')} className={nameClass}>
+        <Link {...keyLink(value ?? '')} title={name ?? undefined} className={nameClass}>
           {name}
         </Link>
       )}
@@ -35,7 +37,7 @@ export function TopModels({ range, view }: HomeView) {
       header="Model"
       query={useTop(view, 'model', 'cost')}
       name={({ value }) => (
-        <Link {...modelLink(value ?? '')} className={nameClass}>
+        <Link {...modelLink(value ?? '')} title={value ?? undefined} className={nameClass}>
           <ModelMark model={value ?? ''} />
           {value}
         </Link>

@@ -13,7 +13,9 @@ import { type HomeRange, inExplorer } from '../../home/view.ts';
 import { formatPoints } from '../../requests/figures.ts';
 import { useScope } from '../../requests/scope.ts';
 
-const nameClass = 'rounded font-medium wrap-anywhere hover:underline hover:underline-offset-2';
+/** Two tables share a line, so long names are cut off. */
+const nameClass =
+  'rounded font-medium wrap-anywhere hover:underline hover:underline-offset-2 md:inline-block md:max-w-60 md:truncate md:align-bottom';
 
 type Home = Readonly<{ home: OperatorHome | undefined }>;
 type Provider = OperatorHome['providers'][number];
