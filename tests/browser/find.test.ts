@@ -18,6 +18,11 @@ afterAll(async () => {
 }, 60_000);
 
 const box = (page: Page) => page.getByRole('combobox', { name: 'Find anything' });
+/** Presses a key that opens it. What is typed before it has the focus would be lost. */
+async function open(page: Page, key: string): Promise<void> {
+  await page.keyboard.press(key);
+  await box(page).and(page.locator(':focus')).waitFor();
+}
 const option = (page: Page, name: RegExp) => page.getByRole('option', { name });
 const placeOf = (page: Page) => {
   const { pathname, searchParams } = new URL(page.url());
@@ -29,27 +34,28 @@ test('a customer finds keys, models, pages and requests without the mouse', asyn
   const watched = await fixture.enter('member', '/team');
   const { page } = watched;
   await page.getByRole('heading', { name: 'Team', level: 1 }).waitFor();
-  await page.keyboard.press('Control+k');
-  await box(page).waitFor();
+  // Once the list has come, the page listens to the keyboard.
+  await page.getByText('owner@example.com').first().waitFor();
+  await open(page, 'Control+k');
   await page.getByText('Where you go from here is listed next time.').waitFor();
   await page.keyboard.type('produc');
   await option(page, /Production/).waitFor();
   await checkLooks(page, 'find-box');
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: /Production/, level: 1 }).waitFor();
-  await page.keyboard.press('/');
+  await open(page, '/');
   await option(page, /Production/).waitFor();
   await page.keyboard.type('billing');
   await page.keyboard.press('Escape');
   await box(page).waitFor({ state: 'detached' });
   expect(placeOf(page)).toBe(`/keys/${fixture.keyId}`);
-  await page.keyboard.press('/');
+  await open(page, '/');
   await page.keyboard.type('us');
   await option(page, /^Usage/).waitFor();
   await page.keyboard.press('Enter');
   await page.getByRole('heading', { name: 'Usage', level: 1 }).waitFor();
   const id = '01890a5dac96774bbcceb302099a8057';
-  await page.keyboard.press('Control+k');
+  await open(page, 'Control+k');
   await page.keyboard.insertText(`refused: req_${id}.`);
   await option(page, new RegExp(id)).click();
   await page.waitForURL(`**/requests/req_${id}*`);

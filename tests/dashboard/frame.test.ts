@@ -48,13 +48,10 @@ async function visitAs(person: Person, path: string, look: Look = desktop) {
 
 /** Waits from outside: the page's policy refuses to evaluate a condition inside it. */
 async function becomes(page: Page, expression: string, expected: string): Promise<void> {
-  const deadline = Date.now() + 10_000;
-  let found: unknown = null;
-  while (found !== expected && Date.now() < deadline) {
-    found = await page.evaluate(expression);
-    if (found !== expected) await Bun.sleep(20);
-  }
-  expect(found).toBe(expected);
+  await eventually(
+    `${expression} to be ${expected}`,
+    async () => (await page.evaluate(expression)) === expected,
+  );
 }
 
 describe('signing in', () => {
@@ -152,7 +149,7 @@ describe('finding one’s way', () => {
     expect(await page.evaluate('document.activeElement === document.body')).toBe(true);
     await page.getByRole('link', { name: 'Keys', exact: true }).click();
     await becomes(page, 'document.activeElement?.tagName', 'H1');
-    expect(await page.title()).toBe('Keys · Tollgate');
+    await becomes(page, 'document.title', 'Keys · Tollgate');
   });
 
   test('the first stop of the keyboard skips the sidebar', async () => {
@@ -160,7 +157,7 @@ describe('finding one’s way', () => {
     await page.getByRole('heading', { name: 'Profile' }).waitFor();
     await page.keyboard.press('Tab');
     await page.keyboard.press('Enter');
-    expect(await page.evaluate('document.activeElement?.id')).toBe('content');
+    await becomes(page, 'document.activeElement?.id', 'content');
   });
 
   test('on a phone the menu is a drawer with its own menus, which closes after a choice', async () => {

@@ -254,7 +254,7 @@ describe('a checkout', () => {
   test('that Stripe has made, but not confirmed, is made once', async () => {
     const { stripe } = fixture;
     const payer = await fixture.customer();
-    stripe.fail({ path: '/checkout/sessions', when: 'after' });
+    stripe.fail({ path: 'POST /v1/checkout/sessions', when: 'after' });
     const before = stripe.objects.size;
     const { session } = await payer.checkout('25');
     expect([...stripe.objects.keys()].slice(before).filter((id) => id.startsWith('cs_'))).toEqual([session]);
@@ -278,7 +278,7 @@ describe('a checkout', () => {
 
   test('that fails says so, and is no open order', async () => {
     const payer = await fixture.customer();
-    fixture.stripe.fail(...Array(2).fill({ path: '/checkout/sessions', when: 'before' }));
+    fixture.failAt('POST /v1/checkout/sessions');
     const draft = { amount: '25', saves_card: false };
     const { status, body } = await payer.send('POST', payer.path('payments/checkout'), draft);
     expect([status, body.error.code]).toEqual([502, 'payment_provider_error']);

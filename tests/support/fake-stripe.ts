@@ -9,7 +9,7 @@ export type Json = Record<string, unknown>;
 export type FakeEvent = Json & { id: string; type: string };
 
 type Fault = Readonly<{
-  /** What the path has to contain. */
+  /** What the method and path have to contain, such as `POST /v1/invoices`. Other work in progress must not match too. */
   path: string;
   /** `before`: nothing was done. `after`: it was, but the answer is an error. */
   when: 'before' | 'after';
@@ -510,8 +510,8 @@ export function startFakeStripe(): FakeStripe {
     return result;
   }
 
-  function takeFault(path: string): Fault | undefined {
-    const index = faults.findIndex((fault) => path.includes(fault.path));
+  function takeFault(request: string): Fault | undefined {
+    const index = faults.findIndex(({ path }) => request.includes(path));
     return index < 0 ? undefined : faults.splice(index, 1)[0];
   }
 
@@ -527,7 +527,7 @@ export function startFakeStripe(): FakeStripe {
           { error: { type: 'authentication_error', message: 'Invalid API key' } },
           { status: 401 },
         );
-      const fault = takeFault(pathname);
+      const fault = takeFault(`${request.method} ${pathname}`);
       const failure = () =>
         Response.json({ error: { type: 'api_error', message: 'Something is wrong' } }, { status: 500 });
       if (fault?.when === 'before') return failure();
