@@ -1,5 +1,7 @@
-/** How patient payments are. It can be replaced, because chaos cannot wait for minutes. */
+/** How patient payments are. It can be replaced, because neither chaos nor tests can wait for minutes. */
 export const pace = {
+  /** Between two sweeps. An account that needs credit waits for it no longer than this. */
+  sweepMs: 5_000,
   /** Longer than a look can take. */
   claimSeconds: 180,
   maxLookMs: 120_000,

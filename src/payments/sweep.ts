@@ -7,6 +7,7 @@ import { finishDueSetups } from './card-setup.ts';
 import { type LookOutcome, lookAt, notCollected } from './looks.ts';
 import { readMissedEvents } from './missed-events.ts';
 import { askForLook, collectDebts, findDueOrders } from './order-store.ts';
+import { pace } from './pace.ts';
 import { describeFailure, type Stripe, type StripeSettings } from './stripe-client.ts';
 
 type SweepServices = Readonly<{
@@ -16,8 +17,6 @@ type SweepServices = Readonly<{
   log: Log;
 }>;
 
-/** An account that needs credit waits for it no longer than this. */
-const everyMs = 5_000;
 const batch = 20;
 
 export type Payments = Readonly<{
@@ -38,7 +37,7 @@ export function openPayments(services: SweepServices): Payments & Readonly<{ clo
     log.warn('a payment could not be looked at yet', describeFailure(error)),
   );
   const keepDoing = (step: () => Promise<void>, problem: string) =>
-    repeatedly(everyMs, step, ({ error, ...fields }) =>
+    repeatedly(pace.sweepMs, step, ({ error, ...fields }) =>
       log.warn(problem, { ...fields, ...describeFailure(error) }),
     );
   /** Each by itself: one that fails or takes long must not keep the others from being done. */

@@ -143,7 +143,7 @@ export function programWith(preload: string): string[] {
 }
 
 /** The command for a program of the bundle. Null when there is no bundle. */
-export function bundled(name: 'main' | 'quick-gateway'): string[] | null {
+export function bundled(name: 'main' | 'quick-gateway' | 'sweeping-gateway'): string[] | null {
   return bundleFolder === undefined ? null : [process.execPath, join(bundleFolder, `${name}.js`)];
 }
 

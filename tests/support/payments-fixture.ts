@@ -1,4 +1,5 @@
 /** Two gateways that take payments, a Stripe of our own, and people: the owner of an account, and an operator. */
+import { join } from 'node:path';
 import type { Payment, PaymentOptions } from '../../src/console/contract.ts';
 import type { OrderState } from '../../src/payments/order.ts';
 import { addCheapUser } from './cheap-user.ts';
@@ -6,7 +7,7 @@ import { createDatabase, type TestDatabase } from './cluster.ts';
 import { runCommand } from './commands.ts';
 import { eventually } from './eventually.ts';
 import { type FakeStripe, startFakeStripe } from './fake-stripe.ts';
-import { type Gateway, startGateway, temporaryFolder } from './gateway.ts';
+import { bundled, type Gateway, launchGateway, temporaryFolder } from './gateway.ts';
 import { freePorts } from './workers.ts';
 
 /** What the tests read of answers. */
@@ -84,7 +85,10 @@ export async function openPaymentsFixture(more: Record<string, string> = {}): Pr
     ...more,
   };
   const start = (at: number) =>
-    startGateway({ ...environment, PORT: `${at}`, TOLLGATE_DATA: temporaryFolder() });
+    launchGateway(
+      { ...environment, PORT: `${at}`, TOLLGATE_DATA: temporaryFolder() },
+      { command: sweeping() },
+    ).listening;
   // One after the other: the first one migrates.
   const first = await start(port);
   const gateways = [first, await start(0)];
@@ -117,6 +121,10 @@ export async function openPaymentsFixture(more: Record<string, string> = {}): Pr
     },
   };
 }
+
+/** The command that starts a gateway whose sweeps nobody has to wait for. */
+const sweeping = () =>
+  bundled('sweeping-gateway') ?? [process.execPath, join(import.meta.dir, 'sweeping-gateway.ts')];
 
 async function enter(origin: string, email: string): Promise<Readonly<{ cookie: string; send: Sender }>> {
   const signedIn = await fetch(`${origin}/api/auth/sign-in/email`, {
