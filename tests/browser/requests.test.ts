@@ -6,7 +6,6 @@ import {
   checkLooks,
   desktop,
   expectNoComplaints,
-  overflowOf,
   phone,
   seriousViolations,
   takePicture,
@@ -209,13 +208,6 @@ test('every tab of the chart looks right by day, at night and on a phone', async
   await rowsOf(page).nth(5).waitFor();
   await page.getByRole('slider').waitFor();
   await checkLooks(page, 'requests', true);
-  await page.setViewportSize({ width: 1024, height: 900 });
-  await takePicture(page, 'requests-1024');
-  expect({ serious: await seriousViolations(page), overflow: await overflowOf(page) }).toEqual({
-    serious: [],
-    overflow: 0,
-  });
-  await page.setViewportSize(desktop);
   for (const [tab, label] of [
     ['Error rate', 'Error rate over time'],
     ['p50/p95', 'Duration over time'],

@@ -101,27 +101,50 @@ type AxeViolation = {
   nodes: { html: string; failureSummary?: string }[];
 };
 
-/** The serious findings of an accessibility checker on the page as it is now. By default it tries every rule. */
-export async function seriousViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
+type AxeOptions = Readonly<{
+  /** By default every rule is tried. */
+  rules?: readonly string[];
+  /** Leaves out what was checked with another state of the page: the sidebar and, behind a dialog, everything. */
+  isPartial?: boolean;
+}>;
+
+/** The serious findings of an accessibility checker on the page as it is now. */
+export async function seriousViolations(
+  page: Page,
+  { rules, isPartial = false }: AxeOptions = {},
+): Promise<string[]> {
   // Evaluated over the debugging protocol, to which the page's policy against foreign scripts does not apply.
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
-  // Only experimental rules, which are off, need the style sheets that it would otherwise load.
-  const options = {
-    resultTypes: ['violations'],
-    preload: false,
-    // Reports the HTML of an element instead of its selector, which takes ten times as long to compute.
-    selectors: false,
-    ...(rules === undefined ? {} : { runOnly: [...rules] }),
-  };
-  const violations = await page.evaluate(async (given) => {
-    const { axe: checker } = globalThis as unknown as {
-      axe: { run: (options: object) => Promise<{ violations: AxeViolation[] }> };
-    };
-    return (await checker.run(given)).violations;
-  }, options);
+  const violations = await page.evaluate(runAxe, { rules: rules ?? null, isPartial });
   return violations
     .filter(({ impact }) => impact === 'serious' || impact === 'critical')
     .flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
+}
+
+/** Runs in the page. */
+async function runAxe({ rules, isPartial }: { rules: readonly string[] | null; isPartial: boolean }) {
+  const { axe: checker, document } = globalThis as unknown as {
+    axe: {
+      run: (context: unknown, options: object) => Promise<{ violations: AxeViolation[] }>;
+      _audit: { rules: { id: string; impact: string }[] };
+    };
+    document: { querySelector: (selector: string) => unknown };
+  };
+  const isSerious = (impact: string) => impact === 'serious' || impact === 'critical';
+  const lesser = checker._audit.rules.filter(({ impact }) => !isSerious(impact));
+  const dialog = document.querySelector('dialog:modal');
+  const context = isPartial ? (dialog ?? { include: [['body']], exclude: [['aside']] }) : document;
+  const { violations } = await checker.run(context, {
+    resultTypes: ['violations'],
+    // Only experimental rules, which are off, need the style sheets that it would otherwise load.
+    preload: false,
+    // Reports the HTML of an element instead of its selector, which takes ten times as long to compute.
+    selectors: false,
+    ...(rules === null
+      ? { rules: Object.fromEntries(lesser.map(({ id }) => [id, { enabled: false }])) }
+      : { runOnly: rules }),
+  });
+  return violations;
 }
 
 /** Whether anything makes the page wider than the window, which on a phone means scrolling sideways. */
@@ -146,18 +169,42 @@ async function crossingsOf(page: Page): Promise<string[]> {
 }
 
 /**
+ * Everything that a look can change and that the accessibility of a page depends on: which elements are shown, with which
+ * colours and letters, and which of them scroll. The names of classes are left out, because a chosen colour scheme is one.
+ */
+const appearance = `(() => {
+  const facts = [];
+  for (const element of document.querySelectorAll('body, body *')) {
+    const isShown = element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
+    if (!isShown) continue;
+    const { color, backgroundColor, backgroundImage, fontSize, fontWeight, textDecorationLine } = getComputedStyle(element);
+    const scrolls = element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight;
+    const text = element.firstElementChild === null ? element.textContent : '';
+    facts.push([element.tagName, text, scrolls, color, backgroundColor, backgroundImage, fontSize, fontWeight, textDecorationLine].join());
+  }
+  return facts.join(';');
+})()`;
+
+/**
  * Looks at what is on the screen by day, at night, on a small screen and on a phone, and leaves it as on a desktop. Each page is
  * checked thoroughly once; for a dialog or another state of it, the accessibility of a few looks tells enough.
  */
 export async function checkLooks(page: Page, name: string, isThorough = false): Promise<void> {
+  const checked = new Set<unknown>();
   for (const [lookName, look] of Object.entries(looks)) {
-    const isChecked = isThorough || lookName === 'light' || lookName === 'dark' || lookName === 'phone';
-    if (!isChecked && look.colorScheme === 'dark' && pictureFolder === undefined) continue;
+    const isWanted = isThorough || lookName === 'light' || lookName === 'dark' || lookName === 'phone';
+    if (!isWanted && look.colorScheme === 'dark' && pictureFolder === undefined) continue;
     await take(page, look);
     await takePicture(page, `${name}-${lookName}`);
-    const rules = look.colorScheme === 'dark' ? rulesOfColour : undefined;
+    const seen = isThorough ? await page.evaluate(appearance) : lookName;
+    const isChecked = isWanted && !checked.has(seen);
+    checked.add(seen);
+    const options = {
+      isPartial: !isThorough,
+      ...(look.colorScheme === 'dark' ? { rules: rulesOfColour } : {}),
+    };
     const found = {
-      serious: isChecked ? await seriousViolations(page, rules) : [],
+      serious: isChecked ? await seriousViolations(page, options) : [],
       overflow: await overflowOf(page),
       crossing: await crossingsOf(page),
     };
