@@ -3,6 +3,8 @@
  * clients choose them without paying. So within an hour only the first combinations of a key and of an account are counted by
  * themselves. Each node decides for itself, in memory of fixed size.
  */
+import { nilId } from '../lib/ids.ts';
+
 const hourMs = 3_600_000;
 
 /** Of a key; then all models are counted together, by code. */
@@ -13,9 +15,6 @@ export const maxOfAccount = 200;
 export const maxOfAll = 10_000;
 /** A request is refused within an hour of its arrival. One that is not is counted by code only. */
 const maxHours = 2;
-
-/** Stands for all keys of an account together. */
-export const anyKey = '00000000-0000-0000-0000-000000000000';
 
 type Hour = {
   size: number;
@@ -38,7 +37,7 @@ export class CountDetail {
     if (hour !== null)
       for (const kept of model === '' ? [''] : [model, ''])
         if (isKept(hour, accountId, keyId, kept, code)) return { keyId, model: kept };
-    return { keyId: anyKey, model: '' };
+    return { keyId: nilId, model: '' };
   }
 
   /** Null for an hour before those that are remembered. */

@@ -1,5 +1,6 @@
 /** Reads what was added up, and counts the rest one by one, so that the figures are exact at the moment they are read. */
 import type { SQL } from 'bun';
+import { nilId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { addBuckets, type BucketCounts, bucketCount, emptyBuckets } from './buckets.ts';
 import { type Piece, type Progress, piecesOf, refusalPiecesOf, type Span, type Steps } from './range.ts';
@@ -100,7 +101,6 @@ export async function readProgress(sql: SQL, { fromMs, toMs }: Span): Promise<Pr
   };
 }
 
-const nobody = '00000000-0000-0000-0000-000000000000';
 const numbers = Array.from({ length: bucketCount }, (_, index) => index + 1);
 const durationColumns = numbers.map((number) => `duration_${number}`);
 const bucketColumns = [...durationColumns, ...numbers.map((number) => `first_token_${number}`)].join(', ');
@@ -172,11 +172,11 @@ function ownersOf(sql: SQL, { accountId, keyId }: Scope, by: Grouping | undefine
     return sql`(select account_id, id from api_keys where (${accountId}::uuid is null or account_id = ${accountId})
                 and (${keyId}::uuid is null or id = ${keyId}))`;
   if (by === 'account' && keyId === null)
-    return sql`(select id, ${nobody}::uuid from accounts where ${accountId}::uuid is null or id = ${accountId})`;
+    return sql`(select id, ${nilId}::uuid from accounts where ${accountId}::uuid is null or id = ${accountId})`;
   if (keyId !== null)
     return sql`(select account_id, id from api_keys where id = ${keyId}
                 and (${accountId}::uuid is null or account_id = ${accountId}))`;
-  return sql`(select ${accountId ?? nobody}::uuid, ${nobody}::uuid)`;
+  return sql`(select ${accountId ?? nilId}::uuid, ${nilId}::uuid)`;
 }
 
 function ownedBy(sql: SQL, { accountId, keyId }: Scope) {
