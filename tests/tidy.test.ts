@@ -19,7 +19,7 @@ const sources = files.filter(({ name }) => name.startsWith('src/'));
 const mayImport: Readonly<Record<string, readonly string[]>> = {
   errors: [],
   lib: [],
-  audit: ['lib'],
+  audit: ['rollups', 'lib'],
   'audit-log': ['lib'],
   config: ['lib'],
   http: ['lib', 'errors'],
