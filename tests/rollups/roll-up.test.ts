@@ -13,7 +13,7 @@ import { failure } from '../../src/ledger/settlement.ts';
 import { firstIdAt, newId } from '../../src/lib/ids.ts';
 import { formatMoney, moneyFromDatabase } from '../../src/lib/money.ts';
 import { durationBoundsMs, emptyBuckets, percentileMs } from '../../src/rollups/buckets.ts';
-import { maxLookedAt } from '../../src/rollups/figures.ts';
+import { maxLookedAt } from '../../src/rollups/one-by-one.ts';
 import { RollUp } from '../../src/rollups/roll-up.ts';
 import { addCheapUser } from '../support/cheap-user.ts';
 import { eventually } from '../support/eventually.ts';
