@@ -4,8 +4,9 @@
  * themselves. Each node decides for itself, in memory of fixed size.
  */
 import { nilId } from '../lib/ids.ts';
+import { minuteMs } from '../lib/rate-limit.ts';
 
-const hourMs = 3_600_000;
+const hourMs = 60 * minuteMs;
 
 /** Of a key; then all models are counted together, by code. */
 export const maxModelsOfKey = 20;
