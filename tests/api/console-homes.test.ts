@@ -124,7 +124,11 @@ async function writePast(keys: readonly Readonly<{ accountId: string; keyId: str
       attempts: [newAttempt()],
     });
     expect(await ledger.hold(hold)).toMatchObject({ outcome: 'held' });
-    const failed = { ...newAttempt(), status: 'failed' as const, errorCode: 'provider_unavailable' as const };
+    const failed = {
+      ...newAttempt(),
+      status: 'failed' as const,
+      errorCode: at % 3 === 0 ? ('provider_bad_request' as const) : ('provider_unavailable' as const),
+    };
     const cost = at % 4 === 3 ? null : 10n ** 9n + BigInt(at);
     await ledger.settle(
       newSettlement(hold.generation, cost, {
@@ -328,6 +332,7 @@ describe('with traffic of two nodes and of the past', () => {
     );
     expect(expected.length).toBeGreaterThan(3);
     expect(home.providers as unknown[]).toEqual(expected);
+    expect(home.providers.some(({ rejected }) => rejected > 0)).toBe(true);
     const refused = await sql.unsafe(
       `select code, count(*)::int as count from refusals where ${inRange('id', home.from, home.to)} group by code order by 2 desc, 1`,
     );

@@ -585,6 +585,41 @@ test('what was added up stays when its Generations are gone, whatever this node 
   await sql`delete from generations where id < first_id_at(now() - interval '99 days') and key_id = ${second.keyId}`;
 });
 
+test('requests in progress are counted by the filters of the list', async () => {
+  const called = holdAt(first, Date.now());
+  const uncalled = { ...holdAt(first, Date.now()), attempts: [] };
+  for (const hold of [called, uncalled]) await ledgers[0].hold(hold);
+  const span = { fromMs: Date.now() - hourMs, toMs: Date.now() + minuteMs };
+  const countIf = async (sums: Partial<CountFilter['sums']>, rows: Partial<CountFilter['rows']> = {}) => {
+    const filter = { ...everything, accountId: first.accountId, span };
+    const { in_progress: count } = await read({
+      ...filter,
+      sums: { ...everything.sums, ...sums },
+      rows: { ...everything.rows, ...rows },
+    });
+    return count;
+  };
+  expect(await countIf({})).toBe(2);
+  // Without a call, the provider is the one that would have been called.
+  expect(await countIf({ provider: 'P' })).toBe(1);
+  expect(await countIf({ status: 'in_progress', model: 'm' }, { api: 'messages', isFallback: false })).toBe(
+    2,
+  );
+  const none: Parameters<typeof countIf>[] = [
+    [{ status: 'completed' }],
+    [{ model: 'n' }],
+    [{ errorCode: 'provider_unavailable' }],
+    [{}, { api: 'images' }],
+    [{}, { isFallback: true }],
+    [{}, { minCost: '0' }],
+    [{}, { minDurationMs: hourMs }],
+    [{}, { labels: [['tag', 'a=b']] }],
+  ];
+  for (const wanted of none) expect([wanted, await countIf(...wanted)]).toEqual([wanted, 0]);
+  for (const { generation } of [called, uncalled])
+    await ledgers[0].settle(newSettlement(generation, null, { attempts: [] }));
+});
+
 // The last one, because it writes so many.
 test('figures of a label say from when on all requests were looked at, also if none is of the key', async () => {
   const timeMs = Date.now() - 30 * minuteMs;
