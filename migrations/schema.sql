@@ -2654,6 +2654,35 @@ begin
   return next;
 end $$;
 
+-- The same for their attempts, as rows of attempt_minutes or attempt_hours.
+CREATE FUNCTION attempts_between(from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS SETOF attempt_minutes
+ LANGUAGE sql
+ STABLE
+AS $$
+  select provider, from_time, model, status, error_code, count(*),
+         nullif(count(*) filter (where duration_bucket = 1), 0), nullif(count(*) filter (where duration_bucket = 2), 0),
+         nullif(count(*) filter (where duration_bucket = 3), 0), nullif(count(*) filter (where duration_bucket = 4), 0),
+         nullif(count(*) filter (where duration_bucket = 5), 0), nullif(count(*) filter (where duration_bucket = 6), 0),
+         nullif(count(*) filter (where duration_bucket = 7), 0), nullif(count(*) filter (where duration_bucket = 8), 0),
+         nullif(count(*) filter (where duration_bucket = 9), 0),
+         nullif(count(*) filter (where duration_bucket = 10), 0),
+         nullif(count(*) filter (where duration_bucket = 11), 0),
+         nullif(count(*) filter (where duration_bucket = 12), 0),
+         nullif(count(*) filter (where duration_bucket = 13), 0),
+         nullif(count(*) filter (where duration_bucket = 14), 0),
+         nullif(count(*) filter (where duration_bucket = 15), 0),
+         nullif(count(*) filter (where duration_bucket = 16), 0),
+         nullif(count(*) filter (where duration_bucket = 17), 0),
+         nullif(count(*) filter (where duration_bucket = 18), 0),
+         nullif(count(*) filter (where duration_bucket = 19), 0),
+         nullif(count(*) filter (where duration_bucket = 20), 0)
+  from counted_attempts
+  where generation_id >= first_id_at(from_time) and generation_id < first_id_at(to_time)
+    and id >= first_id_at(from_time) and id < first_id_at(to_time)
+  group by provider, model, status, error_code
+$$;
+
 -- The balance of an account when a month begins (UTC): after the last entry before it, which may be archived.
 CREATE FUNCTION balance_before(of_account uuid, at timestamp with time zone)
  RETURNS numeric
@@ -4498,6 +4527,57 @@ begin
   delete from dead_letters where generation_id = any (ids);
 end $$;
 
+-- Finished Generations of a range, added up for each key, for each account, and for everybody, as rows of
+-- request_minutes or request_hours. Its beginning is the minute or hour.
+CREATE FUNCTION requests_between(from_time timestamp with time zone, to_time timestamp with time zone)
+ RETURNS SETOF request_minutes
+ LANGUAGE sql
+ STABLE
+AS $$
+  select coalesce(account_id, '00000000-0000-0000-0000-000000000000'),
+         coalesce(key_id, '00000000-0000-0000-0000-000000000000'), from_time, model, provider, status, error_code,
+         count(*), sum(input_tokens), sum(output_tokens), sum(cost),
+         nullif(count(*) filter (where duration_bucket = 1), 0), nullif(count(*) filter (where duration_bucket = 2), 0),
+         nullif(count(*) filter (where duration_bucket = 3), 0), nullif(count(*) filter (where duration_bucket = 4), 0),
+         nullif(count(*) filter (where duration_bucket = 5), 0), nullif(count(*) filter (where duration_bucket = 6), 0),
+         nullif(count(*) filter (where duration_bucket = 7), 0), nullif(count(*) filter (where duration_bucket = 8), 0),
+         nullif(count(*) filter (where duration_bucket = 9), 0),
+         nullif(count(*) filter (where duration_bucket = 10), 0),
+         nullif(count(*) filter (where duration_bucket = 11), 0),
+         nullif(count(*) filter (where duration_bucket = 12), 0),
+         nullif(count(*) filter (where duration_bucket = 13), 0),
+         nullif(count(*) filter (where duration_bucket = 14), 0),
+         nullif(count(*) filter (where duration_bucket = 15), 0),
+         nullif(count(*) filter (where duration_bucket = 16), 0),
+         nullif(count(*) filter (where duration_bucket = 17), 0),
+         nullif(count(*) filter (where duration_bucket = 18), 0),
+         nullif(count(*) filter (where duration_bucket = 19), 0),
+         nullif(count(*) filter (where duration_bucket = 20), 0),
+         nullif(count(*) filter (where first_token_bucket = 1), 0),
+         nullif(count(*) filter (where first_token_bucket = 2), 0),
+         nullif(count(*) filter (where first_token_bucket = 3), 0),
+         nullif(count(*) filter (where first_token_bucket = 4), 0),
+         nullif(count(*) filter (where first_token_bucket = 5), 0),
+         nullif(count(*) filter (where first_token_bucket = 6), 0),
+         nullif(count(*) filter (where first_token_bucket = 7), 0),
+         nullif(count(*) filter (where first_token_bucket = 8), 0),
+         nullif(count(*) filter (where first_token_bucket = 9), 0),
+         nullif(count(*) filter (where first_token_bucket = 10), 0),
+         nullif(count(*) filter (where first_token_bucket = 11), 0),
+         nullif(count(*) filter (where first_token_bucket = 12), 0),
+         nullif(count(*) filter (where first_token_bucket = 13), 0),
+         nullif(count(*) filter (where first_token_bucket = 14), 0),
+         nullif(count(*) filter (where first_token_bucket = 15), 0),
+         nullif(count(*) filter (where first_token_bucket = 16), 0),
+         nullif(count(*) filter (where first_token_bucket = 17), 0),
+         nullif(count(*) filter (where first_token_bucket = 18), 0),
+         nullif(count(*) filter (where first_token_bucket = 19), 0),
+         nullif(count(*) filter (where first_token_bucket = 20), 0)
+  from counted_generations
+  where id >= first_id_at(from_time) and id < first_id_at(to_time)
+  group by model, provider, status, error_code, rollup (account_id, key_id)
+$$;
+
 -- Gives back what an entry had taken, from the last of its grants to the first. What is more than that is a credit like
 -- any other.
 CREATE FUNCTION return_to_grants(of_account uuid, by_entry bigint, returned numeric, from_entry bigint)
@@ -4559,130 +4639,11 @@ CREATE FUNCTION roll_up_hour(at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
 AS $$
-declare
-  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
-  first_id constant uuid := first_id_at(at);
-  end_id constant uuid := first_id_at(at + interval '1 hour');
 begin
   delete from request_hours where hour = at and status <> 'refused';
-  insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
-    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
-    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
-    first_token_20)
-  select account_id, key_id, at, model, provider, status, error_code, count(*), sum(input_tokens),
-         sum(output_tokens), sum(cost),
-         nullif(count(*) filter (where duration_bucket = 1), 0),
-         nullif(count(*) filter (where duration_bucket = 2), 0),
-         nullif(count(*) filter (where duration_bucket = 3), 0),
-         nullif(count(*) filter (where duration_bucket = 4), 0),
-         nullif(count(*) filter (where duration_bucket = 5), 0),
-         nullif(count(*) filter (where duration_bucket = 6), 0),
-         nullif(count(*) filter (where duration_bucket = 7), 0),
-         nullif(count(*) filter (where duration_bucket = 8), 0),
-         nullif(count(*) filter (where duration_bucket = 9), 0),
-         nullif(count(*) filter (where duration_bucket = 10), 0),
-         nullif(count(*) filter (where duration_bucket = 11), 0),
-         nullif(count(*) filter (where duration_bucket = 12), 0),
-         nullif(count(*) filter (where duration_bucket = 13), 0),
-         nullif(count(*) filter (where duration_bucket = 14), 0),
-         nullif(count(*) filter (where duration_bucket = 15), 0),
-         nullif(count(*) filter (where duration_bucket = 16), 0),
-         nullif(count(*) filter (where duration_bucket = 17), 0),
-         nullif(count(*) filter (where duration_bucket = 18), 0),
-         nullif(count(*) filter (where duration_bucket = 19), 0),
-         nullif(count(*) filter (where duration_bucket = 20), 0),
-         nullif(count(*) filter (where first_token_bucket = 1), 0),
-         nullif(count(*) filter (where first_token_bucket = 2), 0),
-         nullif(count(*) filter (where first_token_bucket = 3), 0),
-         nullif(count(*) filter (where first_token_bucket = 4), 0),
-         nullif(count(*) filter (where first_token_bucket = 5), 0),
-         nullif(count(*) filter (where first_token_bucket = 6), 0),
-         nullif(count(*) filter (where first_token_bucket = 7), 0),
-         nullif(count(*) filter (where first_token_bucket = 8), 0),
-         nullif(count(*) filter (where first_token_bucket = 9), 0),
-         nullif(count(*) filter (where first_token_bucket = 10), 0),
-         nullif(count(*) filter (where first_token_bucket = 11), 0),
-         nullif(count(*) filter (where first_token_bucket = 12), 0),
-         nullif(count(*) filter (where first_token_bucket = 13), 0),
-         nullif(count(*) filter (where first_token_bucket = 14), 0),
-         nullif(count(*) filter (where first_token_bucket = 15), 0),
-         nullif(count(*) filter (where first_token_bucket = 16), 0),
-         nullif(count(*) filter (where first_token_bucket = 17), 0),
-         nullif(count(*) filter (where first_token_bucket = 18), 0),
-         nullif(count(*) filter (where first_token_bucket = 19), 0),
-         nullif(count(*) filter (where first_token_bucket = 20), 0)
-  from counted_generations where id >= first_id and id < end_id
-  group by account_id, key_id, model, provider, status, error_code;
-  insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
-    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
-    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
-    first_token_20)
-  select account_id, nobody, hour, model, provider, status, error_code, sum(count), sum(input_tokens),
-         sum(output_tokens), sum(cost),
-         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
-         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
-         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
-         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
-         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
-         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
-         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
-         sum(first_token_19), sum(first_token_20)
-  from request_hours where hour = at and key_id <> nobody and status <> 'refused'
-  group by account_id, hour, model, provider, status, error_code;
-  insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
-    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
-    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
-    first_token_20)
-  select nobody, nobody, hour, model, provider, status, error_code, sum(count), sum(input_tokens),
-         sum(output_tokens), sum(cost),
-         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
-         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
-         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
-         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
-         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
-         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
-         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
-         sum(first_token_19), sum(first_token_20)
-  from request_hours where hour = at and account_id <> nobody and key_id = nobody and status <> 'refused'
-  group by hour, model, provider, status, error_code;
-
+  insert into request_hours select * from requests_between(at, at + interval '1 hour');
   delete from attempt_hours where hour = at;
-  insert into attempt_hours (provider, hour, model, status, error_code, count,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20)
-  select provider, at, model, status, error_code, count(*),
-         nullif(count(*) filter (where duration_bucket = 1), 0),
-         nullif(count(*) filter (where duration_bucket = 2), 0),
-         nullif(count(*) filter (where duration_bucket = 3), 0),
-         nullif(count(*) filter (where duration_bucket = 4), 0),
-         nullif(count(*) filter (where duration_bucket = 5), 0),
-         nullif(count(*) filter (where duration_bucket = 6), 0),
-         nullif(count(*) filter (where duration_bucket = 7), 0),
-         nullif(count(*) filter (where duration_bucket = 8), 0),
-         nullif(count(*) filter (where duration_bucket = 9), 0),
-         nullif(count(*) filter (where duration_bucket = 10), 0),
-         nullif(count(*) filter (where duration_bucket = 11), 0),
-         nullif(count(*) filter (where duration_bucket = 12), 0),
-         nullif(count(*) filter (where duration_bucket = 13), 0),
-         nullif(count(*) filter (where duration_bucket = 14), 0),
-         nullif(count(*) filter (where duration_bucket = 15), 0),
-         nullif(count(*) filter (where duration_bucket = 16), 0),
-         nullif(count(*) filter (where duration_bucket = 17), 0),
-         nullif(count(*) filter (where duration_bucket = 18), 0),
-         nullif(count(*) filter (where duration_bucket = 19), 0),
-         nullif(count(*) filter (where duration_bucket = 20), 0)
-  from counted_attempts where generation_id >= first_id and generation_id < end_id and id >= first_id and id < end_id
-  group by provider, model, status, error_code;
+  insert into attempt_hours select * from attempts_between(at, at + interval '1 hour');
 end $$;
 
 -- Adds up a minute anew. Those that were refused are no part of it.
@@ -4690,130 +4651,11 @@ CREATE FUNCTION roll_up_minute(at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
 AS $$
-declare
-  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
-  first_id constant uuid := first_id_at(at);
-  end_id constant uuid := first_id_at(at + interval '1 minute');
 begin
   delete from request_minutes where minute = at and status <> 'refused';
-  insert into request_minutes (account_id, key_id, minute, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
-    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
-    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
-    first_token_20)
-  select account_id, key_id, at, model, provider, status, error_code, count(*), sum(input_tokens),
-         sum(output_tokens), sum(cost),
-         nullif(count(*) filter (where duration_bucket = 1), 0),
-         nullif(count(*) filter (where duration_bucket = 2), 0),
-         nullif(count(*) filter (where duration_bucket = 3), 0),
-         nullif(count(*) filter (where duration_bucket = 4), 0),
-         nullif(count(*) filter (where duration_bucket = 5), 0),
-         nullif(count(*) filter (where duration_bucket = 6), 0),
-         nullif(count(*) filter (where duration_bucket = 7), 0),
-         nullif(count(*) filter (where duration_bucket = 8), 0),
-         nullif(count(*) filter (where duration_bucket = 9), 0),
-         nullif(count(*) filter (where duration_bucket = 10), 0),
-         nullif(count(*) filter (where duration_bucket = 11), 0),
-         nullif(count(*) filter (where duration_bucket = 12), 0),
-         nullif(count(*) filter (where duration_bucket = 13), 0),
-         nullif(count(*) filter (where duration_bucket = 14), 0),
-         nullif(count(*) filter (where duration_bucket = 15), 0),
-         nullif(count(*) filter (where duration_bucket = 16), 0),
-         nullif(count(*) filter (where duration_bucket = 17), 0),
-         nullif(count(*) filter (where duration_bucket = 18), 0),
-         nullif(count(*) filter (where duration_bucket = 19), 0),
-         nullif(count(*) filter (where duration_bucket = 20), 0),
-         nullif(count(*) filter (where first_token_bucket = 1), 0),
-         nullif(count(*) filter (where first_token_bucket = 2), 0),
-         nullif(count(*) filter (where first_token_bucket = 3), 0),
-         nullif(count(*) filter (where first_token_bucket = 4), 0),
-         nullif(count(*) filter (where first_token_bucket = 5), 0),
-         nullif(count(*) filter (where first_token_bucket = 6), 0),
-         nullif(count(*) filter (where first_token_bucket = 7), 0),
-         nullif(count(*) filter (where first_token_bucket = 8), 0),
-         nullif(count(*) filter (where first_token_bucket = 9), 0),
-         nullif(count(*) filter (where first_token_bucket = 10), 0),
-         nullif(count(*) filter (where first_token_bucket = 11), 0),
-         nullif(count(*) filter (where first_token_bucket = 12), 0),
-         nullif(count(*) filter (where first_token_bucket = 13), 0),
-         nullif(count(*) filter (where first_token_bucket = 14), 0),
-         nullif(count(*) filter (where first_token_bucket = 15), 0),
-         nullif(count(*) filter (where first_token_bucket = 16), 0),
-         nullif(count(*) filter (where first_token_bucket = 17), 0),
-         nullif(count(*) filter (where first_token_bucket = 18), 0),
-         nullif(count(*) filter (where first_token_bucket = 19), 0),
-         nullif(count(*) filter (where first_token_bucket = 20), 0)
-  from counted_generations where id >= first_id and id < end_id
-  group by account_id, key_id, model, provider, status, error_code;
-  insert into request_minutes (account_id, key_id, minute, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
-    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
-    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
-    first_token_20)
-  select account_id, nobody, minute, model, provider, status, error_code, sum(count), sum(input_tokens),
-         sum(output_tokens), sum(cost),
-         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
-         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
-         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
-         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
-         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
-         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
-         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
-         sum(first_token_19), sum(first_token_20)
-  from request_minutes where minute = at and key_id <> nobody and status <> 'refused'
-  group by account_id, minute, model, provider, status, error_code;
-  insert into request_minutes (account_id, key_id, minute, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
-    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
-    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
-    first_token_20)
-  select nobody, nobody, minute, model, provider, status, error_code, sum(count), sum(input_tokens),
-         sum(output_tokens), sum(cost),
-         sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
-         sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
-         sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
-         sum(duration_19), sum(duration_20), sum(first_token_1), sum(first_token_2), sum(first_token_3),
-         sum(first_token_4), sum(first_token_5), sum(first_token_6), sum(first_token_7), sum(first_token_8),
-         sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
-         sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
-         sum(first_token_19), sum(first_token_20)
-  from request_minutes where minute = at and account_id <> nobody and key_id = nobody and status <> 'refused'
-  group by minute, model, provider, status, error_code;
-
+  insert into request_minutes select * from requests_between(at, at + interval '1 minute');
   delete from attempt_minutes where minute = at;
-  insert into attempt_minutes (provider, minute, model, status, error_code, count,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20)
-  select provider, at, model, status, error_code, count(*),
-         nullif(count(*) filter (where duration_bucket = 1), 0),
-         nullif(count(*) filter (where duration_bucket = 2), 0),
-         nullif(count(*) filter (where duration_bucket = 3), 0),
-         nullif(count(*) filter (where duration_bucket = 4), 0),
-         nullif(count(*) filter (where duration_bucket = 5), 0),
-         nullif(count(*) filter (where duration_bucket = 6), 0),
-         nullif(count(*) filter (where duration_bucket = 7), 0),
-         nullif(count(*) filter (where duration_bucket = 8), 0),
-         nullif(count(*) filter (where duration_bucket = 9), 0),
-         nullif(count(*) filter (where duration_bucket = 10), 0),
-         nullif(count(*) filter (where duration_bucket = 11), 0),
-         nullif(count(*) filter (where duration_bucket = 12), 0),
-         nullif(count(*) filter (where duration_bucket = 13), 0),
-         nullif(count(*) filter (where duration_bucket = 14), 0),
-         nullif(count(*) filter (where duration_bucket = 15), 0),
-         nullif(count(*) filter (where duration_bucket = 16), 0),
-         nullif(count(*) filter (where duration_bucket = 17), 0),
-         nullif(count(*) filter (where duration_bucket = 18), 0),
-         nullif(count(*) filter (where duration_bucket = 19), 0),
-         nullif(count(*) filter (where duration_bucket = 20), 0)
-  from counted_attempts where generation_id >= first_id and generation_id < end_id and id >= first_id and id < end_id
-  group by provider, model, status, error_code;
+  insert into attempt_minutes select * from attempts_between(at, at + interval '1 minute');
 end $$;
 
 -- Adds up an hour from its minutes, anew.
@@ -4821,19 +4663,11 @@ CREATE FUNCTION roll_up_minutes_of_hour(at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
 AS $$
-declare
-  ends_at constant timestamptz := at + interval '1 hour';
 begin
   delete from request_hours where hour = at and status <> 'refused';
-  insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, input_tokens, output_tokens, cost,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20, first_token_1, first_token_2, first_token_3, first_token_4, first_token_5,
-    first_token_6, first_token_7, first_token_8, first_token_9, first_token_10, first_token_11, first_token_12,
-    first_token_13, first_token_14, first_token_15, first_token_16, first_token_17, first_token_18, first_token_19,
-    first_token_20)
-  select account_id, key_id, at, model, provider, status, error_code, sum(count), sum(input_tokens),
-         sum(output_tokens), sum(cost),
+  insert into request_hours
+  select account_id, key_id, at, model, provider, status, error_code, sum(count), sum(input_tokens), sum(output_tokens),
+         sum(cost),
          sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
          sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
          sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
@@ -4842,19 +4676,16 @@ begin
          sum(first_token_9), sum(first_token_10), sum(first_token_11), sum(first_token_12), sum(first_token_13),
          sum(first_token_14), sum(first_token_15), sum(first_token_16), sum(first_token_17), sum(first_token_18),
          sum(first_token_19), sum(first_token_20)
-  from request_minutes where minute >= at and minute < ends_at and status <> 'refused'
+  from request_minutes where minute >= at and minute < at + interval '1 hour' and status <> 'refused'
   group by account_id, key_id, model, provider, status, error_code;
   delete from attempt_hours where hour = at;
-  insert into attempt_hours (provider, hour, model, status, error_code, count,
-    duration_1, duration_2, duration_3, duration_4, duration_5, duration_6, duration_7, duration_8, duration_9,
-    duration_10, duration_11, duration_12, duration_13, duration_14, duration_15, duration_16, duration_17,
-    duration_18, duration_19, duration_20)
+  insert into attempt_hours
   select provider, at, model, status, error_code, sum(count),
          sum(duration_1), sum(duration_2), sum(duration_3), sum(duration_4), sum(duration_5), sum(duration_6),
          sum(duration_7), sum(duration_8), sum(duration_9), sum(duration_10), sum(duration_11), sum(duration_12),
          sum(duration_13), sum(duration_14), sum(duration_15), sum(duration_16), sum(duration_17), sum(duration_18),
          sum(duration_19), sum(duration_20)
-  from attempt_minutes where minute >= at and minute < ends_at
+  from attempt_minutes where minute >= at and minute < at + interval '1 hour'
   group by provider, model, status, error_code;
 end $$;
 

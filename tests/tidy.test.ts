@@ -398,6 +398,7 @@ test('SQL gets its values as parameters: no template builds a statement from tex
     'src/people/auth.ts',
     'src/rollups/attempts.ts',
     'src/rollups/figures.ts',
+    'src/rollups/one-by-one.ts',
     'src/rollups/spend.ts',
   ]);
 });

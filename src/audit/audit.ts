@@ -1,6 +1,7 @@
 /** Checks the invariants of the ledger in one snapshot, so that an audit can run while requests are being settled. */
 import type { SQL, TransactionSQL } from 'bun';
-import { type AuditScope, firstId } from './invariant.ts';
+import { nilId } from '../lib/ids.ts';
+import type { AuditScope } from './invariant.ts';
 import { invariants } from './invariants.ts';
 
 export type InvariantResult = Readonly<{ invariant: string; checked: number; violations: number }>;
@@ -19,13 +20,13 @@ export async function readScope(sql: SQL | TransactionSQL, since: Date | null): 
   const [row] = await sql<[{ archived_before: string | null; archived_id: string | null; since_id: string }]>`
     select max(ends_on)::text as archived_before,
            first_id_at(max(ends_on)::timestamp at time zone 'UTC' + interval '1 day') as archived_id,
-           coalesce(first_id_at(${since}::timestamptz - interval '1 day'), ${firstId}::text::uuid) as since_id
+           coalesce(first_id_at(${since}::timestamptz - interval '1 day'), ${nilId}::text::uuid) as since_id
     from ledger_archives`;
   return {
     isFull: since === null,
     sinceId: row.since_id,
     archivedBefore: row.archived_before,
-    archivedBeforeId: row.archived_id ?? firstId,
+    archivedBeforeId: row.archived_id ?? nilId,
   };
 }
 

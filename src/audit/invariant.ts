@@ -11,8 +11,6 @@ export type AuditScope = Readonly<{
   archivedBeforeId: string;
 }>;
 
-export const firstId = '00000000-0000-0000-0000-000000000000';
-
 export type Invariant = Readonly<{ invariant: string; query: (scope: AuditScope) => string }>;
 
 /** Whether the charge of a Generation may be in an archive. */

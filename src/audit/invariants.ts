@@ -9,6 +9,7 @@ import { meterInvariants } from './meter-invariants.ts';
 import { movementInvariants } from './movement-invariants.ts';
 import { withBase } from './new-entries.ts';
 import { paymentInvariants } from './payment-invariants.ts';
+import { sampledAttemptSums, sampledRequestSums } from './rollup-sums.ts';
 import { everyStatementDay } from './statement-sums.ts';
 import { everyUsageDay, usageDaysSinceCheckpoint } from './usage-sums.ts';
 
@@ -148,6 +149,14 @@ export const invariants: readonly Invariant[] = [
   {
     invariant: 'statements that were added up by day equal their entries',
     query: everyStatementDay,
+  },
+  {
+    invariant: 'requests that were added up by minute and hour equal their Generations, in a sample',
+    query: () => sampledRequestSums,
+  },
+  {
+    invariant: 'calls to providers that were added up by minute and hour equal their attempts, in a sample',
+    query: () => sampledAttemptSums,
   },
   {
     invariant:

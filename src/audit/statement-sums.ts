@@ -1,4 +1,5 @@
 /** Compares statements by day with the entries that they were added up from. */
+import { nilId } from '../lib/ids.ts';
 import type { AuditScope } from './invariant.ts';
 
 /**
@@ -12,7 +13,7 @@ export function everyStatementDay({ isFull, archivedBefore }: AuditScope): strin
     with counted as (
       select progress.account_id, (entry.created_at at time zone 'UTC')::date as day, entry.kind,
              case entry.kind when 'credit' then coalesce(grants.category, 'paid') else '' end as category,
-             coalesce(used.model, '') as model, coalesce(used.key_id, '00000000-0000-0000-0000-000000000000') as key_id,
+             coalesce(used.model, '') as model, coalesce(used.key_id, '${nilId}') as key_id,
              count(*) as entries, sum(entry.amount) as amount
       from statement_progress as progress
       join ledger_entries as entry on entry.account_id = progress.account_id and entry.number <= progress.entry_number

@@ -133,7 +133,7 @@ export function presentDetail({ opening, closing, sums }: FoundStatement): Month
 }
 
 /** Rather no statement than one that does not add up. */
-export function requireSum(opening: Money, amounts: readonly Money[], closing: Money): void {
+function requireSum(opening: Money, amounts: readonly Money[], closing: Money): void {
   const reached = amounts.reduce((sum, amount) => sum + amount, opening);
   if (reached !== closing)
     throw new Error(`A statement comes to ${formatMoney(reached)} instead of ${formatMoney(closing)}.`);

@@ -98,16 +98,8 @@ export async function findStatement(
   reader: AccountReader,
   month: MonthDays,
 ): Promise<FoundStatement> {
-  return foundIn(
-    await sql<Found<SumRow, 'kind'>[]>`
-      with account as materialized (${balancesOf(sql, reader, month)})
-      select ${columnsOf(sql)}
-      from account left join lateral (
-        select kind, category, model, key_id, day, sum(entries) as entries, sum(amount) as amount
-        from (${linesOf(sql, month)}) as lines
-        group by grouping sets ((kind, category), (kind, model), (kind, key_id), (kind, day))
-      ) as sums on true`,
-  );
+  const grouping = sql`grouping sets ((kind, category), (kind, model), (kind, key_id), (kind, day))`;
+  return await findSums(sql, reader, month, month, grouping);
 }
 
 /** The sums by everything at once, in order: for some days of a month, with the balances of the month. */
@@ -117,14 +109,23 @@ export async function findStatementDays(
   month: MonthDays,
   days: MonthDays,
 ): Promise<FoundStatement> {
+  return await findSums(sql, reader, month, days, sql`kind, category, model, key_id, day`);
+}
+
+async function findSums(
+  sql: SQL,
+  reader: AccountReader,
+  month: MonthDays,
+  days: MonthDays,
+  grouping: SQL.Query<unknown>,
+): Promise<FoundStatement> {
   return foundIn(
     await sql<Found<SumRow, 'kind'>[]>`
       with account as materialized (${balancesOf(sql, reader, month)})
       select ${columnsOf(sql)}
       from account left join lateral (
         select kind, category, model, key_id, day, sum(entries) as entries, sum(amount) as amount
-        from (${linesOf(sql, days)}) as lines
-        group by kind, category, model, key_id, day
+        from (${linesOf(sql, days)}) as lines group by ${grouping}
       ) as sums on true
       order by sums.day, sums.kind, sums.category, sums.model, sums.key_id`,
   );

@@ -77,7 +77,7 @@ async function findInAccount(sql: SQL, caller: Caller, text: string): Promise<In
     await sql<(InAccount & { account_id: string })[]>`
       select readable.account_id,
         (select coalesce(jsonb_agg(found), '[]') from (
-          select id, name, hint, revoked_at is null and (expires_at is null or expires_at > now()) as is_in_force
+          select id, name, hint, ${isInForce(sql)} as is_in_force
           from api_keys
           where account_id = readable.account_id
             and (name ~ ${patternOf(text)} or hint ~ ${patternOf(text)} or id = ${id}::uuid)
@@ -90,6 +90,11 @@ async function findInAccount(sql: SQL, caller: Caller, text: string): Promise<In
   );
   const { keys = [], end_users = [], sessions = [] } = row ?? {};
   return { keys, end_users, sessions };
+}
+
+/** A key that was replaced may have some time left. */
+function isInForce(sql: SQL) {
+  return sql`coalesce(revoked_at > now(), true) and coalesce(expires_at > now(), true)`;
 }
 
 type Anywhere = Omit<OperatorFindings, 'models' | 'providers'>;
@@ -117,13 +122,14 @@ async function findAnywhere(sql: SQL, reader: OperatorReader, text: string): Pro
           from (
             (select id, email, name from users order by id desc limit ${maxScanned})
             union (select id, email, name from users where email = lower(${text}))
+            union (select id, email, name from users where id = ${id}::uuid)
           ) as person
           where email ~ ${pattern} or name ~ ${pattern} or id = ${id}::uuid
           order by id desc limit ${maxOfAKind}
         ) as found) as people,
         (select coalesce(jsonb_agg(found), '[]') from (
           select api_keys.id, api_keys.name, hint,
-            revoked_at is null and (expires_at is null or expires_at > now()) as is_in_force,
+            ${isInForce(sql)} as is_in_force,
             jsonb_build_object('id', accounts.id, 'name', accounts.name) as account
           from api_keys join accounts on accounts.id = account_id
           where api_keys.id = ${id}::uuid

@@ -10,7 +10,7 @@ export type OperatorHome = {
   to: string;
   /** By whole days in UTC, including today: 1, 7 or 30 of them. */
   money: { from: string; to: string; now: HomeMoney; before: HomeMoney };
-  /** The calls to each provider, the one with the most failures first. */
+  /** The calls to each provider, the one with the most failures of its own first. */
   providers: (ProviderCalls & {
     /** As customers see it. */
     provider: string;
@@ -98,4 +98,5 @@ export type HomeMoney = {
   unpriced_revenue: string;
 };
 
-export type ProviderCalls = { succeeded: number; failed: number; cancelled: number };
+/** `rejected` is the part of `failed` in which the provider rejected an invalid request, which is no failure of its own. */
+export type ProviderCalls = { succeeded: number; failed: number; rejected: number; cancelled: number };

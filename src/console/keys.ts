@@ -1,7 +1,7 @@
 /** The keys of an account: members and operators see them; owners create, change, replace and revoke them. */
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
-import { typicalHold } from '../generations/typical-hold.ts';
+import { typicalHoldOfKey } from '../generations/typical-hold.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { nothing, readBody, readSmallBody } from '../json/fields.ts';
@@ -118,7 +118,7 @@ function shownColumns(sql: SQL) {
   const isLimited = sql`monthly_limit is not null and state in ('active', 'replaced')`;
   return sql`${keyColumns(sql)},
     case when ${isLimited} then greatest(monthly_limit - month_spent - held, 0) end as month_left,
-    case when ${isLimited} then ${typicalHold(sql, sql`key_overviews.id`)} end as typical_hold`;
+    case when ${isLimited} then ${typicalHoldOfKey(sql, sql`key_overviews.id`)} end as typical_hold`;
 }
 
 async function requireListedKey(sql: SQL, owned: OwnedKey): Promise<ListedKey> {

@@ -7,6 +7,7 @@ import type {
   Page,
   Payment,
   Role,
+  Runway,
   StatementEntry,
 } from './contract.ts';
 import type { Allowance } from './grant-contract.ts';
@@ -28,14 +29,7 @@ export type OperatorAccount = {
 };
 export type OperatorAccounts = Page<OperatorAccount>;
 /** GET …/operator/accounts/{id} → OperatorAccountDetail. */
-export type OperatorAccountDetail = OperatorAccount & {
-  runway: {
-    /** How many more hours of use are paid for, at the pace of those of the last 7 days; null if there were none. */
-    hours_left: number | null;
-    /** Of the last 168, those in which something was spent. */
-    hours_used: number;
-  };
-};
+export type OperatorAccountDetail = OperatorAccount & { runway: Runway };
 
 /** POST …/operator/accounts → OperatorAccount. Repeating a `reference` (a UUID) creates no second account. */
 export type AccountDraft = { name: string; credit?: string; reference: string };

@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { recentQuery } from '../generations/generation-store.ts';
-import { typicalHold, typicalHoldOfAccount } from '../generations/typical-hold.ts';
+import { typicalHoldOfAccount, typicalHoldOfKey } from '../generations/typical-hold.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
 import { formatMoney, type Money, moneyFromDatabase } from '../lib/money.ts';
@@ -146,7 +146,7 @@ async function findWatchedKeys(sql: SQL, caller: Caller): Promise<WatchedKey[]> 
              revoked_at is not null as is_replaced,
              -- A key that was not used this month still has the sum of the month in which it last was.
              held + case when month = date_trunc('month', now() at time zone 'UTC') then month_spent else 0 end as spent,
-             case when monthly_limit is not null then ${typicalHold(sql, sql`api_keys.id`)} end as typical_hold
+             case when monthly_limit is not null then ${typicalHoldOfKey(sql, sql`api_keys.id`)} end as typical_hold
       from ${readableAccount(sql, caller)} as readable
       join api_keys on api_keys.account_id = readable.account_id
       join api_key_meters on key_id = api_keys.id

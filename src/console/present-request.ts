@@ -16,7 +16,7 @@ export type NamedRequest = ListedRequest &
     account_name?: string;
   }>;
 
-export function presentRequest(row: NamedRequest): RequestRow {
+function presentRequest(row: NamedRequest): RequestRow {
   const { id, attribution, account_name: accountName } = row;
   return {
     id: requestIdFromUuid(id),

@@ -11,12 +11,11 @@ import {
   type FiguresRow,
   figuresFrom,
   figuresQuery,
-  inProgressQuery,
-  lookedAtQuery,
   noFigures,
   readProgress,
   type Wanted,
 } from '../rollups/figures.ts';
+import { inProgressQuery, lookedAtQuery } from '../rollups/one-by-one.ts';
 import {
   before,
   hoursKeptMs,

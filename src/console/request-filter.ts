@@ -7,8 +7,9 @@ import { parseTime } from '../lib/calendar.ts';
 import { firstIdAt, isUuid } from '../lib/ids.ts';
 import { parseMoney } from '../lib/money.ts';
 import type { RequestFilter } from '../requests/filter.ts';
-import type { RowFilter, SumFilter } from '../rollups/figures.ts';
-import { hourMs, hoursKeptMs, type Span } from '../rollups/range.ts';
+import type { SumFilter } from '../rollups/figures.ts';
+import type { RowFilter } from '../rollups/one-by-one.ts';
+import { dayMs, hourMs, hoursKeptMs, type Span } from '../rollups/range.ts';
 import { requestApis, requestStatuses } from './request-contract.ts';
 
 /** What sums are kept by, and the time. */
@@ -66,8 +67,6 @@ function parseProperties(query: Query): Omit<RequestFilter, 'first' | 'end' | 'a
     minDurationMs: parseDuration(query),
   };
 }
-
-const dayMs = 24 * hourMs;
 
 export function parseCountFilter(query: Query, nowMs: number): CountFilter {
   const properties = parseProperties(query);

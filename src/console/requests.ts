@@ -6,7 +6,7 @@ import { type CursorScope, decodeCursor, encodeCursor } from '../generations/cur
 import { findDrawsOfGeneration } from '../grants/grant-store.ts';
 import { lookUp } from '../http/lookup.ts';
 import { parseLimit, readQuery } from '../http/query.ts';
-import { timeOfId, uuidFromRequestId } from '../lib/ids.ts';
+import { nilId, timeOfId, uuidFromRequestId } from '../lib/ids.ts';
 import type { RequestFilter } from '../requests/filter.ts';
 import {
   type FoundRequests,
@@ -31,8 +31,6 @@ import { parseListFilter, requestParameters } from './request-filter.ts';
 
 const failure = 'generation_lookup_failed';
 export const defaultRequestLimit = 50;
-/** Stands for a text that is not a request ID, so that only members learn that there is no such request. */
-const nobodysId = '00000000-0000-0000-0000-000000000000';
 
 /** `cursorKey` signs the cursors. */
 type RequestsServices = Readonly<{ sql: SQL; reads: () => SQL; cursorKey: Uint8Array }>;
@@ -54,7 +52,8 @@ export function requestsPage({ sql, reads, cursorKey }: RequestsServices): Route
     '/requests/:request': {
       GET: async (request, { caller, params }) => {
         readQuery(request.url, []);
-        const id = uuidFromRequestId(params.request ?? '') ?? nobodysId;
+        // Also looked for if the text is not an ID, so that only members learn that there is no such request.
+        const id = uuidFromRequestId(params.request ?? '') ?? nilId;
         const detail =
           (await lookUp(failure, () => findGenerationOf(sql, caller, id))) ??
           (await lookUp(failure, () => findRefusalOf(sql, caller, id)));

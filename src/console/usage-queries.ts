@@ -1,5 +1,6 @@
 /** The usage of an account by day, model and key. The queries check who reads it. */
 import type { SQL } from 'bun';
+import { nilId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { type UsagePosition, usageQuery } from '../usage/usage-days.ts';
 import { type AccountReader, type Found, readableAccount, rowsForReader } from './access.ts';
@@ -24,7 +25,7 @@ type UsageRow = Pick<DayUsage, 'day' | 'model' | 'keyId' | 'keyName' | 'requests
 
 /** No model and no key sorts before these, so a day starts here. */
 export function beginningOf(day: string): UsagePosition {
-  return { day, model: '', keyId: '00000000-0000-0000-0000-000000000000' };
+  return { day, model: '', keyId: nilId };
 }
 
 /** The first `rowCount` rows after a position up to a day, in one snapshot. */

@@ -3,7 +3,7 @@
  * numbers of an account have no gaps and are committed in their order, so nothing appears later before a cursor.
  */
 import type { SQL } from 'bun';
-import { isUuid, requestIdFromUuid } from '../lib/ids.ts';
+import { isUuid, nilId, requestIdFromUuid } from '../lib/ids.ts';
 import { formatMoney, moneyFromDatabase } from '../lib/money.ts';
 import { type Column, id, plain, text } from './columns.ts';
 import type { ExportOrder, ExportPage, ExportSource } from './source.ts';
@@ -164,7 +164,7 @@ function scanQuery(sql: SQL, order: ExportOrder, after: string | null, rowCount:
   const [fromText, toText] = [from.toISOString(), to.toISOString()];
   const isAfter =
     accountId === null
-      ? sql`(account_id, number) > (${place?.account_id ?? firstAccount}::uuid, ${`${place?.number ?? 0}`}::text::bigint)`
+      ? sql`(account_id, number) > (${place?.account_id ?? nilId}::uuid, ${`${place?.number ?? 0}`}::text::bigint)`
       : sql`account_id = ${accountId}::uuid and number > ${`${place?.number ?? 0}`}::text::bigint`;
   return sql`
     select account_id, number, created_at, kind, amount, balance_after, is_estimated, memo, actor, generation_id,
@@ -194,8 +194,6 @@ export function monthsOf({ from, to }: Pick<ExportOrder, 'from' | 'to'>): Readon
     end: new Date(Date.UTC(last.getUTCFullYear(), last.getUTCMonth() + 1)).toISOString(),
   };
 }
-
-const firstAccount = '00000000-0000-0000-0000-000000000000';
 
 function pageOf<Row extends Place>(
   scanned: readonly Scanned<Row>[],

@@ -7,7 +7,7 @@ const sampleSize = 20;
 const sampleDays = 31;
 
 /** A scalar subquery for the key whose ID is in the column `keyId`, null without requests. */
-export function typicalHold(sql: SQL, keyId: SQL.Query<unknown>) {
+export function typicalHoldOfKey(sql: SQL, keyId: SQL.Query<unknown>) {
   return medianHold(sql, 'key_id', keyId);
 }
 

@@ -1,5 +1,6 @@
 /** Ends grants and gives allowances in time, and draws entries before there are many of them. */
 import type { SQL } from 'bun';
+import { nilId } from '../lib/ids.ts';
 import type { Log, LogFields } from '../lib/log.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
 
@@ -8,7 +9,6 @@ const everyMs = 1000;
 const drawEveryMs = 15_000;
 const pageSize = 200;
 const maxEntries = 1000;
-const firstId = '00000000-0000-0000-0000-000000000000';
 
 /** On every node. What another one is doing is left to it. */
 export function keepGrantsSettled(sql: SQL, log: Log): () => Promise<void> {
@@ -52,7 +52,7 @@ async function eachByItself(
 
 async function* findDue(sql: SQL): AsyncGenerator<string> {
   const [{ now }] = await sql<[{ now: string }]>`select clock_timestamp()::text as now`;
-  let last: { due: string; id: string } | undefined = { due: '-infinity', id: firstId };
+  let last: { due: string; id: string } | undefined = { due: '-infinity', id: nilId };
   while (last !== undefined) {
     const page: { due: string; id: string }[] = await sql`
       select id, grants_due_at::text as due from accounts
@@ -65,7 +65,7 @@ async function* findDue(sql: SQL): AsyncGenerator<string> {
 }
 
 async function* findNotDrawn(sql: SQL): AsyncGenerator<string> {
-  let last: { id: string } | undefined = { id: firstId };
+  let last: { id: string } | undefined = { id: nilId };
   while (last !== undefined) {
     const page: { id: string }[] = await sql`
       select account_id as id from grant_progress join accounts on accounts.id = account_id

@@ -6,6 +6,9 @@ export function newId(): string {
   return Bun.randomUUIDv7();
 }
 
+/** The ID of nothing: it sorts before every other, and in sums it stands for all keys, or all accounts, together. */
+export const nilId = '00000000-0000-0000-0000-000000000000';
+
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
 
 /** Whether PostgreSQL accepts a text as an ID. On anything else a query would fail. */

@@ -3,7 +3,10 @@
  * clients choose them without paying. So within an hour only the first combinations of a key and of an account are counted by
  * themselves. Each node decides for itself, in memory of fixed size.
  */
-const hourMs = 3_600_000;
+import { nilId } from '../lib/ids.ts';
+import { minuteMs } from '../lib/rate-limit.ts';
+
+const hourMs = 60 * minuteMs;
 
 /** Of a key; then all models are counted together, by code. */
 export const maxModelsOfKey = 20;
@@ -13,9 +16,6 @@ export const maxOfAccount = 200;
 export const maxOfAll = 10_000;
 /** A request is refused within an hour of its arrival. One that is not is counted by code only. */
 const maxHours = 2;
-
-/** Stands for all keys of an account together. */
-export const anyKey = '00000000-0000-0000-0000-000000000000';
 
 type Hour = {
   size: number;
@@ -38,7 +38,7 @@ export class CountDetail {
     if (hour !== null)
       for (const kept of model === '' ? [''] : [model, ''])
         if (isKept(hour, accountId, keyId, kept, code)) return { keyId, model: kept };
-    return { keyId: anyKey, model: '' };
+    return { keyId: nilId, model: '' };
   }
 
   /** Null for an hour before those that are remembered. */

@@ -10,6 +10,7 @@ import { isIntegrityError } from '../ledger/database-error.ts';
 import { timeOfId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
+import { minuteMs } from '../lib/rate-limit.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
 import { within } from '../lib/within.ts';
 import { Allowances } from './allowances.ts';
@@ -111,8 +112,8 @@ export class RefusalRecorder {
   #count(timeMs: number, accountId: string, callerId: string, asked: string | null, code: string): void {
     const known = asked !== null && this.#services.isModel(asked) ? asked : '';
     const { keyId, model } = this.#detail.of(timeMs, accountId, callerId, known, code);
-    const minuteMs = timeMs - (timeMs % 60_000);
-    const name = [minuteMs, accountId, keyId, code, model].join(' ');
+    const startMs = timeMs - (timeMs % minuteMs);
+    const name = [startMs, accountId, keyId, code, model].join(' ');
     const found = this.#counts.get(name);
     if (found !== undefined) {
       found.count += 1;
@@ -122,7 +123,7 @@ export class RefusalRecorder {
       this.#logUncounted();
       return;
     }
-    const at = new Date(minuteMs).toISOString();
+    const at = new Date(startMs).toISOString();
     this.#counts.set(name, { at, account_id: accountId, key_id: keyId, model, error_code: code, count: 1 });
   }
 

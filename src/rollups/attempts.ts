@@ -1,6 +1,7 @@
 /** Attempts at a provider, added up or counted one by one, as figures.ts does it for requests. */
 import type { SQL } from 'bun';
-import { addBuckets, type BucketCounts, bucketCount, emptyBuckets } from './buckets.ts';
+import { bucketSums, bucketsOf, ownBucketsOf } from './bucket-columns.ts';
+import { addBuckets, type BucketCounts, emptyBuckets } from './buckets.ts';
 import { piecesAs } from './figures.ts';
 import { type Piece, type Progress, piecesOf, type Steps } from './range.ts';
 
@@ -38,41 +39,41 @@ export function attemptsFrom({ succeeded, failed, cancelled, durations }: Attemp
   return { succeeded, failed, cancelled, durations: durations.map((count) => count ?? 0) };
 }
 
-const numbers = Array.from({ length: bucketCount }, (_, index) => index + 1);
-const bucketColumns = numbers.map((number) => `duration_${number}`).join(', ');
-const ownBuckets = numbers.map((number) => `case when duration_bucket = ${number} then 1 end`).join(', ');
-const bucketSums = `array[${numbers.map((number) => `sum(duration_${number})`).join(', ')}]::float8[]`;
-
 const outcomeSums = `
   coalesce(sum(count) filter (where status = 'succeeded'), 0)::float8 as succeeded,
   coalesce(sum(count) filter (where status = 'failed'), 0)::float8 as failed,
   coalesce(sum(count) filter (where status = 'cancelled'), 0)::float8 as cancelled`;
 
+/** The code of calls in which the provider did what it should: the request was invalid. */
+export const rejection = 'provider_bad_request';
+
 /** By step, model and error code, for other queries to include. The provider is named as attempts record it. */
 export function attemptsQuery(sql: SQL, provider: string, steps: Steps, progress: Progress) {
   return sql`
-    select step, model, error_code, ${sql.unsafe(outcomeSums)}, ${sql.unsafe(bucketSums)} as durations
+    select step, model, error_code, ${sql.unsafe(outcomeSums)}, ${sql.unsafe(bucketSums('duration'))} as durations
     from (${countedQuery(sql, sql`provider = ${provider}`, steps, progress)}) as counted
     group by step, model, error_code`;
 }
 
-/** The outcomes of each step and provider. */
+/** The outcomes of each step and provider. What was rejected is a part of what failed. */
 export function providersQuery(sql: SQL, steps: Steps, progress: Progress) {
   return sql`
-    select step, provider, ${sql.unsafe(outcomeSums)} from (${countedQuery(sql, sql`true`, steps, progress)}) as counted
+    select step, provider, ${sql.unsafe(outcomeSums)},
+           coalesce(sum(count) filter (where status = 'failed' and error_code = ${rejection}), 0)::float8 as rejected
+    from (${countedQuery(sql, sql`true`, steps, progress)}) as counted
     group by step, provider`;
 }
 
 function countedQuery(sql: SQL, isWanted: SQL.Query<unknown>, steps: Steps, progress: Progress) {
   const sums = (unit: 'minute' | 'hour', pieces: readonly Piece[]) => sql`
-    select step, provider, model, status, error_code, count, ${sql.unsafe(bucketColumns)}
+    select step, provider, model, status, error_code, count, ${sql.unsafe(bucketsOf('duration'))}
     from ${piecesAs(sql, pieces)} join ${sql.unsafe(`attempt_${unit}s`)} as sums
       on ${isWanted} and ${sql.unsafe(unit)} >= begins_at and ${sql.unsafe(unit)} < ends_at`;
   const { hours, minutes, raw } = piecesOf(steps, progress);
   return sql`
     ${sums('hour', hours)} union all ${sums('minute', minutes)}
     union all
-    select step, provider, model, status, error_code, 1, ${sql.unsafe(ownBuckets)}
+    select step, provider, model, status, error_code, 1, ${sql.unsafe(ownBucketsOf('duration'))}
     from ${piecesAs(sql, raw)} join counted_attempts
       on generation_id >= first_id_at(begins_at) and generation_id < first_id_at(ends_at)
       and id >= first_id_at(begins_at) and id < first_id_at(ends_at)

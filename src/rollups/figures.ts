@@ -1,7 +1,9 @@
 /** Reads what was added up, and counts the rest one by one, so that the figures are exact at the moment they are read. */
 import type { SQL } from 'bun';
+import { nilId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
-import { addBuckets, type BucketCounts, bucketCount, emptyBuckets } from './buckets.ts';
+import { bucketSums, bucketsOf, ownBucketsOf } from './bucket-columns.ts';
+import { addBuckets, type BucketCounts, emptyBuckets } from './buckets.ts';
 import { type Piece, type Progress, piecesOf, refusalPiecesOf, type Span, type Steps } from './range.ts';
 
 /** Whose requests: of everybody, of an account, or of a key. */
@@ -100,17 +102,8 @@ export async function readProgress(sql: SQL, { fromMs, toMs }: Span): Promise<Pr
   };
 }
 
-const nobody = '00000000-0000-0000-0000-000000000000';
-const numbers = Array.from({ length: bucketCount }, (_, index) => index + 1);
-const durationColumns = numbers.map((number) => `duration_${number}`);
-const bucketColumns = [...durationColumns, ...numbers.map((number) => `first_token_${number}`)].join(', ');
-const ownBuckets = [
-  ...numbers.map((number) => `case when duration_bucket = ${number} then 1 end`),
-  ...numbers.map((number) => `case when first_token_bucket = ${number} then 1 end`),
-].join(', ');
-const bucketSums = (name: string) =>
-  `array[${numbers.map((number) => `sum(${name}_${number})`).join(', ')}]::float8[]`;
-const figureSums = `
+/** Of rows with a count, under the names of a FiguresRow. */
+export const figureSums = `
   coalesce(sum(count) filter (where status = 'completed'), 0)::float8 as completed,
   coalesce(sum(count) filter (where status = 'failed'), 0)::float8 as failed,
   coalesce(sum(count) filter (where status = 'cancelled'), 0)::float8 as cancelled,
@@ -118,6 +111,9 @@ const figureSums = `
   coalesce(sum(input_tokens), 0)::float8 as input_tokens, coalesce(sum(output_tokens), 0)::float8 as output_tokens,
   coalesce(sum(cost), 0)::numeric(38,12) as cost,
   ${bucketSums('duration')} as durations, ${bucketSums('first_token')} as first_tokens`;
+const bucketColumns = `${bucketsOf('duration')}, ${bucketsOf('first_token')}`;
+/** Those of a single request. */
+export const ownBuckets = `${ownBucketsOf('duration')}, ${ownBucketsOf('first_token')}`;
 
 /** The names of our own columns, which are no parameters. */
 const valueColumns: Readonly<Record<Grouping, string>> = {
@@ -172,20 +168,20 @@ function ownersOf(sql: SQL, { accountId, keyId }: Scope, by: Grouping | undefine
     return sql`(select account_id, id from api_keys where (${accountId}::uuid is null or account_id = ${accountId})
                 and (${keyId}::uuid is null or id = ${keyId}))`;
   if (by === 'account' && keyId === null)
-    return sql`(select id, ${nobody}::uuid from accounts where ${accountId}::uuid is null or id = ${accountId})`;
+    return sql`(select id, ${nilId}::uuid from accounts where ${accountId}::uuid is null or id = ${accountId})`;
   if (keyId !== null)
     return sql`(select account_id, id from api_keys where id = ${keyId}
                 and (${accountId}::uuid is null or account_id = ${accountId}))`;
-  return sql`(select ${accountId ?? nobody}::uuid, ${nobody}::uuid)`;
+  return sql`(select ${accountId ?? nilId}::uuid, ${nilId}::uuid)`;
 }
 
-function ownedBy(sql: SQL, { accountId, keyId }: Scope) {
+export function ownedBy(sql: SQL, { accountId, keyId }: Scope) {
   const ofAccount = accountId === null ? sql`true` : sql`account_id = ${accountId}`;
   const ofKey = keyId === null ? sql`true` : sql`key_id = ${keyId}`;
   return sql`${ofAccount} and ${ofKey}`;
 }
 
-function matches(sql: SQL, { status, errorCode, model, provider }: SumFilter) {
+export function matches(sql: SQL, { status, errorCode, model, provider }: SumFilter) {
   return sql`(${status}::text is null or status = ${status}) and (${errorCode}::text is null or error_code = ${errorCode})
     and (${model}::text is null or model = ${model}) and (${provider}::text is null or provider = ${provider})`;
 }
@@ -196,149 +192,4 @@ export function piecesAs(sql: SQL, pieces: readonly Piece[]) {
     select step, to_timestamp(from_ms / 1000) as begins_at, to_timestamp(to_ms / 1000) as ends_at
     from unnest(${list(({ step }) => step)}::text::int[], ${list(({ fromMs }) => fromMs)}::text::float8[],
                 ${list(({ toMs }) => toMs)}::text::float8[]) as row (step, from_ms, to_ms)) as piece`;
-}
-
-/** What is not added up: requests that match this are looked at one by one. Null for all. */
-export type RowFilter = Readonly<{
-  api: string | null;
-  isStreamed: boolean | null;
-  isFallback: boolean | null;
-  /** As a decimal number, in USD. */
-  minCost: string | null;
-  minDurationMs: number | null;
-  /** The kind and text of each label. */
-  labels: readonly (readonly [string, string])[];
-}>;
-
-type RowsWanted = Wanted & Readonly<{ rows: RowFilter }>;
-
-/** As many as can be looked at while a user waits. */
-export const maxLookedAt = 50_000;
-
-/**
- * The same figures of requests that were looked at one by one, the newest first. `looked_from_ms` is the time from which on
- * all were, in every row; null if that is the whole range. Of refusals these are the stored ones, as in the list.
- */
-export function lookedAtQuery(sql: SQL, wanted: RowsWanted, steps: Steps) {
-  const { scope, filter, rows } = wanted;
-  const [label] = rows.labels;
-  const lookedAt =
-    label === undefined
-      ? sql`looked_at as materialized (${newestQuery(sql, wanted, steps)}), scanned as (select id from looked_at)`
-      : sql`scanned as materialized (${labelledQuery(sql, scope, label, steps)}),
-            looked_at as materialized (
-              select counted.* from scanned join (${countedQuery(sql, wanted, inRange(sql, 'id', steps))}) as counted
-                on counted.id = scanned.id)`;
-  return sql`
-    with ${lookedAt},
-    bound as (
-      select case when count(*) >= ${maxLookedAt} then min(id_ms(id))::float8 end as looked_from_ms from scanned
-    ), figures as (
-      select step, '' as value, ${sql.unsafe(figureSums)} from (
-        select floor((id_ms(id) - ${steps.fromMs}::float8) / ${steps.stepMs}::float8)::int as step, status, 1 as count,
-               input_tokens, output_tokens, cost, ${sql.unsafe(withNames(ownBuckets))}
-        from looked_at
-        where ${ownedBy(sql, scope)} and ${matches(sql, filter)} and ${rowMatches(sql, rows)}
-      ) as counted
-      group by step
-    )
-    select figures.*, looked_from_ms from bound left join figures on true`;
-}
-
-function withNames(columns: string): string {
-  const names = bucketColumns.split(', ');
-  return columns
-    .split(', ')
-    .map((column, index) => `${column} as ${names[index]}`)
-    .join(', ');
-}
-
-function inRange(sql: SQL, column: 'id' | 'generation_id', { fromMs, toMs }: Span) {
-  const id = sql.unsafe(column);
-  return sql`${id} >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
-    and ${id} < first_id_at(to_timestamp(${toMs}::float8 / 1000))`;
-}
-
-/** Nobody was called for a refused one. */
-function mayBeRefused({ filter, rows }: RowsWanted): boolean {
-  const { isStreamed, isFallback, minCost, minDurationMs } = rows;
-  const aboutCall = [filter.provider, isStreamed, isFallback, minCost, minDurationMs];
-  return (filter.status ?? 'refused') === 'refused' && aboutCall.every((wanted) => wanted === null);
-}
-
-/** Finished Generations, and refusals. */
-function countedQuery(sql: SQL, wanted: RowsWanted, condition: SQL.Query<unknown>) {
-  const finished = sql`select * from counted_generations where ${condition}`;
-  return mayBeRefused(wanted)
-    ? sql`${finished} union all select * from counted_refusals where ${condition}`
-    : finished;
-}
-
-function labelledQuery(sql: SQL, scope: Scope, [kind, text]: readonly [string, string], span: Span) {
-  const ofAccount = scope.accountId === null ? sql`true` : sql`account_id = ${scope.accountId}`;
-  return sql`
-    select generation_id as id from generation_attributions
-    where ${ofAccount} and kind = ${kind} and label = ${text} and ${inRange(sql, 'generation_id', span)}
-    order by generation_id desc limit ${maxLookedAt}`;
-}
-
-/** One index range for each status, unless they are of everybody. */
-function newestQuery(sql: SQL, wanted: RowsWanted, span: Span) {
-  const { scope, filter } = wanted;
-  const isOfEverybody = scope.accountId === null && scope.keyId === null;
-  const newest = (view: 'generations' | 'refusals', condition: SQL.Query<unknown>) => sql`
-    (select * from ${sql.unsafe(`counted_${view}`)} where ${condition} and ${inRange(sql, 'id', span)}
-     order by id desc limit ${maxLookedAt})`;
-  const owned = ownedBy(sql, scope);
-  const ofStatus = (status: string) => newest('generations', sql`${owned} and status = ${status}`);
-  let finished = sql`${ofStatus('completed')} union all ${ofStatus('failed')} union all ${ofStatus('cancelled')}`;
-  if (filter.status !== null) finished = ofStatus(filter.status);
-  else if (isOfEverybody) finished = newest('generations', owned);
-  const refused = mayBeRefused(wanted) ? sql`union all ${newest('refusals', owned)}` : sql``;
-  return sql`select * from (${finished} ${refused}) as each order by id desc limit ${maxLookedAt}`;
-}
-
-function rowMatches(sql: SQL, { api, isStreamed, isFallback, minCost, minDurationMs, labels }: RowFilter) {
-  return sql`(${api}::text is null or api = ${api})
-    and (${isStreamed}::boolean is null or streaming = ${isStreamed}::boolean)
-    and (${isFallback}::boolean is null or fallback = ${isFallback}::boolean)
-    and (${minCost}::text is null or cost_total >= ${minCost}::text::numeric)
-    and (${minDurationMs}::float8 is null or latency_ms >= ${minDurationMs}::float8)
-    and ${hasLabels(sql, labels, 'looked_at.id')}`;
-}
-
-function hasLabels(sql: SQL, labels: RowFilter['labels'], id: 'looked_at.id' | 'open_generations.id') {
-  const kinds = sql.array(
-    labels.map(([kind]) => kind),
-    'TEXT',
-  );
-  const texts = sql.array(
-    labels.map(([, text]) => text),
-    'TEXT',
-  );
-  return sql`not exists (
-    select from unnest(${kinds}::text[], ${texts}::text[]) as wanted (kind, label)
-    where not exists (select from generation_attributions as given
-      where given.generation_id = ${sql.unsafe(id)} and given.kind = wanted.kind and given.label = wanted.label))`;
-}
-
-/** How many requests are in progress, as one row. */
-export function inProgressQuery(sql: SQL, wanted: RowsWanted, { fromMs, toMs }: Span) {
-  const { scope, filter, rows } = wanted;
-  // Nothing has been charged, and nothing has failed yet.
-  const isNone =
-    (filter.status ?? 'in_progress') !== 'in_progress' || filter.errorCode !== null || rows.minCost !== null;
-  return sql`
-    select count(*)::int as in_progress from open_generations
-    where ${!isNone}::boolean and id >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
-      and id < first_id_at(to_timestamp(${toMs}::float8 / 1000))
-      and (${scope.accountId}::uuid is null or account_id = ${scope.accountId})
-      and (${scope.keyId}::uuid is null or key_id = ${scope.keyId})
-      and (${filter.model}::text is null or model = ${filter.model})
-      and (${filter.provider}::text is null or provider = ${filter.provider})
-      and (${rows.api}::text is null or api = ${rows.api})
-      and (${rows.isStreamed}::boolean is null or streaming = ${rows.isStreamed}::boolean)
-      and (${rows.isFallback}::boolean is null or (jsonb_array_length(attempts) > 1) = ${rows.isFallback}::boolean)
-      and (${rows.minDurationMs}::float8 is null or milliseconds_since(created_at) >= ${rows.minDurationMs}::float8)
-      and ${hasLabels(sql, rows.labels, 'open_generations.id')}`;
 }

@@ -2,7 +2,7 @@
 
 export const minuteMs = 60_000;
 export const hourMs = 60 * minuteMs;
-const dayMs = 24 * hourMs;
+export const dayMs = 24 * hourMs;
 /** How long sums by minute and by hour are kept. */
 export const minutesKeptMs = 14 * dayMs;
 export const hoursKeptMs = 400 * dayMs;

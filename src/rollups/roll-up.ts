@@ -7,7 +7,7 @@ import type { SQL, TransactionSQL } from 'bun';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import { ceilTo, floorTo, hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
 
-export const rollupLock = 7_012_018_047;
+const rollupLock = 7_012_018_047;
 /**
  * How far the frontier stays behind the clock of the database. Whoever writes a Generation compares with the frontier only if
  * it is older than 15 s (the trigger late_generation, ledger_write_batch), so it must be more than that, and the minute that clocks

@@ -1,11 +1,11 @@
 /** What each account spent in each hour, from sums and from what has not been added up, as figures.ts does it. */
 import type { SQL } from 'bun';
+import { nilId } from '../lib/ids.ts';
 import { piecesAs } from './figures.ts';
 import { inOneStep, type Piece, type Progress, piecesOf, type Span } from './range.ts';
 
-const nobody = "'00000000-0000-0000-0000-000000000000'";
 /** As the index request_hours_spent has it: a parameter would keep the planner from it. */
-const areOfAccounts = `key_id = ${nobody} and account_id <> ${nobody}`;
+const areOfAccounts = `key_id = '${nilId}' and account_id <> '${nilId}'`;
 
 /** Rows with account_id, hour and spent, for other queries to include. Hours without spending are missing. */
 export function hourlySpendQuery(sql: SQL, span: Span, progress: Progress) {

@@ -4,11 +4,11 @@
  */
 import type { SQL } from 'bun';
 import type { Log } from '../lib/log.ts';
+import { repeatedly } from '../lib/repeatedly.ts';
+import { type AddingUp, addUpEntries } from './add-up.ts';
 import { addUpStatements } from './statement-days.ts';
 
 const everyMs = 60_000;
-/** One transaction of these takes a fraction of a second. */
-const maxEntriesAtOnce = 10_000;
 export const usageLock = 7_012_018_006;
 
 /** Usage by day is sorted by these three. */
@@ -50,57 +50,30 @@ export function usageQuery(
 
 /** Runs now and every minute, for statements as well. */
 export function keepUsageAddedUp(sql: SQL, log: Log): () => Promise<void> {
-  let inProgress: Promise<void> | null = null;
   let isStopped = false;
-
-  function run(): void {
-    inProgress ??= addUpAll()
-      .catch((error: unknown) => {
-        if (!isStopped) log.warn('usage not added up yet', { error });
-      })
-      .finally(() => {
-        inProgress = null;
-      });
-  }
-
-  async function addUpAll(): Promise<void> {
-    await addUpUsage(sql, () => isStopped);
-    await addUpStatements(sql, () => isStopped);
-  }
-
-  const timer = setInterval(run, everyMs);
-  run();
+  const stop = repeatedly(
+    everyMs,
+    async () => {
+      await addUpUsage(sql, () => isStopped);
+      await addUpStatements(sql, () => isStopped);
+    },
+    (fields) => log.warn('usage not added up yet', fields),
+  );
   return async () => {
     isStopped = true;
-    clearInterval(timer);
-    await inProgress;
+    await stop();
   };
 }
 
-/** One node does this at a time. A node that finds the lock taken stops. */
-export async function addUpUsage(sql: SQL, isStopped: () => boolean = () => false): Promise<void> {
-  const accounts = await sql<{ id: string }[]>`
+const usage: AddingUp = {
+  lock: usageLock,
+  findAccounts: (sql) => sql`
     select id from accounts left join usage_progress on account_id = id
-    where entry_count > coalesce(least(entry_number, margin_entry_number), 0)`;
-  for (const { id } of accounts) {
-    let count = maxEntriesAtOnce;
-    while (count === maxEntriesAtOnce) {
-      if (isStopped()) return;
-      const added = await addUpSome(sql, id);
-      if (added === null) return;
-      count = added;
-    }
-  }
-}
+    where entry_count > coalesce(least(entry_number, margin_entry_number), 0)`,
+  addUp: (sql, accountId, maxEntries) => sql`
+    select add_up_usage(${accountId}::uuid, ${maxEntries}::int)::int as count`,
+};
 
-/** How many entries were added up; null when another node has the lock. */
-async function addUpSome(sql: SQL, accountId: string): Promise<number | null> {
-  return await sql.begin(async (transaction) => {
-    const [{ is_mine: isMine }] = await transaction<[{ is_mine: boolean }]>`
-      select pg_try_advisory_xact_lock(${usageLock}) as is_mine`;
-    if (!isMine) return null;
-    const [{ count }] = await transaction<[{ count: number }]>`
-      select add_up_usage(${accountId}::uuid, ${maxEntriesAtOnce}::int)::int as count`;
-    return count;
-  });
+export async function addUpUsage(sql: SQL, isStopped: () => boolean = () => false): Promise<void> {
+  await addUpEntries(sql, usage, isStopped);
 }

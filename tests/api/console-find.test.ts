@@ -70,6 +70,16 @@ test('a key by a part of its name in any case, by its hint and by its ID, and on
   const [key] = (await find('prODuct')).keys;
   expect(key).toMatchObject({ id: fixture.keyId, name: 'Production', is_in_force: true });
   expect((await find('prODuct')).keys).toHaveLength(1);
+  // One that was replaced is in force until then.
+  for (const [minutes, isInForce] of [
+    [5, true],
+    [-5, false],
+  ] as const) {
+    await fixture.database
+      .sql`update api_keys set revoked_at = now() + make_interval(mins => ${minutes}::int) where id = ${fixture.keyId}`;
+    expect((await find('prODuct')).keys[0]?.is_in_force).toBe(isInForce);
+  }
+  await fixture.database.sql`update api_keys set revoked_at = null where id = ${fixture.keyId}`;
   expect((await find((key?.hint ?? '').slice(-4))).keys).toHaveLength(1);
   expect((await find(fixture.keyId)).keys).toHaveLength(1);
   expect((await find(fixture.strangersKeyId)).keys).toEqual([]);

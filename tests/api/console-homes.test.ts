@@ -124,7 +124,11 @@ async function writePast(keys: readonly Readonly<{ accountId: string; keyId: str
       attempts: [newAttempt()],
     });
     expect(await ledger.hold(hold)).toMatchObject({ outcome: 'held' });
-    const failed = { ...newAttempt(), status: 'failed' as const, errorCode: 'provider_unavailable' as const };
+    const failed = {
+      ...newAttempt(),
+      status: 'failed' as const,
+      errorCode: at % 3 === 0 ? ('provider_bad_request' as const) : ('provider_unavailable' as const),
+    };
     const cost = at % 4 === 3 ? null : 10n ** 9n + BigInt(at);
     await ledger.settle(
       newSettlement(hold.generation, cost, {
@@ -307,11 +311,14 @@ describe('with traffic of two nodes and of the past', () => {
     const callsIn = (from: string, to: string) =>
       sql.unsafe(`
         select provider, (count(*) filter (where status = 'succeeded'))::int as succeeded,
-               (count(*) filter (where status = 'failed'))::int as failed, (count(*) filter (where status = 'cancelled'))::int as cancelled
-        from attempts where ${inRange('generation_id', from, to)} group by provider order by failed desc, provider`);
+               (count(*) filter (where status = 'failed'))::int as failed,
+               (count(*) filter (where status = 'failed' and error_code = 'provider_bad_request'))::int as rejected,
+               (count(*) filter (where status = 'cancelled'))::int as cancelled
+        from attempts where ${inRange('generation_id', from, to)} group by provider
+        order by count(*) filter (where status = 'failed' and error_code is distinct from 'provider_bad_request') desc, provider`);
     const lengthMs = Date.parse(home.to) - Date.parse(home.from);
     const earlier = await callsIn(new Date(Date.parse(home.from) - lengthMs).toISOString(), home.from);
-    const none = { succeeded: 0, failed: 0, cancelled: 0 };
+    const none = { succeeded: 0, failed: 0, rejected: 0, cancelled: 0 };
     const expected = (await callsIn(home.from, home.to)).map(
       ({ provider, ...calls }: { provider: string }) => {
         const { provider: _, ...before } = earlier.find(
@@ -325,6 +332,7 @@ describe('with traffic of two nodes and of the past', () => {
     );
     expect(expected.length).toBeGreaterThan(3);
     expect(home.providers as unknown[]).toEqual(expected);
+    expect(home.providers.some(({ rejected }) => rejected > 0)).toBe(true);
     const refused = await sql.unsafe(
       `select code, count(*)::int as count from refusals where ${inRange('id', home.from, home.to)} group by code order by 2 desc, 1`,
     );

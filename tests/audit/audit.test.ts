@@ -6,12 +6,13 @@ import { findAudits, startAudit } from '../../src/audit/run.ts';
 import { progressBar } from '../../src/cli/progress-bar.ts';
 import { credit } from '../../src/ledger/credit.ts';
 import { book } from '../../src/ledger/movements.ts';
-import { newId } from '../../src/lib/ids.ts';
+import { newId, nilId } from '../../src/lib/ids.ts';
+import { RollUp } from '../../src/rollups/roll-up.ts';
 import { addUpUsage } from '../../src/usage/usage-days.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 import { outcomeOf, runCommand } from '../support/commands.ts';
 import { tollgate } from '../support/gateway.ts';
-import { type SpendingOwner, settleAt, spendingOwner } from '../support/old-charges.ts';
+import { idAt, type SpendingOwner, settleAt, spendingOwner } from '../support/old-charges.ts';
 
 let database: TestDatabase;
 let prepared: TestDatabase;
@@ -78,7 +79,7 @@ test('the second audit checks what came after the first, and a full one checks a
     ['sound', false],
     ['sound', true],
   ]);
-  expect(recorded[0]).toMatchObject({ stepsDone: 38, stepCount: 38, totals: { held: '0.000000000000' } });
+  expect(recorded[0]).toMatchObject({ stepsDone: 40, stepCount: 40, totals: { held: '0.000000000000' } });
 });
 
 const shell = { door: 'cli', shellUser: 'someone@somewhere' } as const;
@@ -306,6 +307,54 @@ test('a payment whose credit or refund was tampered with is found', async () => 
   const setCount = (count: number) => (t: SQL) => t`update payment_reversals set entry_count = ${count}`;
   expect(await found(setCount(2), setCount(1))).toEqual(corrections);
   expect(brokenIn(await audit(true))).toEqual([]);
+});
+
+test('sums of requests that are no longer those of the Generations are found, unless they are known not to be', async () => {
+  const { sql } = database;
+  await settleAt(sql, owner, { monthsAgo: 0, id: idAt(new Date(Date.now() - 2 * 3_600_000)) });
+  await sql`
+    insert into attempts (generation_id, index, provider, status, started_at, completed_at)
+    select id, 1, 'P', 'succeeded', now(), now() from generations`;
+  const mark = (t: SQL) =>
+    t`insert into dirty_minutes (minute) select date_trunc('minute', to_timestamp(id_ms(id) / 1000)) from generations`;
+  await mark(sql);
+  await new RollUp(sql).run();
+  const first = await audit();
+  expect(brokenIn(first)).toEqual([]);
+  // A key, its account and everybody, in a minute and in an hour, or more of them.
+  expect(checkedIn(first, 'requests that were added up')).toBeGreaterThanOrEqual(6);
+  expect(checkedIn(first, 'calls to providers')).toBeGreaterThanOrEqual(2);
+
+  const found = async (change: (t: SQL) => Promise<unknown>) => {
+    await change(sql);
+    const broken = brokenIn(await audit()).map((text) => text.split(' ').slice(0, 2).join(' '));
+    await mark(sql);
+    await new RollUp(sql).run();
+    return broken;
+  };
+  const [requests, calls] = [['requests that'], ['calls to']];
+  expect(
+    await found((t) => t`update request_minutes set cost = cost + 0.000000000001 where key_id <> ${nilId}`),
+  ).toEqual(requests);
+  expect(await found((t) => t`delete from request_hours where account_id = ${nilId}`)).toEqual(requests);
+  expect(
+    await found((t) => t`update request_minutes set duration_20 = 1 where account_id = ${nilId}`),
+  ).toEqual(requests);
+  expect(
+    await found(
+      (t) => t`
+      insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count)
+      select account_id, key_id, hour, 'other', provider, status, error_code, 1 from request_hours`,
+    ),
+  ).toEqual(requests);
+  expect(await found((t) => t`update attempt_minutes set count = count + 1`)).toEqual(calls);
+  expect(await found((t) => t`delete from attempt_hours`)).toEqual(calls);
+  expect(brokenIn(await audit())).toEqual([]);
+
+  await mark(sql);
+  await sql`update request_hours set count = 100`;
+  await sql`update request_minutes set count = 100`;
+  expect(brokenIn(await audit())).toEqual([]);
 });
 
 test('a change before a checkpoint is found by a full audit only, which then leaves no checkpoint', async () => {

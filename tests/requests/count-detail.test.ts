@@ -1,13 +1,8 @@
 /** How finely refusals are counted: whatever is sent, under few names, and never under somebody else's. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import {
-  anyKey,
-  CountDetail,
-  maxModelsOfKey,
-  maxOfAccount,
-  maxOfAll,
-} from '../../src/requests/count-detail.ts';
+import { nilId } from '../../src/lib/ids.ts';
+import { CountDetail, maxModelsOfKey, maxOfAccount, maxOfAll } from '../../src/requests/count-detail.ts';
 
 const hourMs = 3_600_000;
 
@@ -31,9 +26,9 @@ test('whatever is refused, an hour has a bounded number of counts', () => {
       for (const { hour, account, key, model, code } of refusals) {
         const keyId = `${account}/${key}`;
         const found = detail.of(hour * hourMs + 1, `${account}`, keyId, model, code);
-        expect([keyId, anyKey]).toContain(found.keyId);
+        expect([keyId, nilId]).toContain(found.keyId);
         expect([model, '']).toContain(found.model);
-        if (found.keyId === anyKey) {
+        if (found.keyId === nilId) {
           expect(found.model).toBe('');
           continue;
         }
@@ -53,7 +48,7 @@ test('what is counted by itself stays so for the hour', () => {
   expect(detail.of(0, 'account', 'key 0', 'model', 'code')).toEqual(first);
   for (let key = 1; key < 500; key += 1) detail.of(0, 'account', `key ${key}`, '', 'code');
   expect(detail.of(1, 'account', 'key 0', 'model', 'code')).toEqual(first);
-  expect(detail.of(1, 'account', 'key 499', 'model', 'code')).toEqual({ keyId: anyKey, model: '' });
+  expect(detail.of(1, 'account', 'key 499', 'model', 'code')).toEqual({ keyId: nilId, model: '' });
   expect(detail.of(1, 'neighbour', 'theirs', 'model', 'code')).toEqual({ keyId: 'theirs', model: 'model' });
   expect(detail.of(hourMs, 'account', 'key 499', 'model', 'code')).toEqual({
     keyId: 'key 499',
@@ -64,7 +59,7 @@ test('what is counted by itself stays so for the hour', () => {
 test('many accounts together are bounded, too', () => {
   const detail = new CountDetail();
   const isFine = (number: number) =>
-    detail.of(0, `account ${number}`, `key ${number}`, '', 'a').keyId !== anyKey;
+    detail.of(0, `account ${number}`, `key ${number}`, '', 'a').keyId !== nilId;
   const fine = Array.from({ length: 2 * maxOfAll }, (_, number) => isFine(number)).filter(Boolean);
   expect(fine).toHaveLength(maxOfAll);
 });

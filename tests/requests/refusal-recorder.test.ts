@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
 import { ApiError, type ErrorCode } from '../../src/errors.ts';
 import { type AskedRequest, RequestContext } from '../../src/http/context.ts';
-import { newId } from '../../src/lib/ids.ts';
+import { newId, nilId } from '../../src/lib/ids.ts';
 import { createLog } from '../../src/lib/log.ts';
 import { RefusalRecorder } from '../../src/requests/refusal-recorder.ts';
 import { removeOldRefusals } from '../../src/requests/refusal-store.ts';
@@ -61,14 +61,13 @@ type Given = Readonly<{
 }>;
 
 const newCaller = () => ({ id: newId(), accountId: newId() });
-const nobody = '00000000-0000-0000-0000-000000000000';
 
 /** How many were counted for the key, for its account, and for everybody with this code. */
 async function countedOf({ id, accountId }: { id: string; accountId: string }, code: ErrorCode) {
   const rows = await sql<{ key: number; account: number; everybody: number }[]>`
     select coalesce(sum(count) filter (where key_id = ${id}), 0)::int as key,
-           coalesce(sum(count) filter (where account_id = ${accountId} and key_id = ${nobody}), 0)::int as account,
-           coalesce(sum(count) filter (where account_id = ${nobody} and error_code = ${code}), 0)::int as everybody
+           coalesce(sum(count) filter (where account_id = ${accountId} and key_id = ${nilId}), 0)::int as account,
+           coalesce(sum(count) filter (where account_id = ${nilId} and error_code = ${code}), 0)::int as everybody
     from request_minutes where status = 'refused'`;
   return { ...rows[0] };
 }
@@ -166,10 +165,10 @@ test('whatever keys and models a flood names, its totals are exact and its rows 
   });
   for (const table of ['request_minutes', 'request_hours']) {
     const [row] = await sql.unsafe<{ keys: number; one: number; account: number; total: number }[]>(
-      `select count(*) filter (where key_id <> '${nobody}')::int as keys,
+      `select count(*) filter (where key_id <> '${nilId}')::int as keys,
               count(*) filter (where key_id = '${one}')::int as one,
-              count(*) filter (where key_id = '${nobody}')::int as account,
-              sum(count) filter (where key_id = '${nobody}')::int as total
+              count(*) filter (where key_id = '${nilId}')::int as account,
+              sum(count) filter (where key_id = '${nilId}')::int as total
        from ${table} where account_id = '${accountId}'`,
     );
     // The flood may meet the end of a minute or an hour.

@@ -13,7 +13,7 @@ import { failure } from '../../src/ledger/settlement.ts';
 import { firstIdAt, newId } from '../../src/lib/ids.ts';
 import { formatMoney, moneyFromDatabase } from '../../src/lib/money.ts';
 import { durationBoundsMs, emptyBuckets, percentileMs } from '../../src/rollups/buckets.ts';
-import { maxLookedAt } from '../../src/rollups/figures.ts';
+import { maxLookedAt } from '../../src/rollups/one-by-one.ts';
 import { RollUp } from '../../src/rollups/roll-up.ts';
 import { addCheapUser } from '../support/cheap-user.ts';
 import { eventually } from '../support/eventually.ts';
@@ -583,6 +583,41 @@ test('what was added up stays when its Generations are gone, whatever this node 
     select sum(count)::int as count from request_hours where key_id = ${second.keyId} and hour = ${hour}`;
   expect(row.count).toBe(7);
   await sql`delete from generations where id < first_id_at(now() - interval '99 days') and key_id = ${second.keyId}`;
+});
+
+test('requests in progress are counted by the filters of the list', async () => {
+  const called = holdAt(first, Date.now());
+  const uncalled = { ...holdAt(first, Date.now()), attempts: [] };
+  for (const hold of [called, uncalled]) await ledgers[0].hold(hold);
+  const span = { fromMs: Date.now() - hourMs, toMs: Date.now() + minuteMs };
+  const countIf = async (sums: Partial<CountFilter['sums']>, rows: Partial<CountFilter['rows']> = {}) => {
+    const filter = { ...everything, accountId: first.accountId, span };
+    const { in_progress: count } = await read({
+      ...filter,
+      sums: { ...everything.sums, ...sums },
+      rows: { ...everything.rows, ...rows },
+    });
+    return count;
+  };
+  expect(await countIf({})).toBe(2);
+  // Without a call, the provider is the one that would have been called.
+  expect(await countIf({ provider: 'P' })).toBe(1);
+  expect(await countIf({ status: 'in_progress', model: 'm' }, { api: 'messages', isFallback: false })).toBe(
+    2,
+  );
+  const none: Parameters<typeof countIf>[] = [
+    [{ status: 'completed' }],
+    [{ model: 'n' }],
+    [{ errorCode: 'provider_unavailable' }],
+    [{}, { api: 'images' }],
+    [{}, { isFallback: true }],
+    [{}, { minCost: '0' }],
+    [{}, { minDurationMs: hourMs }],
+    [{}, { labels: [['tag', 'a=b']] }],
+  ];
+  for (const wanted of none) expect([wanted, await countIf(...wanted)]).toEqual([wanted, 0]);
+  for (const { generation } of [called, uncalled])
+    await ledgers[0].settle(newSettlement(generation, null, { attempts: [] }));
 });
 
 // The last one, because it writes so many.

@@ -20,12 +20,11 @@ export async function findOpenCircuits(
     nameOf,
   );
   const lastSuccess = await findLastSuccess(sql, reader, circuits);
-  return circuits.filter(
-    ({ state, provider, model, failing_since: since }) =>
-      state === 'open' ||
-      since === null ||
-      !((lastSuccess.get(JSON.stringify([provider, model]))?.getTime() ?? 0) > Date.parse(since)),
-  );
+  return circuits.filter(({ state, provider, model, failing_since: since }) => {
+    const successAt = lastSuccess.get(JSON.stringify([provider, model]));
+    const isProven = since !== null && successAt !== undefined && successAt > new Date(since);
+    return state === 'open' || !isProven;
+  });
 }
 
 /** Each once, though several nodes may report it: as bad as the worst of them. */
@@ -45,25 +44,24 @@ export function circuitsIn(reported: readonly Reported[], nameOf: (providerId: s
       until: latest(other?.until ?? null, until),
     });
   }
-  return [...known.values()].sort((one, other) =>
-    one.state === other.state
-      ? one.provider + one.model < other.provider + other.model
-        ? -1
-        : 1
-      : one.state === 'open'
-        ? -1
-        : 1,
+  return [...known.values()].sort(
+    (one, other) =>
+      Number(other.state === 'open') - Number(one.state === 'open') ||
+      compare(one.provider, other.provider) ||
+      compare(one.model, other.model),
   );
 }
 
+function compare(one: string, other: string): number {
+  return Number(one > other) - Number(one < other);
+}
+
 function earliest(one: string | null, other: string | null): string | null {
-  if (one === null || other === null) return one ?? other;
-  return one < other ? one : other;
+  return one !== null && other !== null && one < other ? one : (other ?? one);
 }
 
 function latest(one: string | null, other: string | null): string | null {
-  if (one === null || other === null) return one ?? other;
-  return one > other ? one : other;
+  return one !== null && other !== null && one > other ? one : (other ?? one);
 }
 
 /** By the minute, and up to a minute late: what has been added up is enough here. */

@@ -31,7 +31,7 @@ const failure = 'generation_lookup_failed';
 
 type AnyRequestServices = Readonly<{ sql: SQL; reads: () => SQL; cursorKey: Uint8Array }>;
 
-export const anyRequestParameters = [...requestParameters, 'account'] as const;
+const anyRequestParameters = [...requestParameters, 'account'] as const;
 
 export function anyRequestPage({ sql, reads, cursorKey }: AnyRequestServices): Routes<ConsoleHandler> {
   return {
@@ -87,7 +87,7 @@ const anyColumns: readonly Column<NamedRequest>[] = [
 ];
 
 /** The newest `rowCount` before a position. */
-export async function findOfAnyone(
+async function findOfAnyone(
   sql: SQL,
   reader: OperatorReader,
   filter: RequestFilter,

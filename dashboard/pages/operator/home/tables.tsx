@@ -1,6 +1,6 @@
 /** The lists of the operator's home. */
 import { Link } from '@tanstack/react-router';
-import type { OperatorHome } from '../../../../src/console/home-contract.ts';
+import type { OperatorHome, ProviderCalls } from '../../../../src/console/home-contract.ts';
 import { compareMoneyDown, formatMoney, signOfMoney } from '../../../kit/amounts.ts';
 import { Card } from '../../../kit/card.tsx';
 import { classNames, textLinkClass } from '../../../kit/class-names.ts';
@@ -20,14 +20,10 @@ const nameClass =
 type Home = Readonly<{ home: OperatorHome | undefined }>;
 type Provider = OperatorHome['providers'][number];
 
-/** Failed, of all calls; null without any. */
-export function failedShare({
-  succeeded,
-  failed,
-  cancelled,
-}: Omit<Provider, 'provider' | 'before'>): number | null {
+/** Failed, of all calls, as on the page of providers; null without any. */
+function failedShare({ succeeded, failed, rejected, cancelled }: ProviderCalls): number | null {
   const count = succeeded + failed + cancelled;
-  return count === 0 ? null : failed / count;
+  return count === 0 ? null : (failed - rejected) / count;
 }
 
 const providerColumns: readonly Column<Provider>[] = [
@@ -53,7 +49,7 @@ const providerColumns: readonly Column<Provider>[] = [
     header: 'Failed',
     align: 'right',
     width: 'w-20',
-    cell: ({ failed }) => formatCount(failed),
+    cell: ({ failed, rejected }) => formatCount(failed - rejected),
   },
   {
     key: 'rate',
