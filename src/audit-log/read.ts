@@ -35,19 +35,19 @@ export function changesQuery(sql: SQL, filter: ChangeFilter, before: string, row
     sql`
       select * from audit_log
       where ${ofAccount(sql, filter)} and (${action}::text is null or action = ${action}::text) and id < ${before}::uuid
-        and ${keyId === null ? sql`true` : isAboutKey(sql, keyId)}
+        and ${keyId === null ? sql`true` : isAboutKey(sql, filter.accountId, keyId)}
       order by id desc limit ${rowCount}::int`,
   );
 }
 
-/** What happens to a limit later does not name its key again. */
-function isAboutKey(sql: SQL, keyId: string) {
+/** What happens to a limit later does not name its key again. The subquery is the same for all rows, so it runs once. */
+function isAboutKey(sql: SQL, accountId: string | null, keyId: string) {
   return sql`(
     (object_type = 'key' and object_id = ${keyId}::text)
     or (action = 'replace_key' and after->>'replaced_by' = ${keyId}::text)
     or (object_type = 'limit' and object_id in (
       select named.object_id from audit_log as named
-      where named.account_id = audit_log.account_id and named.object_type = 'limit'
+      where (${accountId}::uuid is null or named.account_id = ${accountId}::uuid) and named.object_type = 'limit'
         and ${keyId}::text in (named.before->>'key_id', named.after->>'key_id'))))`;
 }
 
