@@ -1,7 +1,7 @@
 -- compatible-with: 0015
 --
 -- What is added up of a minute and of an hour is one query, which returns rows as the tables have them, instead of a list of
--- their fifty columns for every table and level.
+-- their fifty columns for every table and level. To compile so many expressions takes longer than to evaluate them.
 
 create function requests_between(from_time timestamptz, to_time timestamptz) returns setof request_minutes
 language sql stable as $$
@@ -78,7 +78,7 @@ $$;
 comment on function attempts_between is
   'The same for their attempts, as rows of attempt_minutes or attempt_hours.';
 
-create or replace function roll_up_minute(at timestamptz) returns void language plpgsql as $$
+create or replace function roll_up_minute(at timestamptz) returns void language plpgsql set jit = off as $$
 begin
   delete from request_minutes where minute = at and status <> 'refused';
   insert into request_minutes select * from requests_between(at, at + interval '1 minute');
@@ -86,7 +86,7 @@ begin
   insert into attempt_minutes select * from attempts_between(at, at + interval '1 minute');
 end $$;
 
-create or replace function roll_up_hour(at timestamptz) returns void language plpgsql as $$
+create or replace function roll_up_hour(at timestamptz) returns void language plpgsql set jit = off as $$
 begin
   delete from request_hours where hour = at and status <> 'refused';
   insert into request_hours select * from requests_between(at, at + interval '1 hour');
@@ -94,7 +94,7 @@ begin
   insert into attempt_hours select * from attempts_between(at, at + interval '1 hour');
 end $$;
 
-create or replace function roll_up_minutes_of_hour(at timestamptz) returns void language plpgsql as $$
+create or replace function roll_up_minutes_of_hour(at timestamptz) returns void language plpgsql set jit = off as $$
 begin
   delete from request_hours where hour = at and status <> 'refused';
   insert into request_hours

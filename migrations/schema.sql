@@ -4638,6 +4638,7 @@ end $$;
 CREATE FUNCTION roll_up_hour(at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
+ SET jit TO 'off'
 AS $$
 begin
   delete from request_hours where hour = at and status <> 'refused';
@@ -4650,6 +4651,7 @@ end $$;
 CREATE FUNCTION roll_up_minute(at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
+ SET jit TO 'off'
 AS $$
 begin
   delete from request_minutes where minute = at and status <> 'refused';
@@ -4662,6 +4664,7 @@ end $$;
 CREATE FUNCTION roll_up_minutes_of_hour(at timestamp with time zone)
  RETURNS void
  LANGUAGE plpgsql
+ SET jit TO 'off'
 AS $$
 begin
   delete from request_hours where hour = at and status <> 'refused';
