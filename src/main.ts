@@ -164,7 +164,7 @@ async function openAll(given: Start) {
   );
   closers.add('catalogue', catalog.close);
   signals.onReload(catalog.reload);
-  closers.add(
+  closers.addUpkeep(
     'reconciliation',
     keepBillsReconciled({ sql: database.sql, catalog: () => catalog.current().catalog, secret, log }),
   );
@@ -234,18 +234,18 @@ function startPayments({ config: { payments: settings }, log, closers }: Start, 
 
 /** Regular upkeep of the database, done by every node. */
 function keepTidy(config: Config, { sql, openDedicated }: Database, log: Log, closers: Closers): void {
-  closers.add('partitions', keepPartitionsAhead(sql, log));
-  closers.add('usage', keepUsageAddedUp(sql, log));
-  closers.add('rollups', keepRequestsRolledUp(sql, config.generationRetentionDays, log));
+  closers.addUpkeep('partitions', keepPartitionsAhead(sql, log));
+  closers.addUpkeep('usage', keepUsageAddedUp(sql, log));
+  closers.addUpkeep('rollups', keepRequestsRolledUp(sql, config.generationRetentionDays, log));
   if (config.generationRetentionDays !== null)
-    closers.add('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
-  closers.add('old refusals', keepRefusalsTidy(sql, config.refusalRetentionDays, log));
-  closers.add('sign-in', keepSignInTidy(sql, log));
-  closers.add('admin requests', keepAdminTidy(sql, log));
-  closers.add('meters of limits', keepLimitsTidy(sql, log));
-  closers.add('grants', keepGrantsSettled(sql, log));
-  closers.add('events', keepEventsPublished(sql, log));
-  closers.add('causes', keepCausesTold(sql, log, { leaseSeconds }));
+    closers.addUpkeep('retention', keepRetention(openDedicated, config.generationRetentionDays, log));
+  closers.addUpkeep('old refusals', keepRefusalsTidy(sql, config.refusalRetentionDays, log));
+  closers.addUpkeep('sign-in', keepSignInTidy(sql, log));
+  closers.addUpkeep('admin requests', keepAdminTidy(sql, log));
+  closers.addUpkeep('meters of limits', keepLimitsTidy(sql, log));
+  closers.addUpkeep('grants', keepGrantsSettled(sql, log));
+  closers.addUpkeep('events', keepEventsPublished(sql, log));
+  closers.addUpkeep('causes', keepCausesTold(sql, log, { leaseSeconds }));
 }
 
 /** Sends events to webhooks and, where there is a mail server, to people. */
@@ -259,7 +259,7 @@ function tellEvents(
     attempts,
   }: Readonly<{ nodeId: string; deriveKey: DerivedKeys; mailer: Mailer | null; attempts: Attempts }>,
 ): void {
-  closers.add(
+  closers.addUpkeep(
     'webhooks',
     keepDelivering({
       sql,
@@ -269,7 +269,7 @@ function tellEvents(
       log,
     }),
   );
-  if (mailer !== null) closers.add('event mails', keepEventMailsSent({ sql, mailer, attempts }, log));
+  if (mailer !== null) closers.addUpkeep('event mails', keepEventMailsSent({ sql, mailer, attempts }, log));
 }
 
 /** The ledger, with the lease on which its holds depend and the spool for when the database is away. */

@@ -71,6 +71,8 @@ export function signalCounter(): (nowMs: number) => number | null {
 
 /** The embedded PostgreSQL takes the longest, because it writes everything to disk when it stops. */
 const patienceMs = 20_000;
+/** A statement of upkeep that the database does not answer is given up: another node, or the next start, does it again. */
+const upkeepPatienceMs = 3_000;
 
 type Closer = Readonly<{ what: string; close: () => unknown }>;
 
@@ -78,6 +80,7 @@ type Closer = Readonly<{ what: string; close: () => unknown }>;
 export class Closers {
   readonly #log: Log;
   readonly #closers: Closer[] = [];
+  readonly #upkeep: Closer[] = [];
   readonly #ended = new AbortController();
 
   constructor(log: Log) {
@@ -95,13 +98,22 @@ export class Closers {
     if (this.ended.aborted) this.closeAll().catch(() => undefined);
   }
 
+  /** What is done again and again, and on which nothing else depends: it is stopped first, all at once. */
+  addUpkeep(what: string, stop: () => unknown): void {
+    this.#upkeep.push({ what, close: stop });
+    if (this.ended.aborted) this.closeAll().catch(() => undefined);
+  }
+
   async closeAll(): Promise<void> {
-    for (const { what, close } of this.#closers.splice(0).toReversed()) {
-      try {
-        await within(patienceMs, Promise.resolve(close()));
-      } catch (error) {
-        this.#log.warn(`not closed: ${what}`, { error });
-      }
+    await Promise.all(this.#upkeep.splice(0).map((one) => this.#close(one, upkeepPatienceMs)));
+    for (const one of this.#closers.splice(0).toReversed()) await this.#close(one, patienceMs);
+  }
+
+  async #close({ what, close }: Closer, maxMs: number): Promise<void> {
+    try {
+      await within(maxMs, Promise.resolve(close()));
+    } catch (error) {
+      this.#log.warn(`not closed: ${what}`, { error });
     }
   }
 
