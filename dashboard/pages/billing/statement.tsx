@@ -48,6 +48,7 @@ export function entryColumns(
     {
       key: 'details',
       header: 'Details',
+      isWrapping: true,
       cell: (entry) => <Details entry={entry} generationPath={generationPath} />,
     },
     {

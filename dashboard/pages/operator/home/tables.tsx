@@ -73,6 +73,7 @@ export function ProviderTable({ home }: Home) {
     <Card title="Providers" description="Every call, also those with a fallback" isFlush>
       <Table
         caption="Providers"
+        isDense
         columns={providerColumns}
         rows={home?.providers}
         rowKey={({ provider }) => provider}
@@ -112,6 +113,7 @@ export function RefusalTable({ home, range }: Home & Readonly<{ range: HomeRange
     <Card title="Refusals" isFlush>
       <Table
         caption="Refusals"
+        isDense
         columns={columns}
         rows={home?.refusals}
         rowKey={({ code }) => code}
@@ -179,6 +181,7 @@ export function DryAccounts({ home }: Home) {
     <Card title="Accounts running dry" description="At the pace of the hours used in the last 7 days" isFlush>
       <Table
         caption="Accounts running dry"
+        isDense
         columns={dryColumns}
         rows={home?.dry_accounts}
         rowKey={({ account }) => account.id}
@@ -253,6 +256,7 @@ export function WriteOffs({ home }: Home) {
       )}
       <Table
         caption="Write-offs"
+        isDense
         columns={writeOffColumns}
         rows={home?.write_offs.latest}
         rowKey={({ request_id: id }) => id}
