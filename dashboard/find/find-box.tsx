@@ -10,6 +10,7 @@ import { formatCount } from '../kit/format-figures.ts';
 import { groupsFor, operatorGroups } from '../layout/destinations.ts';
 import { readStored, writeStored } from '../storage.ts';
 import {
+  inAccount,
   isOutside,
   type Place,
   pagesFor,
@@ -193,24 +194,26 @@ function usePlaces(text: string): Readonly<{ places: readonly Place[]; isBusy: b
   const account = useSelectedAccount();
   const question = questionFor(text);
   const asked = usePaused(question);
-  const inAccount = useFindings<AccountFindings>(account && accountPath(account.id, 'find'), asked);
+  const here = useFindings<AccountFindings>(account && accountPath(account.id, 'find'), asked);
   const anywhere = useFindings<OperatorFindings>(
     user.is_operator ? '/api/console/operator/find' : null,
     asked,
   );
   if (question === '') return { places: readRecent(readStored(recentPlacesKey)), isBusy: false, error: null };
   const requestId = requestIdIn(text);
+  const ofAccount = (found: readonly Place[]) =>
+    account === null ? [] : found.map((place) => inAccount(place, account.id));
   const places = [
     ...(requestId === null ? [] : [requestPlace(requestId, user.is_operator)]),
-    ...(account === null ? [] : pagesFor(text.trim(), groupsFor(account).flat(), 'Pages')),
+    ...ofAccount(pagesFor(text.trim(), account === null ? [] : groupsFor(account).flat(), 'Pages')),
     ...(user.is_operator ? pagesFor(text.trim(), operatorGroups.flat(), 'Pages for operators') : []),
-    ...(inAccount.data === undefined ? [] : placesInAccount(inAccount.data)),
+    ...ofAccount(here.data === undefined ? [] : placesInAccount(here.data)),
     ...(anywhere.data === undefined ? [] : placesAnywhere(anywhere.data)),
   ];
   return {
     places: withoutRepeats(places),
-    isBusy: asked !== question || inAccount.isFetching || anywhere.isFetching,
-    error: inAccount.error ?? anywhere.error,
+    isBusy: asked !== question || here.isFetching || anywhere.isFetching,
+    error: here.error ?? anywhere.error,
   };
 }
 

@@ -1,5 +1,5 @@
 /** What the box lists for a text: pages, a request, and what the gateway found, each with where it leads. */
-import type { AccountFindings, OperatorFindings } from '../../src/console/find-contract.ts';
+import type { AccountFindings, FoundLabel, OperatorFindings } from '../../src/console/find-contract.ts';
 import { type Destination, docsPath } from '../layout/destinations.ts';
 
 /** A place to go to. `detail` tells it from others with the same name. */
@@ -35,6 +35,13 @@ export function pagesFor(text: string, pages: readonly Destination[], group: str
     .map(({ label, to }) => ({ group, label, detail: '', href: to }));
 }
 
+/** Pages of an account name it in their address, or they would be those of the account that was selected last. */
+export function inAccount(place: Place, account: string): Place {
+  const [path = '', search] = place.href.split('?');
+  const href = address(path, { ...Object.fromEntries(new URLSearchParams(search)), account });
+  return isOutside(path) ? place : { ...place, href };
+}
+
 export function requestPlace(id: string, isOperator: boolean): Place {
   const href = `${isOperator ? '/operator' : ''}/requests/${id}`;
   return { group: 'Request', label: id, detail: 'Open this request', href };
@@ -57,7 +64,8 @@ export function placesInAccount(found: AccountFindings): Place[] {
       detail: id,
       href: `/models/${encodeURIComponent(id)}`,
     })),
-    ...labelPlaces(found, '/requests'),
+    ...found.end_users.map((label) => labelPlace('end_user', label, '/requests')),
+    ...found.sessions.map((label) => labelPlace('session', label, '/requests')),
   ];
 }
 
@@ -81,10 +89,10 @@ export function placesAnywhere(found: OperatorFindings): Place[] {
       detail: id,
       href: `/operator/providers/${encodeURIComponent(id)}`,
     })),
-    ...found.keys.map(({ id, name, hint, account }) => ({
+    ...found.keys.map(({ id, name, hint, is_in_force: isInForce, account }) => ({
       group: 'Keys',
-      label: name,
-      detail: `${hint}, of ${account.name}`,
+      label: `${name} · ${account.name}`,
+      detail: isInForce ? hint : `${hint}, no longer in force`,
       href: address(`/keys/${id}`, { account: account.id }),
     })),
     ...found.models.map(({ id, name }) => ({
@@ -93,28 +101,31 @@ export function placesAnywhere(found: OperatorFindings): Place[] {
       detail: id,
       href: address('/operator/catalog', { search: id }),
     })),
-    ...labelPlaces(found, '/operator/requests'),
+    ...found.end_users.map((found) => placeOfAccount('end_user', found)),
+    ...found.sessions.map((found) => placeOfAccount('session', found)),
   ];
 }
 
-function labelPlaces(
-  { end_users: endUsers, sessions }: Pick<AccountFindings, 'end_users' | 'sessions'>,
-  path: string,
-): Place[] {
-  const place = (group: string, parameter: string) => (label: string) => ({
-    group,
-    label,
-    detail: 'Its requests',
-    href: address(path, { [parameter]: label }),
-  });
-  return [...endUsers.map(place('End users', 'end_user')), ...sessions.map(place('Sessions', 'session'))];
+type LabelKind = 'end_user' | 'session';
+
+const labelGroups: Readonly<Record<LabelKind, string>> = { end_user: 'End users', session: 'Sessions' };
+
+function labelPlace(kind: LabelKind, label: string, path: string): Place {
+  const href = address(path, { [kind]: label, range: '30d' });
+  return { group: labelGroups[kind], label, detail: 'Its requests', href };
+}
+
+/** Several accounts may have an end user of the same name. */
+function placeOfAccount(kind: LabelKind, { label, account }: FoundLabel): Place {
+  const place = inAccount(labelPlace(kind, label, '/operator/requests'), account.id);
+  return { ...place, label: `${label} · ${account.name}` };
 }
 
 /** The same place is listed once. */
 export function withoutRepeats(places: readonly Place[]): Place[] {
   const known = new Set<string>();
-  return places.filter(({ group, label, href }) => {
-    const key = JSON.stringify([group, label, href]);
+  return places.filter(({ group, href }) => {
+    const key = JSON.stringify([group, href]);
     return known.has(key) ? false : Boolean(known.add(key));
   });
 }

@@ -22,11 +22,16 @@ import { patternOf } from './operator/list.ts';
 
 const maxTextLength = 200;
 const maxOfAKind = 8;
-/** Of accounts and people, the newest so many are looked at. */
+/** Of accounts, people and keys of anybody, the newest so many are looked at. */
 const maxScanned = 20_000;
 /** How many different labels from the text on are looked at: in some locales others are between those that match. */
 const maxLabels = 40;
+/** How many requests of a label are asked for their accounts, the newest first. */
+const maxRequests = 500;
 const failure = 'internal_error';
+
+const firstId = '00000000-0000-0000-0000-000000000000';
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 
 type Kind = 'end_user' | 'session';
 
@@ -131,8 +136,12 @@ async function findAnywhere(sql: SQL, reader: OperatorReader, text: string): Pro
           select api_keys.id, api_keys.name, hint,
             ${isInForce(sql)} as is_in_force,
             jsonb_build_object('id', accounts.id, 'name', accounts.name) as account
-          from api_keys join accounts on accounts.id = account_id
-          where api_keys.id = ${id}::uuid
+          from (
+            (select id, account_id, name, hint, revoked_at, expires_at from api_keys order by id desc limit ${maxScanned})
+            union (select id, account_id, name, hint, revoked_at, expires_at from api_keys where id = ${id}::uuid)
+          ) as api_keys join accounts on accounts.id = account_id
+          where api_keys.name ~ ${pattern} or hint ~ ${pattern} or api_keys.id = ${id}::uuid
+          order by is_in_force desc, api_keys.id desc limit ${maxOfAKind}
         ) as found) as keys,
         ${labelsOfAll(sql, 'end_user', text)} as end_users,
         ${labelsOfAll(sql, 'session', text)} as sessions
@@ -171,7 +180,10 @@ function labelsOfAccount(sql: SQL, kind: Kind, text: string) {
     ) as found)`;
 }
 
-/** The same of all accounts. */
+/**
+ * The same of all accounts, with the accounts of each. Which these are is read from its newest requests, in the order of the
+ * index by label.
+ */
 function labelsOfAll(sql: SQL, kind: Kind, text: string) {
   return sql`(
     with recursive listed (kind, label, step) as (
@@ -187,8 +199,24 @@ function labelsOfAll(sql: SQL, kind: Kind, text: string) {
       ) as next
       where listed.kind = ${kind} and step < ${maxLabels}
     )
-    select coalesce(jsonb_agg(label), '[]') from (
-      select label from listed where kind = ${kind} and starts_with(label, ${text}) limit ${maxOfAKind}
+    select coalesce(jsonb_agg(jsonb_build_object('label', label, 'account', jsonb_build_object('id', id, 'name', name))), '[]')
+    from (
+      select label, accounts.id, name
+      from (
+        select label, step from listed where kind = ${kind} and starts_with(label, ${text}) limit ${maxOfAKind}
+      ) as matching
+      cross join lateral (
+        select account_id, min(place) as place from (
+          select account_id, row_number() over () as place from (
+            select account_id from generation_attributions
+            where (kind, label, generation_id) >= (${kind}::text, matching.label, ${firstId}::uuid)
+              and (kind, label, generation_id) <= (${kind}::text, matching.label, ${lastId}::uuid)
+            order by kind desc, label desc, generation_id desc limit ${maxRequests}
+          ) as newest
+        ) as placed group by account_id
+      ) as owner
+      join accounts on accounts.id = account_id
+      order by step, place limit ${maxOfAKind}
     ) as found)`;
 }
 

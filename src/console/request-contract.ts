@@ -183,6 +183,25 @@ export type RequestGroups = {
 };
 
 /**
+ * GET …/accounts/{account}/requests/problems?from&to → RequestProblems: what failed and was refused, by error code, the most frequent
+ * first, and no more than 20. The range is as for series.
+ */
+export type RequestProblems = { from: string; to: string; data: RequestProblem[] };
+
+export type RequestProblem = {
+  code: string;
+  failed: number;
+  refused: number;
+  /** The key and the model with the most of them; null where there is none. */
+  key: { id: string; name: string; requests: number } | null;
+  model: { name: string; requests: number } | null;
+  /** The parameter that was wrong most often, of the last 1,000 that are stored. */
+  param: string | null;
+  /** Null when none of them is stored any longer, or the last 1,000 failures are of other codes. */
+  last_at: string | null;
+};
+
+/**
  * GET …/operator/providers/{provider}/series?from&to → ProviderSeries: the calls to a provider, by its name. The range is as for
  * requests. A request has a call for each attempt, and the time of a call is that of its request.
  */

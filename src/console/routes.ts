@@ -52,6 +52,7 @@ import { overviewPage } from './overview.ts';
 import { paymentsPage } from './payments.ts';
 import { type PlaygroundServices, playgroundPage } from './playground.ts';
 import { requestFiguresPage } from './request-figures.ts';
+import { requestProblemsPage } from './request-problems.ts';
 import { requestsPage } from './requests.ts';
 import { requestsDownload } from './requests-csv.ts';
 import { topUpsPage } from './top-ups.ts';
@@ -113,6 +114,7 @@ export function consoleRoutes(
       ...overviewPage(services),
       ...requestsPage({ ...services, cursorKey }),
       ...requestFiguresPage(services),
+      ...requestProblemsPage(services),
       ...usagePage(services),
       ...billingPage(services),
       ...billingMonthsPage(services),

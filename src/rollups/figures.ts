@@ -17,7 +17,8 @@ export type SumFilter = Readonly<{
   provider: string | null;
 }>;
 
-export type Grouping = 'key' | 'model' | 'provider' | 'error_code' | 'account';
+/** By source: the error code, the key and the model of what failed or was refused, as JSON. */
+export type Grouping = 'key' | 'model' | 'provider' | 'error_code' | 'account' | 'source';
 
 export type Figures = Readonly<{
   completed: number;
@@ -122,6 +123,7 @@ const valueColumns: Readonly<Record<Grouping, string>> = {
   model: 'model',
   provider: 'provider',
   error_code: 'error_code',
+  source: 'jsonb_build_array(error_code, key_id, model)::text',
 };
 
 export type Wanted = Readonly<{ scope: Scope; filter: SumFilter; by?: Grouping }>;
@@ -133,6 +135,7 @@ export type Wanted = Readonly<{ scope: Scope; filter: SumFilter; by?: Grouping }
 export function figuresQuery(sql: SQL, wanted: Wanted, steps: Steps, progress: Progress) {
   const { scope, filter, by } = wanted;
   const value = sql.unsafe(by === undefined ? `''` : valueColumns[by]);
+  const counts = by === 'source' ? sql`status in ('failed', 'refused') and error_code <> ''` : sql`true`;
   // Without the offset, the planner may read everything of an account before it looks at the pieces.
   const sums = (table: 'minute' | 'hour', pieces: readonly Piece[], isRefused: boolean) => sql`
     select step, ${value} as value, status, count, input_tokens, output_tokens, cost, ${sql.unsafe(bucketColumns)}
@@ -142,7 +145,7 @@ export function figuresQuery(sql: SQL, wanted: Wanted, steps: Steps, progress: P
       where account_id = of_account and key_id = of_key
         and ${sql.unsafe(table)} >= begins_at and ${sql.unsafe(table)} < ends_at
       offset 0) as sums
-    where ${isRefused ? sql`status = 'refused'` : sql`status <> 'refused'`} and ${matches(sql, filter)}`;
+    where ${isRefused ? sql`status = 'refused'` : sql`status <> 'refused'`} and ${matches(sql, filter)} and ${counts}`;
   const { hours, minutes, raw } = piecesOf(steps, progress);
   const refused = refusalPiecesOf(steps);
   return sql`
@@ -157,14 +160,14 @@ export function figuresQuery(sql: SQL, wanted: Wanted, steps: Steps, progress: P
           -- All statuses that there are, so that the indexes by status can be used.
           and status in ('completed', 'failed', 'cancelled')
         offset 0) as finished
-      where ${matches(sql, filter)}
+      where ${matches(sql, filter)} and ${counts}
     ) as counted
     group by step, value`;
 }
 
 /** Whose sums are read. */
 function ownersOf(sql: SQL, { accountId, keyId }: Scope, by: Grouping | undefined) {
-  if (by === 'key')
+  if (by === 'key' || by === 'source')
     return sql`(select account_id, id from api_keys where (${accountId}::uuid is null or account_id = ${accountId})
                 and (${keyId}::uuid is null or id = ${keyId}))`;
   if (by === 'account' && keyId === null)

@@ -30,6 +30,7 @@ beforeAll(async () => {
     ),
     [account, 'end_user', 'Person-x'],
     [account, 'session', 'run-1'],
+    [strangersAccount, 'session', 'run-1'],
     [strangersAccount, 'end_user', 'person-of-another'],
     [account, 'tag', 'person=1'],
   ];
@@ -96,7 +97,29 @@ test('end users and sessions by their beginning, each once, at most eight, and o
   expect((await find('person-2')).end_users).toEqual(Array.from({ length: 8 }, (_, at) => `person-2${at}`));
   expect((await find('person-o')).end_users).toEqual([]);
   expect((await find('run')).sessions).toEqual(['run-1']);
-  expect((await findAnywhere('person-o')).end_users).toEqual(['person-of-another']);
+  const [another, ...others] = (await findAnywhere('person-o')).end_users;
+  expect(another).toMatchObject({ label: 'person-of-another', account: { id: fixture.strangersAccount } });
+  expect(others).toEqual([]);
+});
+
+test('an end user or session of several accounts once for each, the last that used it first', async () => {
+  expect((await findAnywhere('run-1')).sessions).toMatchObject([
+    { label: 'run-1', account: { id: fixture.strangersAccount } },
+    { label: 'run-1', account: { id: fixture.account, name: 'Blue Harbour' } },
+  ]);
+  const { end_users: people } = await findAnywhere('person-0');
+  expect(people).toHaveLength(8);
+  expect(people[0]).toMatchObject({ label: 'person-00', account: { name: 'Blue Harbour' } });
+});
+
+test('operators find keys of anybody by a part of their name, those in force first', async () => {
+  const { sql } = fixture.database;
+  await sql`update api_keys set expires_at = now() - interval '1 day' where id = ${fixture.strangersKeyId}`;
+  expect((await findAnywhere('prODuct')).keys).toMatchObject([
+    { id: fixture.keyId, name: 'Production', is_in_force: true, account: { name: 'Blue Harbour' } },
+    { id: fixture.strangersKeyId, name: 'Production elsewhere', is_in_force: false },
+  ]);
+  expect((await findAnywhere(fixture.strangersKeyId)).keys).toHaveLength(1);
 });
 
 test('operators find accounts by name, ID and external ID, people by address, keys by ID, and providers', async () => {

@@ -8,7 +8,7 @@ import type { Overview } from '../../src/console/contract.ts';
 import type { OperatorHome } from '../../src/console/home-contract.ts';
 import { circuitsIn } from '../../src/console/operator/open-circuits.ts';
 import type { OperatorAccountDetail } from '../../src/console/operator-contract.ts';
-import type { RequestGroups, RequestSeries } from '../../src/console/request-contract.ts';
+import type { RequestGroups, RequestProblems, RequestSeries } from '../../src/console/request-contract.ts';
 import { openLedger } from '../../src/ledger/ledger.ts';
 import { openSpool } from '../../src/ledger/spool.ts';
 import { firstIdAt, newId } from '../../src/lib/ids.ts';
@@ -16,7 +16,13 @@ import { durationBoundsMs, emptyBuckets, percentileMs } from '../../src/rollups/
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { bill } from '../support/billed-usage.ts';
 import { runCommand } from '../support/commands.ts';
-import { type ConsoleFixture, openConsoleFixture } from '../support/console-fixture.ts';
+import {
+  type ConsoleFixture,
+  everyone,
+  forMembers,
+  openConsoleFixture,
+  outcomeFor,
+} from '../support/console-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
 import { silentLog } from '../support/ledger-fixture.ts';
@@ -240,6 +246,40 @@ describe('with traffic of two nodes and of the past', () => {
       expect({ value, failed, refused }).toEqual({ value, failed: own.failed, refused: own.refused });
     }
     expect(groups.data.reduce((sum, { refused }) => sum + refused, 0)).toBe(3);
+  });
+
+  test.each(ranges)('where the problems of a customer come from: %s', async (range) => {
+    const from = new Date(Date.now() - lengths[range] * hourMs).toISOString();
+    const problems = await get<RequestProblems>(`accounts/${account}/requests/problems?from=${from}`);
+    const expected = await sqlOf()<RequestProblems['data']>`
+      with problem as (
+        select id, error_code as code, key_id, model, null as param, status from generations
+        where account_id = ${account} and status = 'failed'
+        union all
+        -- Sums have no models that are not in the catalogue.
+        select id, code, key_id, nullif(model, 'no such model'), param, 'refused' from refusals where account_id = ${account}
+      ), wanted as (
+        select *, (select name from api_keys where api_keys.id = key_id) as key_name from problem
+        where id >= first_id_at(${problems.from}::text::timestamptz) and id < first_id_at(${problems.to}::text::timestamptz)
+      )
+      select code, (count(*) filter (where status = 'failed'))::int as failed,
+        (count(*) filter (where status = 'refused'))::int as refused,
+        (select jsonb_build_object('id', key_id, 'name', key_name, 'requests', count(*)) from wanted as own
+         where own.code = wanted.code group by key_id, key_name order by count(*) desc, key_id limit 1) as key,
+        (select jsonb_build_object('name', model, 'requests', count(*)) from wanted as own
+         where own.code = wanted.code and model is not null group by model order by count(*) desc, model limit 1) as model,
+        mode() within group (order by param) as param,
+        to_char(to_timestamp(max(id_ms(id)) / 1000.0) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"') as last_at
+      from wanted group by code order by count(*) desc, code`;
+    expect(problems.data).toEqual(expected.map((row) => ({ ...row })));
+    expect(problems.data.map(({ code }) => code)).toContain('model_not_found');
+    expect(problems.data.find(({ code }) => code === 'invalid_parameter')?.param).toBe('temperature');
+  });
+
+  test('problems are for those who may see the account', async () => {
+    const path = `/api/console/accounts/${account}/requests/problems`;
+    for (const person of everyone)
+      expect(await outcomeFor(fixture.people[person], 'GET', path)).toBe(forMembers[person]);
   });
 
   test('how long the money of a customer lasts, here and for operators', async () => {

@@ -56,6 +56,19 @@ describe('the page of an account', () => {
     await page.getByRole('button', { name: 'Suspend' }).waitFor();
   });
 
+  test('leads from a key to its page, in the account that it belongs to', async () => {
+    const { page } = operator;
+    await page.goto(`/operator/accounts/${fixture.account}?tab=keys`);
+    await page.getByRole('link', { name: 'API key', exact: true }).click();
+    await page.waitForURL(`**/keys/${fixture.keyId}?account=${fixture.account}`);
+    await page.getByRole('heading', { level: 1, name: 'API key' }).waitFor();
+    await page.getByText('You are looking at Northwind as an operator.').waitFor();
+    await page.keyboard.press('Control+k');
+    await page.getByRole('combobox', { name: 'Find anything' }).fill('Limits');
+    await page.getByRole('option', { name: 'Limits' }).first().click();
+    await page.waitForURL(`**/limits?account=${fixture.account}`);
+  });
+
   test('shows a key that its monthly limit blocks as what it is', async () => {
     const { page } = operator;
     const { sql } = fixture.database;

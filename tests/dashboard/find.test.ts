@@ -39,7 +39,7 @@ test('of a whole key only its end is asked for', () => {
 
 test('names lead to their places, whatever they are made of', () => {
   const [place] = placesInAccount({ keys: [], models: [], end_users: ['a&b=c #1'], sessions: [] });
-  expect(place?.href).toBe('/requests?end_user=a%26b%3Dc+%231');
+  expect(place?.href).toBe('/requests?end_user=a%26b%3Dc+%231&range=30d');
 });
 
 const place = (name: string): Place => ({ group: 'Keys', label: name, detail: '', href: `/${name}` });

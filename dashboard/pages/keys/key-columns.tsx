@@ -26,12 +26,12 @@ export type KeyAction = 'edit' | 'limits' | 'replace' | 'revoke';
 /** How many limits a key has besides its settings. */
 export type LimitCounts = ReadonlyMap<string, number>;
 
-const dataColumns = (limitCounts: LimitCounts): readonly Column<Key>[] => [
+const dataColumns = (limitCounts: LimitCounts, account?: string): readonly Column<Key>[] => [
   {
     key: 'name',
     header: 'Name',
     isBare: true,
-    cell: (key) => <KeyName subject={key} limitCount={limitCounts.get(key.id) ?? 0} />,
+    cell: (key) => <KeyName subject={key} limitCount={limitCounts.get(key.id) ?? 0} account={account} />,
   },
   { key: 'state', header: 'Status', cell: (key) => <KeyState subject={key} /> },
   {
@@ -58,6 +58,13 @@ const dataColumns = (limitCounts: LimitCounts): readonly Column<Key>[] => [
   },
 ];
 
+/** For operators on the page of an account, whose address does not say which account the page of a key is about. */
+export function keyColumnsOf(account: string): readonly Column<Key>[] {
+  return dataColumns(noLimits, account);
+}
+
+const noLimits: LimitCounts = new Map();
+
 /** Members get no actions. */
 export function keyColumns(
   limitCounts: LimitCounts,
@@ -72,7 +79,9 @@ export function keyColumns(
   ];
 }
 
-function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: number }>) {
+type KeyNameProps = Readonly<{ subject: Key; limitCount: number; account: string | undefined }>;
+
+function KeyName({ subject, limitCount, account }: KeyNameProps) {
   const { id, name, hint, state, allowed_models: models } = subject;
   return (
     <span
@@ -82,7 +91,7 @@ function KeyName({ subject, limitCount }: Readonly<{ subject: Key; limitCount: n
       )}
     >
       <Link
-        {...keyLink(id)}
+        {...keyLink(id, account)}
         title={name}
         className="rounded font-medium hover:underline hover:underline-offset-2 md:max-w-44 md:truncate xl:max-w-64"
       >

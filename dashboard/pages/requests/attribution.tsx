@@ -11,20 +11,26 @@ type Attribution = Readonly<{
   tags: Readonly<Record<string, string>>;
 }>;
 
+type AttributionFactsProps = Readonly<{
+  attribution: Attribution;
+  /** For operators: other accounts may have users and sessions of the same name. */
+  account: Readonly<{ id: string }> | undefined;
+}>;
+
 /** Each leads to the requests that have it, too. */
-export function AttributionFacts({ attribution }: Readonly<{ attribution: Attribution }>) {
+export function AttributionFacts({ attribution, account }: AttributionFactsProps) {
   const { end_user: endUser, session, tags } = attribution;
   const named = Object.entries(tags).map(([name, value]) => `${name}=${value}`);
   return (
     <>
       {endUser !== null && (
         <Fact name="End user">
-          <LabelLink name="end_user" label={endUser} />
+          <LabelLink name="end_user" label={endUser} account={account} />
         </Fact>
       )}
       {session !== null && (
         <Fact name="Session">
-          <LabelLink name="session" label={session} />
+          <LabelLink name="session" label={session} account={account} />
         </Fact>
       )}
       {named.length > 0 && (
@@ -32,7 +38,7 @@ export function AttributionFacts({ attribution }: Readonly<{ attribution: Attrib
           <ul>
             {named.map((tag) => (
               <li key={tag}>
-                <LabelLink name="tag" label={tag} />
+                <LabelLink name="tag" label={tag} account={account} />
               </li>
             ))}
           </ul>
@@ -42,10 +48,14 @@ export function AttributionFacts({ attribution }: Readonly<{ attribution: Attrib
   );
 }
 
-function LabelLink({ name, label }: Readonly<{ name: 'end_user' | 'session' | 'tag'; label: string }>) {
+type LabelLinkProps = Pick<AttributionFactsProps, 'account'> &
+  Readonly<{ name: 'end_user' | 'session' | 'tag'; label: string }>;
+
+function LabelLink({ name, label, account }: LabelLinkProps) {
   const { reader } = useScope();
+  const filter = account === undefined ? { [name]: label } : { [name]: label, account: account.id };
   return (
-    <Link {...requestsWith({ [name]: label }, reader)} className={textLinkClass}>
+    <Link {...requestsWith(filter, reader)} className={textLinkClass}>
       <bdi>{label}</bdi>
     </Link>
   );

@@ -92,7 +92,9 @@ function RequestCard({ generation }: Readonly<{ generation: GenerationRequest }>
       <Facts>
         <WhoseFacts request={generation} />
         {api !== null && <Fact name="API">{labelOfApi(api)}</Fact>}
-        {generation.attribution !== undefined && <AttributionFacts attribution={generation.attribution} />}
+        {generation.attribution !== undefined && (
+          <AttributionFacts attribution={generation.attribution} account={generation.account} />
+        )}
         <Fact name="Started">
           <Time at={generation.created_at} style="exact" />
         </Fact>

@@ -86,7 +86,7 @@ function RefusalCard({ refusal }: Readonly<{ refusal: Refusal }>) {
       <Facts>
         <WhoseFacts request={refusal} />
         {api !== null && <Fact name="API">{labelOfApi(api)}</Fact>}
-        {attribution !== null && <AttributionFacts attribution={attribution} />}
+        {attribution !== null && <AttributionFacts attribution={attribution} account={refusal.account} />}
         <Fact name="Refused">
           <Time at={refusal.at} style="exact" />
         </Fact>

@@ -7,7 +7,7 @@ import { accountKey, accountPath, useMe } from '../../../api/session.ts';
 import { Card } from '../../../kit/card.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
-import { keyColumns } from '../../keys/key-columns.tsx';
+import { keyColumnsOf } from '../../keys/key-columns.tsx';
 import { memberColumns } from '../../team/team-page.tsx';
 
 const refreshMs = 15_000;
@@ -20,8 +20,6 @@ function useOfAccount<Body>(accountId: string, part: string) {
   });
 }
 
-const noLimitLinks = new Map<string, number>();
-
 export function AccountKeys({ accountId }: Readonly<{ accountId: string }>) {
   const keys = useOfAccount<Keys>(accountId, 'keys');
   return (
@@ -29,7 +27,7 @@ export function AccountKeys({ accountId }: Readonly<{ accountId: string }>) {
       <QueryTable
         query={keys}
         caption="Keys of the account"
-        columns={keyColumns(noLimitLinks)}
+        columns={keyColumnsOf(accountId)}
         rows={keys.data?.data}
         rowKey={({ id }) => id}
         expectedRows={3}
