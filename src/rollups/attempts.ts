@@ -56,10 +56,11 @@ export function attemptsQuery(sql: SQL, provider: string, steps: Steps, progress
     group by step, model, error_code`;
 }
 
-/** The outcomes of each step and provider. */
+/** The outcomes of each step and provider, and how long those that succeeded took. */
 export function providersQuery(sql: SQL, steps: Steps, progress: Progress) {
   return sql`
-    select step, provider, ${sql.unsafe(outcomeSums)} from (${countedQuery(sql, sql`true`, steps, progress)}) as counted
+    select step, provider, ${sql.unsafe(outcomeSums)}, ${sql.unsafe(bucketSums)} as durations
+    from (${countedQuery(sql, sql`true`, steps, progress)}) as counted
     group by step, provider`;
 }
 
