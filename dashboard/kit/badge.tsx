@@ -3,7 +3,7 @@ import { classNames } from './class-names.ts';
 
 export type BadgeTone = 'plain' | 'accent' | 'good' | 'warn' | 'bad';
 
-/** Colour is for what needs attention. Of the rest, only the dot tells what is well and what is under way. */
+/** Colour is for what needs attention. Of the rest, only the dot tells what is under way. */
 const tones: Readonly<Record<BadgeTone, string>> = {
   plain: 'bg-sunken text-ink-soft',
   accent: 'bg-sunken text-ink-soft',
@@ -23,7 +23,7 @@ const dotted: Readonly<Record<BadgeTone, string>> = {
 const dots: Readonly<Record<BadgeTone, string>> = {
   plain: 'bg-edge',
   accent: 'bg-chart-1',
-  good: 'bg-chart-2',
+  good: 'bg-edge/70',
   warn: 'bg-warn',
   bad: 'bg-bad',
 };

@@ -5,12 +5,12 @@
 const colours = [
   'bg-chart-1',
   'bg-chart-2',
-  'bg-chart-3',
   'bg-chart-4',
   'bg-chart-5',
   'bg-chart-7',
   'bg-chart-8',
   'bg-chart-9',
+  'bg-chart-10',
 ] as const;
 
 /** For everything that has none of its own. */

@@ -91,7 +91,7 @@ function Combobox(props: PickerProps) {
         }}
         onKeyDown={pressKey}
         onBlur={close}
-        className={classNames(controlClass, 'h-9 truncate pr-8 pl-3')}
+        className={classNames(controlClass, 'h-8 truncate pr-8 pl-2.5 max-md:h-9')}
       />
       <ChevronDown
         aria-hidden

@@ -28,7 +28,7 @@ export function Stat({ label, value, hint, tone = 'plain', link }: StatProps) {
         {link === undefined ? (
           label
         ) : (
-          <Link {...link} className="rounded after:absolute after:inset-0">
+          <Link {...link} className="rounded -outline-offset-1 after:absolute after:inset-0">
             {label}
           </Link>
         )}
@@ -55,7 +55,7 @@ export function Stat({ label, value, hint, tone = 'plain', link }: StatProps) {
 const columnsByCount: Readonly<Record<number, string>> = {
   3: 'grid-cols-2 [&>:last-child]:col-span-2 sm:grid-cols-3 sm:[&>:last-child]:col-span-1',
   4: 'grid-cols-2 md:grid-cols-4',
-  5: 'grid-cols-2 [&>:last-child]:col-span-2 xl:grid-cols-5 xl:[&>:last-child]:col-span-1',
+  5: 'grid-cols-2 [&>:last-child]:col-span-2 lg:grid-cols-5 lg:[&>:last-child]:col-span-1',
   6: 'grid-cols-2 md:grid-cols-3 xl:grid-cols-6',
 };
 
@@ -64,7 +64,8 @@ export function StatGroup({ children }: Readonly<{ children: ReactNode }>) {
   return (
     <dl
       className={classNames(
-        '-mx-4 grid gap-px overflow-clip border-y border-line',
+        // On a wide screen its rules end where those of the page do, and its text starts there.
+        '-mx-4 grid gap-px overflow-clip border-y border-line md:[clip-path:inset(0_1rem)]',
         columnsByCount[Children.count(children)] ?? 'grid-cols-2',
       )}
     >

@@ -147,7 +147,7 @@ export function Table<Row>(props: TableProps<Row>) {
   const decimals = columns.map((column) => columnDecimals(column, rows ?? []));
   return (
     // Where the table cannot overflow sideways, its header sticks to the window.
-    <div className="md:-mx-2 md:max-lg:overflow-x-auto">
+    <div className="md:max-lg:overflow-x-auto">
       <table
         {...roles.table}
         onFocus={rememberFocus}
@@ -215,7 +215,7 @@ function TableHead<Row>({ columns, sorting }: TableHeadProps<Row>) {
               sorting?.key === column.key ? (sorting.isDown ? 'descending' : 'ascending') : undefined
             }
             className={classNames(
-              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint max-lg:static',
+              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint first:pl-0 last:pr-0 max-lg:static',
               column.align === 'right' && 'text-right',
               column.isWide && 'max-md:hidden',
               column.isOptional && 'md:max-xl:hidden',
@@ -271,7 +271,7 @@ function TableRow<Row>({ row, columns, decimals, isDense, link }: TableRowProps<
       className={classNames(
         rowClass,
         isDense ? denseRowClass : looseRowClass,
-        link !== null && 'cursor-pointer hover:bg-hover/70 has-[a:focus-visible]:bg-hover/70',
+        link !== null && 'linked cursor-pointer hover:bg-hover/70 has-[a:focus-visible]:bg-hover/70',
       )}
     >
       {columns.map((column, at) => (
@@ -305,7 +305,10 @@ function TableFoot<Row>({ columns, decimals, cells }: TableFootProps<Row>) {
             <td
               key={column.key}
               {...roles.cell}
-              className={classNames('max-md:sr-only', column.isOptional && 'md:max-xl:hidden')}
+              className={classNames(
+                'border-line max-md:sr-only md:border-b',
+                column.isOptional && 'md:max-xl:hidden',
+              )}
             />
           ) : (
             <Cell key={column.key} column={column} decimals={decimals[at]}>
@@ -337,6 +340,10 @@ function followLink(event: ReactMouseEvent<HTMLTableRowElement>): void {
   event.currentTarget.querySelector('a')?.dispatchEvent(press);
 }
 
+/** The rules of a table end where its text does; what marks a row goes a little further. */
+const bleedClass =
+  'md:group-[.linked:hover]/row:first:shadow-[-0.5rem_0_0_--alpha(var(--color-hover)/70%)] md:group-[.linked:hover]/row:last:shadow-[0.5rem_0_0_--alpha(var(--color-hover)/70%)]';
+
 type CellProps<Row> = Readonly<{
   column: Column<Row>;
   decimals?: number | undefined;
@@ -354,7 +361,8 @@ function Cell<Row>({ column, decimals, isDense = false, children }: CellProps<Ro
     <td
       {...roles.cell}
       className={classNames(
-        'border-line px-2 py-0.5 align-middle md:border-b',
+        'border-line px-2 py-0.5 align-middle first:pl-0 last:pr-0 md:border-b',
+        bleedClass,
         !isWrapping && 'md:whitespace-nowrap',
         'max-md:px-0 max-md:py-0',
         align === 'right' && 'md:text-right',

@@ -303,6 +303,9 @@ function Rules({ count }: Readonly<{ count: number }>) {
   );
 }
 
+/** From here on a name would cross the edge of the page. */
+const lastShare = 0.97;
+
 type AxisProps = Readonly<{ times: readonly number[]; stepMs: number; isUtc: boolean }>;
 
 function TimeNames({ times, stepMs, isUtc }: AxisProps) {
@@ -315,7 +318,7 @@ function TimeNames({ times, stepMs, isUtc }: AxisProps) {
           style={{ left: `${(at / times.length) * 100}%` }}
           className={classNames(
             'absolute whitespace-nowrap',
-            at === 0 ? '' : '-translate-x-1/2',
+            at === 0 ? '' : at / times.length > lastShare ? '-translate-x-full' : '-translate-x-1/2',
             order % narrowEvery !== 0 && 'max-sm:hidden',
           )}
         >

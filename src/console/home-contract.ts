@@ -9,7 +9,14 @@ export type OperatorHome = {
   from: string;
   to: string;
   /** By whole days in UTC, including today: 1, 7 or 30 of them. */
-  money: { from: string; to: string; now: HomeMoney; before: HomeMoney };
+  money: {
+    from: string;
+    to: string;
+    now: HomeMoney;
+    before: HomeMoney;
+    /** Accounts that were charged less on these days than their requests cost; the 5 with the greatest loss, that first. */
+    below_cost: { account: { id: string; name: string }; revenue: string; margin: string }[];
+  };
   /** The calls to each provider, the one with the most failures of its own first. */
   providers: (ProviderCalls & {
     /** As customers see it. */
@@ -19,6 +26,20 @@ export type OperatorHome = {
   })[];
   /** The most frequent first. */
   refusals: { code: string; count: number }[];
+  /**
+   * Accounts whose requests were refused in the last 24 hours because too little was available, and whose last such request
+   * would be again. The most refusals first, and no more than 5; `count` is how many there are, up to 50.
+   */
+  short_accounts: {
+    count: number;
+    data: {
+      account: { id: string; name: string };
+      refused: number;
+      /** What the last of them would have held; null if that is not known. */
+      needed: string | null;
+      available: string;
+    }[];
+  };
   /** Those 20 that run dry first, of all that last for less than a week of use. */
   dry_accounts: {
     account: { id: string; name: string };
@@ -98,5 +119,12 @@ export type HomeMoney = {
   unpriced_revenue: string;
 };
 
-/** `rejected` is the part of `failed` in which the provider rejected an invalid request, which is no failure of its own. */
-export type ProviderCalls = { succeeded: number; failed: number; rejected: number; cancelled: number };
+export type ProviderCalls = {
+  succeeded: number;
+  failed: number;
+  /** The part of `failed` in which the provider rejected an invalid request, which is no failure of its own. */
+  rejected: number;
+  cancelled: number;
+  /** Of those that succeeded; null without any. */
+  duration_ms_p95: number | null;
+};

@@ -55,10 +55,10 @@ export function attemptsQuery(sql: SQL, provider: string, steps: Steps, progress
     group by step, model, error_code`;
 }
 
-/** The outcomes of each step and provider. What was rejected is a part of what failed. */
+/** The outcomes of each step and provider: what was rejected is a part of what failed, and durations are of what succeeded. */
 export function providersQuery(sql: SQL, steps: Steps, progress: Progress) {
   return sql`
-    select step, provider, ${sql.unsafe(outcomeSums)},
+    select step, provider, ${sql.unsafe(outcomeSums)}, ${sql.unsafe(bucketSums('duration'))} as durations,
            coalesce(sum(count) filter (where status = 'failed' and error_code = ${rejection}), 0)::float8 as rejected
     from (${countedQuery(sql, sql`true`, steps, progress)}) as counted
     group by step, provider`;

@@ -107,6 +107,16 @@ test('an account whose requests are refused is told so: not that all is well and
   expect(totals).toMatchObject({ completed: 22, failed: 0, refused: 48 });
   const groups = await get<RequestGroups>(`accounts/${account}/requests/groups?by=error_code&order=errors`);
   expect(groups.data[0]).toMatchObject({ value: 'insufficient_balance', refused: 48 });
+  const [{ needed }] = await sqlOf()<[{ needed: string }]>`
+    select needed::numeric(38,12)::text as needed from refusals where account_id = ${account} order by id desc limit 1`;
+  const shortOf = async () => (await get<OperatorHome>('operator/home')).short_accounts;
+  expect(await shortOf()).toMatchObject({
+    count: 1,
+    data: [{ account: { id: account }, refused: 48, needed, available: '0.014400000000' }],
+  });
+  const credit = correctionOf(needed);
+  await fixture.people.operator.send('POST', `/api/console/operator/accounts/${account}/corrections`, credit);
+  expect(await shortOf()).toEqual({ count: 0, data: [] });
 }, 60_000);
 
 const minuteMs = 60_000;
@@ -163,19 +173,31 @@ const countedIn = (account: string, from: string, to: string) => sqlOf()<Counted
   select 'refused', code, '0', null from refusals
   where account_id = ${account} and id >= first_id_at(${from}::text::timestamptz) and id < first_id_at(${to}::text::timestamptz)`;
 
-function summed(rows: readonly Counted[]) {
-  const count = (status: string) => rows.filter((row) => row.status === status).length;
+type CallRow = Readonly<{ provider: string; durations: readonly number[] | null }>;
+
+function withPercentile({ durations, ...calls }: Omit<CallRow, 'provider'>) {
+  return { ...calls, duration_ms_p95: percentileMs(bucketsOf(durations ?? []), 0.95) };
+}
+
+function bucketsOf(durationsMs: readonly number[]): number[] {
   const buckets = [...emptyBuckets];
-  for (const { status, latency } of rows) {
-    if (status !== 'completed' || latency === null) continue;
-    const bucket = durationBoundsMs.filter((bound) => bound <= latency).length;
+  for (const ms of durationsMs) {
+    const bucket = durationBoundsMs.filter((bound) => bound <= ms).length;
     buckets[bucket] = (buckets[bucket] ?? 0) + 1;
   }
+  return buckets;
+}
+
+function summed(rows: readonly Counted[]) {
+  const count = (status: string) => rows.filter((row) => row.status === status).length;
+  const completed = rows.flatMap(({ status, latency }) =>
+    status !== 'completed' || latency === null ? [] : [latency],
+  );
   return {
     completed: count('completed'),
     failed: count('failed'),
     refused: count('refused'),
-    duration_ms_p95: percentileMs(buckets, 0.95),
+    duration_ms_p95: percentileMs(bucketsOf(completed), 0.95),
     cost: rows.reduce((sum, { cost }) => sum + BigInt(cost.replace('.', '')), 0n),
   };
 }
@@ -224,6 +246,10 @@ describe('with traffic of two nodes and of the past', () => {
       used(today, 10n ** 12n, 3n * 10n ** 11n),
       used(addDays(today, -1), 2n * 10n ** 12n, 5n * 10n ** 11n),
       used(addDays(today, -8), 4n * 10n ** 12n, 7n * 10n ** 11n),
+    ]);
+    await bill(sqlOf(), strangersAccount, [
+      { ...used(today, 10n ** 12n, 13n * 10n ** 11n), keyId: strangersKeyId },
+      { ...used(addDays(today, -3), 10n ** 12n, 2n * 10n ** 11n), keyId: strangersKeyId },
     ]);
     await eventually('the refusals', async () => (await refusedOf(account)) === 3 || null);
   }, 60_000);
@@ -353,23 +379,20 @@ describe('with traffic of two nodes and of the past', () => {
         select provider, (count(*) filter (where status = 'succeeded'))::int as succeeded,
                (count(*) filter (where status = 'failed'))::int as failed,
                (count(*) filter (where status = 'failed' and error_code = 'provider_bad_request'))::int as rejected,
-               (count(*) filter (where status = 'cancelled'))::int as cancelled
+               (count(*) filter (where status = 'cancelled'))::int as cancelled,
+               array_agg((extract(epoch from completed_at - started_at) * 1000)::int) filter (where status = 'succeeded') as durations
         from attempts where ${inRange('generation_id', from, to)} group by provider
         order by count(*) filter (where status = 'failed' and error_code is distinct from 'provider_bad_request') desc, provider`);
     const lengthMs = Date.parse(home.to) - Date.parse(home.from);
     const earlier = await callsIn(new Date(Date.parse(home.from) - lengthMs).toISOString(), home.from);
-    const none = { succeeded: 0, failed: 0, rejected: 0, cancelled: 0 };
-    const expected = (await callsIn(home.from, home.to)).map(
-      ({ provider, ...calls }: { provider: string }) => {
-        const { provider: _, ...before } = earlier.find(
-          (row: { provider: string }) => row.provider === provider,
-        ) ?? {
-          provider,
-          ...none,
-        };
-        return { provider, ...calls, before };
-      },
-    );
+    const none = { succeeded: 0, failed: 0, rejected: 0, cancelled: 0, durations: null };
+    const expected = (await callsIn(home.from, home.to)).map(({ provider, ...calls }: CallRow) => {
+      const { provider: _, ...before } = earlier.find((row: CallRow) => row.provider === provider) ?? {
+        provider,
+        ...none,
+      };
+      return { provider, ...withPercentile(calls), before: withPercentile(before) };
+    });
     expect(expected.length).toBeGreaterThan(3);
     expect(home.providers as unknown[]).toEqual(expected);
     expect(home.providers.some(({ rejected }) => rejected > 0)).toBe(true);
@@ -412,6 +435,21 @@ describe('with traffic of two nodes and of the past', () => {
     expect(money.now).toEqual(await sumIn(money.from, money.to));
     expect(money.before).toEqual(await sumIn(addDays(today, 1 - 2 * days), addDays(today, -days)));
     expect(Number(money.now.revenue)).toBeGreaterThanOrEqual(1);
+    const losses = await sqlOf()`
+      select account_id::text as id, revenue::numeric(38,12)::text as revenue, margin::numeric(38,12)::text as margin
+      from (
+        select account_id, sum(cost) as revenue,
+               sum(cost) filter (where provider_cost is not null) - coalesce(sum(provider_cost), 0)
+                 - coalesce((select sum(cost) from uncharged_calls as call where call.account_id = usage_records.account_id
+                     and (ended_at at time zone 'UTC')::date between ${money.from}::text::date and ${money.to}::text::date), 0) as margin
+        from usage_records where (billed_at at time zone 'UTC')::date between ${money.from}::text::date and ${money.to}::text::date
+        group by account_id
+      ) as margins where margin < 0 order by margins.margin limit 5`;
+    expect(money.below_cost.map(({ account: { id }, revenue, margin }) => ({ id, revenue, margin }))).toEqual(
+      losses.map((row: object) => ({ ...row })),
+    );
+    // What a customer paid too little today was paid three days ago.
+    expect(losses.some(({ id }: { id: string }) => id === fixture.strangersAccount)).toBe(range === '24h');
   });
 
   test('what is wrong: settlements, webhooks, circuits, nodes, the audit and bills', async () => {

@@ -7,7 +7,7 @@ const names = fc.uniqueArray(fc.string({ maxLength: 30 }), { maxLength: colourCo
 
 test('the colour follows from the name, also of names that objects would stumble over', () => {
   for (const name of ['gpt-5', 'claude-sonnet', '__proto__', 'constructor', ''])
-    expect(modelColour(name)).toMatch(/^bg-chart-[1-5789]$/);
+    expect(modelColour(name)).toMatch(/^bg-chart-([124-9]|10)$/);
   expect(new Set(Array.from({ length: 100 }, (_, at) => modelColour(`model-${at}`))).size).toBe(colourCount);
 });
 

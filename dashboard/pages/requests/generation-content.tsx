@@ -32,8 +32,8 @@ type GenerationContentProps = Readonly<{
 export function GenerationContent({ generation, notes }: GenerationContentProps) {
   return (
     <div className="@container space-y-6">
-      <Figures generation={generation} />
       {notes}
+      <Figures generation={generation} />
       <div className="grid gap-6 @3xl:grid-cols-2">
         <MoneyCard generation={generation} />
         <RequestCard generation={generation} />
@@ -49,7 +49,7 @@ export function Figures({ generation }: Readonly<{ generation: GenerationDetail 
   const isRunning = generation?.status === 'in_progress';
   const speed = generation && speedOf(generation);
   return (
-    <dl className="grid grid-cols-2 gap-px overflow-hidden rounded-lg border border-line bg-surface @xl:grid-cols-4">
+    <dl className="-mx-4 grid grid-cols-2 gap-px overflow-clip border-y border-line md:[clip-path:inset(0_1rem)] @xl:grid-cols-4">
       <Stat label="Cost" value={generation && <Money amount={generation.cost?.total ?? null} />} />
       <Stat
         label={isRunning ? 'Running for' : 'Duration'}

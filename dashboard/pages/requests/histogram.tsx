@@ -46,7 +46,12 @@ export function Histogram({ view, series, isBusy, replacement, isFramed = true, 
           }
           className="max-w-full overflow-x-auto max-sm:w-full max-sm:[&>label]:px-1"
         />
-        {series !== undefined && view.chart === 'volume' && <OutcomeLegend series={series} onPick={onPick} />}
+        {series !== undefined &&
+          (view.chart === 'volume' ? (
+            <OutcomeLegend series={series} onPick={onPick} />
+          ) : (
+            <TimeLegend series={drawSeries(view.chart, [], null).series} hasBefore={series.before !== null} />
+          ))}
       </div>
       {series === undefined ? (
         (replacement ?? <Skeleton className="h-42 w-full" />)
@@ -97,7 +102,7 @@ function Drawn({ view, series, isBusy }: DrawnProps) {
   );
 }
 
-/** With some filters the gateway looks at requests one by one, and at no more than so many. */
+/** With some filters, and before they are added up, the gateway looks at requests one by one, and at no more than so many. */
 function CountedFrom({
   series: { counted_from: from },
   isUtc,
@@ -105,8 +110,8 @@ function CountedFrom({
   if (from === null) return null;
   return (
     <p role="status" className="mt-2 text-xs text-warn">
-      There are too many to count with these filters: those before{' '}
-      {formatTime(new Date(from), 'exact', isUtc ? 'UTC' : undefined)} are not included.
+      Requests before {formatTime(new Date(from), 'exact', isUtc ? 'UTC' : undefined)} are not included: there
+      are too many to count one by one.
     </p>
   );
 }

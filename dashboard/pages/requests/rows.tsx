@@ -89,13 +89,13 @@ type ColumnHead = Readonly<{ name: string; className?: string }>;
 const stateColumn: ColumnHead = { name: 'State', className: 'w-7' };
 const timeColumn: ColumnHead = { name: 'Time', className: 'w-32' };
 const modelColumn: ColumnHead = { name: 'Model' };
-const accountColumn: ColumnHead = { name: 'Account', className: 'w-28' };
-const keyColumn: ColumnHead = { name: 'Key', className: 'w-24 xl:w-28' };
+const accountColumn: ColumnHead = { name: 'Account', className: 'w-28 xl:w-40' };
+const keyColumn: ColumnHead = { name: 'Key', className: 'w-32 xl:w-40' };
 const providerColumn: ColumnHead = { name: 'Provider', className: 'w-36 max-xl:hidden' };
 const figureColumns: readonly ColumnHead[] = [
   { name: 'Tokens', className: 'w-16 text-right' },
   { name: 'Cost', className: 'w-24 text-right' },
-  { name: 'Duration', className: 'w-20 text-right xl:w-28' },
+  { name: 'Duration', className: 'w-20 text-right xl:w-36' },
 ];
 
 /** Operators know accounts; where there is no room, the key is only in the panel. */
@@ -360,7 +360,7 @@ function DurationBar({
     );
   return (
     <span className="flex items-center justify-end gap-2">
-      <span aria-hidden className="h-1 w-8 overflow-hidden rounded-full bg-hover max-xl:hidden">
+      <span aria-hidden className="h-1 w-12 overflow-hidden rounded-full bg-hover max-xl:hidden">
         <span
           style={{ width: `${Math.max(2, (ms / maxMs) * 100)}%` }}
           className={classNames(
@@ -373,6 +373,7 @@ function DurationBar({
         name="min_duration_ms"
         value={`${Math.floor(ms)}`}
         label={`those of at least ${formatDuration(ms)}`}
+        className="shrink-0 text-right xl:w-16"
       >
         {formatDuration(ms)}
       </FilterCell>

@@ -1,10 +1,12 @@
-/** Revenue, cost and margin of whole days, next to as many days before. */
+/** Revenue, cost and margin of whole days, next to as many days before, and who was charged too little. */
 import type { SQL } from 'bun';
 import { formatMoney } from '../../lib/money.ts';
 import { addDays } from '../../usage/days.ts';
 import type { HomeMoney, OperatorHome } from '../home-contract.ts';
-import { findMargins, type MarginRow } from './margin-queries.ts';
+import { findBelowCost, findMargins, type MarginRow } from './margin-queries.ts';
 import { addMargins, marginOf, noMargin } from './margins.ts';
+
+const maxBelowCost = 5;
 
 export async function findHomeMoney(
   sql: SQL,
@@ -22,7 +24,18 @@ export async function findHomeMoney(
   );
   const sumOf = (isWanted: (day: string) => boolean) =>
     presentMoney(rows.filter(({ name }) => isWanted(name ?? '')));
-  return { from, to: today, now: sumOf((day) => day >= from), before: sumOf((day) => day < from) };
+  const belowCost = await findBelowCost(sql, operatorId, { from, to: today }, maxBelowCost);
+  return {
+    from,
+    to: today,
+    now: sumOf((day) => day >= from),
+    before: sumOf((day) => day < from),
+    below_cost: belowCost.map((row) => ({
+      account: { id: row.name ?? '', name: row.label },
+      revenue: formatMoney(row.revenue),
+      margin: formatMoney(marginOf(row)),
+    })),
+  };
 }
 
 function presentMoney(rows: readonly MarginRow[]): HomeMoney {

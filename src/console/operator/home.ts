@@ -20,6 +20,7 @@ import { findNodes } from './nodes.ts';
 import { findOpenCircuits } from './open-circuits.ts';
 import { findProviderCalls } from './provider-calls.ts';
 import { findDays } from './reconciliation.ts';
+import { findShortAccounts } from './short-accounts.ts';
 
 type HomeServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => ActiveCatalog }>;
 type Home = Unsent<OperatorHome>;
@@ -47,6 +48,7 @@ export function homePage({ sql, reads, catalog }: HomeServices): Routes<ConsoleH
             money,
             calls,
             refusals,
+            short,
             dry,
             writeOffs,
             settlements,
@@ -59,6 +61,7 @@ export function homePage({ sql, reads, catalog }: HomeServices): Routes<ConsoleH
             findHomeMoney(reads(), signedIn.userId, dayOf(new Date(nowMs)), days),
             findProviderCalls(reads(), signedIn, span),
             findRefusals(reads(), signedIn, span),
+            findShortAccounts(reads(), signedIn, nowMs),
             findDryAccounts(reads(), signedIn, nowMs),
             findWriteOffs(reads(), signedIn, span),
             findFailedSettlements(sql, signedIn),
@@ -74,6 +77,7 @@ export function homePage({ sql, reads, catalog }: HomeServices): Routes<ConsoleH
             money,
             providers: calls,
             refusals,
+            short_accounts: short,
             dry_accounts: dry,
             write_offs: writeOffs,
             failed_settlements: settlements,

@@ -57,13 +57,44 @@ export async function findMargins(
     ) as margins on true
     where users.id = ${operatorId} and is_operator
     order by margins.place`;
-  return rowsForOperator(rows, 'groups').map((row) => ({
+  return rowsForOperator(rows, 'groups').map(withMoney);
+}
+
+function withMoney(row: Columns): MarginRow {
+  return {
     ...row,
     revenue: moneyFromDatabase(row.revenue),
     cost: moneyFromDatabase(row.cost),
     unpricedRevenue: moneyFromDatabase(row.unpricedRevenue),
     unchargedCost: moneyFromDatabase(row.unchargedCost),
-  }));
+  };
+}
+
+/** The accounts that were charged less than their requests cost, the greatest loss first. At most `maxAccounts`. */
+export async function findBelowCost(
+  sql: SQL,
+  operatorId: string,
+  { from, to }: DayRange,
+  maxAccounts: number,
+): Promise<MarginRow[]> {
+  const margin = sql`revenue - unpriced_revenue - cost - uncharged_cost`;
+  const rows = await sql<Found<Columns, 'groups'>[]>`
+    select lost.key::text as name, groups, accounts.name as label, requests, revenue, cost,
+           unpriced_requests as "unpricedRequests", unpriced_revenue as "unpricedRevenue",
+           uncharged_attempts as "unchargedAttempts", uncharged_cost as "unchargedCost",
+           unknown_attempts as "unknownAttempts"
+    from users left join lateral (
+      select *, 1::bigint as groups
+      from (
+        select key, ${chargedSums(sql)}, ${unchargedSums(sql)}
+        from (${partsOf(sql, from, to, 'account')}) as part group by key
+      ) as grouped
+      where key is not null and ${margin} < 0 order by ${margin}, key limit ${maxAccounts}::int
+    ) as lost on true
+    left join accounts on accounts.id = lost.key
+    where users.id = ${operatorId} and is_operator
+    order by ${margin}, lost.key`;
+  return rowsForOperator(rows, 'groups').map(withMoney);
 }
 
 /**

@@ -1,6 +1,7 @@
-/** How the calls to every provider ended in a range, and in the period before. */
+/** How the calls to every provider ended in a range, how long they took, and both in the period before. */
 import type { SQL } from 'bun';
 import { providersQuery } from '../../rollups/attempts.ts';
+import { percentileMs } from '../../rollups/buckets.ts';
 import { readProgress } from '../../rollups/figures.ts';
 import { before, inOneStep, type Progress, type Span, type Steps } from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
@@ -36,11 +37,16 @@ function failuresOf({ failed, rejected }: ProviderCalls): number {
   return failed - rejected;
 }
 
-const noCalls: ProviderCalls = { succeeded: 0, failed: 0, rejected: 0, cancelled: 0 };
+const noCalls: ProviderCalls = { succeeded: 0, failed: 0, rejected: 0, cancelled: 0, duration_ms_p95: null };
+
+type Counted = Omit<Row, 'duration_ms_p95'> & Readonly<{ durations: (number | null)[] }>;
 
 async function findCalls(sql: SQL, reader: OperatorReader, steps: Steps, progress: Progress): Promise<Row[]> {
-  const rows = await sql<Found<Row, 'provider'>[]>`
-    select provider, succeeded, failed, rejected, cancelled from ${operatorOnly(sql, reader)} as allowed
+  const rows = await sql<Found<Counted, 'provider'>[]>`
+    select provider, succeeded, failed, rejected, cancelled, durations from ${operatorOnly(sql, reader)} as allowed
     left join lateral (${providersQuery(sql, steps, progress)}) as calls on true`;
-  return rowsForOperator(rows, 'provider');
+  return rowsForOperator(rows, 'provider').map(({ durations, ...calls }) => {
+    const counts = durations.map((count) => count ?? 0);
+    return { ...calls, duration_ms_p95: percentileMs(counts, 0.95) };
+  });
 }

@@ -1,5 +1,6 @@
 /** What is wrong with the gateway now, in words, with where it is shown. */
 import type { OperatorHome } from '../../../../src/console/home-contract.ts';
+import { formatMoney } from '../../../kit/amounts.ts';
 import { formatCount, formatTime } from '../../../kit/format-figures.ts';
 import { accountLink, type Destination } from '../../../links.ts';
 
@@ -13,7 +14,13 @@ export type Concern = Readonly<{
 
 type About = Pick<
   OperatorHome,
-  'failed_settlements' | 'failing_webhooks' | 'circuits' | 'nodes' | 'audit' | 'reconciliation'
+  | 'failed_settlements'
+  | 'short_accounts'
+  | 'failing_webhooks'
+  | 'circuits'
+  | 'nodes'
+  | 'audit'
+  | 'reconciliation'
 >;
 
 /** The worst first. */
@@ -23,6 +30,7 @@ export function concernsIn(home: About): Concern[] {
     ...settlementConcerns(home),
     ...circuitConcerns(home),
     ...nodeConcerns(home),
+    ...shortConcerns(home),
     ...billConcerns(home),
     ...webhookConcerns(home),
   ].sort((one, other) => Number(other.tone === 'bad') - Number(one.tone === 'bad'));
@@ -76,6 +84,34 @@ function circuitConcerns({ circuits }: About): Concern[] {
         : `Half open on ${countOf(nodes, 'node')}, and no call has succeeded${since(failingSince)}.`,
     link: { to: '/operator/providers' },
   }));
+}
+
+function shortConcerns({ short_accounts: { count, data } }: About): Concern[] {
+  const shown = data.map(({ account, refused, needed, available }) => ({
+    key: `short ${account.id}`,
+    tone: 'warn' as const,
+    title: `${account.name} has too little balance`,
+    text: `${countOf(refused, 'request')} refused in 24 hours. ${needed === null ? '' : `The last one would hold ${formatMoney(needed)}, and `}${formatMoney(available)} is available.`,
+    link: {
+      to: '/operator/requests',
+      search: { range: '24h', account: account.id, error_code: 'insufficient_balance' },
+    } as const,
+  }));
+  const more = count - data.length;
+  if (more <= 0) return shown;
+  return [
+    ...shown,
+    {
+      key: 'short',
+      tone: 'warn',
+      title: `${countOf(more, 'more account')} with too little balance`,
+      text: 'Those with the most refused requests are above.',
+      link: {
+        to: '/operator/requests',
+        search: { range: '24h', status: 'refused', error_code: 'insufficient_balance' },
+      },
+    },
+  ];
 }
 
 function nodeConcerns({

@@ -19,7 +19,7 @@ import { useOperatorQuery } from '../operator-query.ts';
 import { Checks } from './checks.tsx';
 import { ConcernList } from './concern-list.tsx';
 import { concernsIn } from './concerns.ts';
-import { DryAccounts, ProviderTable, RefusalTable, WriteOffs } from './tables.tsx';
+import { BelowCost, DryAccounts, ProviderTable, RefusalTable, WriteOffs } from './tables.tsx';
 
 const refreshMs = 30_000;
 
@@ -61,13 +61,12 @@ function Home() {
           {home !== undefined && <ConcernList concerns={concernsIn(home)} />}
           <RequestChart {...view} series={series} />
           <div className="grid gap-x-10 gap-y-8 lg:grid-cols-2">
-            <ProviderTable home={home} />
+            <ProviderTable home={home} range={range} />
             <RefusalTable home={home} range={range} />
             <DryAccounts home={home} />
-            <div className="min-w-0 space-y-8">
-              <WriteOffs home={home} />
-              <Checks home={home} />
-            </div>
+            <BelowCost home={home} />
+            <Checks home={home} />
+            <WriteOffs home={home} />
           </div>
         </>
       )}
@@ -111,7 +110,8 @@ function hintOf(name: keyof HomeMoney, { now, before }: OperatorHome['money']): 
   const revenue = Number(now.revenue) - Number(now.unpriced_revenue);
   if (name === 'margin' && revenue > 0) {
     const share = Number(now.margin) / revenue;
-    return `${share < 0 ? '−' : ''}${formatShare(Math.abs(share))} of revenue, ${compared}`;
+    // Revenue and cost say from what; the tile has one line.
+    return `${share < 0 ? '−' : ''}${formatShare(Math.abs(share))}, ${compared}`;
   }
   return compared;
 }

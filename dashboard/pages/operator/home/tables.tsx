@@ -1,86 +1,136 @@
 /** The lists of the operator's home. */
 import { Link } from '@tanstack/react-router';
+import type { ReactNode } from 'react';
 import type { OperatorHome, ProviderCalls } from '../../../../src/console/home-contract.ts';
 import { compareMoneyDown, formatMoney, signOfMoney } from '../../../kit/amounts.ts';
 import { Card } from '../../../kit/card.tsx';
-import { classNames, textLinkClass } from '../../../kit/class-names.ts';
+import { classNames, nameLinkClass, textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money, Time } from '../../../kit/figures.tsx';
-import { formatCount } from '../../../kit/format-figures.ts';
+import { formatCount, formatDuration } from '../../../kit/format-figures.ts';
 import { BreakableCode, type Column, moneyColumn, Table } from '../../../kit/table.tsx';
-import { accountLink, providerLink, requestLink } from '../../../links.ts';
+import { accountLink, type Destination, providerLink, requestLink } from '../../../links.ts';
 import { ErrorShare } from '../../home/top-table.tsx';
 import { type HomeRange, inExplorer } from '../../home/view.ts';
-import { formatPoints } from '../../requests/figures.ts';
+import { changeOf, formatChange, formatPoints } from '../../requests/figures.ts';
 import { useScope } from '../../requests/scope.ts';
 
 /** Two tables share a line, so long names are cut off. */
-const nameClass =
-  'rounded font-medium wrap-anywhere hover:underline hover:underline-offset-2 md:inline-block md:max-w-60 md:truncate md:align-bottom';
+const nameClass = classNames(nameLinkClass, 'md:inline-block md:max-w-60 md:truncate md:align-bottom');
 
 type Home = Readonly<{ home: OperatorHome | undefined }>;
 type Provider = OperatorHome['providers'][number];
 
 /** Failed, of all calls, as on the page of providers; null without any. */
-function failedShare({ succeeded, failed, rejected, cancelled }: ProviderCalls): number | null {
+export function failedShare({ succeeded, failed, rejected, cancelled }: ProviderCalls): number | null {
   const count = succeeded + failed + cancelled;
   return count === 0 ? null : (failed - rejected) / count;
 }
 
-const providerColumns: readonly Column<Provider>[] = [
-  {
-    key: 'provider',
-    header: 'Provider',
-    isBare: true,
-    cell: ({ provider }) => (
-      <Link {...providerLink(provider)} className={nameClass}>
-        {provider}
-      </Link>
-    ),
-  },
-  {
-    key: 'calls',
-    header: 'Calls',
-    align: 'right',
-    width: 'w-24',
-    cell: ({ succeeded, failed, cancelled }) => formatCount(succeeded + failed + cancelled),
-  },
-  {
-    key: 'failed',
-    header: 'Failed',
-    align: 'right',
-    width: 'w-20',
-    cell: ({ failed, rejected }) => formatCount(failed - rejected),
-  },
-  {
-    key: 'rate',
-    header: 'Error rate',
-    align: 'right',
-    width: 'w-24',
-    cell: (row) => <ErrorShare rate={failedShare(row)} />,
-  },
-  {
-    key: 'change',
-    header: 'Change',
-    align: 'right',
-    width: 'w-24',
-    cell: (row) =>
-      (row.before !== null && formatPoints(failedShare(row), failedShare(row.before))) || <Dash />,
-  },
-];
+/** From here on a change is more than chance. */
+const worseShare = 0.01;
+const slowerBy = 0.25;
 
-export function ProviderTable({ home }: Home) {
+export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRange }>) {
+  const scope = useScope();
+  const linkTo = (provider: string, chart: string) => inExplorer(scope, range, { provider, chart });
+  const columns: readonly Column<Provider>[] = [
+    {
+      key: 'provider',
+      header: 'Provider',
+      isBare: true,
+      cell: ({ provider }) => (
+        <Link {...providerLink(provider)} className={nameClass}>
+          {provider}
+        </Link>
+      ),
+    },
+    {
+      key: 'calls',
+      header: 'Calls',
+      align: 'right',
+      cell: ({ succeeded, failed, cancelled }) => formatCount(succeeded + failed + cancelled),
+    },
+    {
+      key: 'rate',
+      header: <Head of="Error rate" />,
+      align: 'right',
+      cell: (row) => {
+        const [now, before] = [failedShare(row), row.before === null ? null : failedShare(row.before)];
+        return (
+          <Changed
+            link={linkTo(row.provider, 'errors')}
+            value={<ErrorShare rate={now} />}
+            change={formatPoints(now, before)}
+            isWorse={now !== null && before !== null && now - before >= worseShare}
+            className="md:max-xl:hidden xl:w-14"
+          />
+        );
+      },
+    },
+    {
+      key: 'p95',
+      header: <Head of="p95" />,
+      align: 'right',
+      cell: ({ provider, duration_ms_p95: now, before }) => {
+        const change = changeOf(now, before?.duration_ms_p95);
+        return (
+          <Changed
+            link={linkTo(provider, 'duration')}
+            value={now === null ? <Dash /> : formatDuration(now)}
+            change={formatChange(change)}
+            isWorse={change !== null && change >= slowerBy}
+            className="md:w-12"
+          />
+        );
+      },
+    },
+  ];
   return (
     <Card title="Providers" description="Every call, also those with a fallback" isFlush>
       <Table
         caption="Providers"
         isDense
-        columns={providerColumns}
+        columns={columns}
         rows={home?.providers}
         rowKey={({ provider }) => provider}
         expectedRows={3}
         empty={<p className="py-3 text-ink-faint">No provider was called in this range.</p>}
       />
     </Card>
+  );
+}
+
+type ChangedProps = Readonly<{
+  link: Destination;
+  value: ReactNode;
+  change: string | null;
+  isWorse: boolean;
+  className: string;
+}>;
+
+function Head({ of }: Readonly<{ of: string }>) {
+  return (
+    <>
+      {of}
+      <span className="max-xl:hidden">, change</span>
+    </>
+  );
+}
+
+/** A figure and how it changed, each in a column of its own. */
+function Changed({ link, value, change, isWorse, className }: ChangedProps) {
+  return (
+    <span className="inline-flex items-baseline gap-1.5">
+      <Link {...link} className="figures rounded hover:underline hover:underline-offset-2">
+        {value}
+      </Link>
+      <span
+        title="Against the period before"
+        className={classNames('figures', isWorse ? 'text-bad' : 'text-ink-faint', className)}
+      >
+        {change ?? <Dash />}
+      </span>
+    </span>
   );
 }
 
@@ -187,6 +237,61 @@ export function DryAccounts({ home }: Home) {
         rowKey={({ account }) => account.id}
         expectedRows={3}
         empty={<p className="py-3 text-ink-faint">Every account in use lasts for more than a week of it.</p>}
+      />
+    </Card>
+  );
+}
+
+type Loss = OperatorHome['money']['below_cost'][number];
+
+/** Who costs more than they pay. */
+export function BelowCost({ home }: Home) {
+  const inMargins = (search: Readonly<Record<string, string>>): Destination => ({
+    to: '/operator/margins',
+    search: { ...search, by: 'account', sort: 'margin' },
+  });
+  const money = home?.money;
+  const days = money === undefined ? {} : { range: 'custom', from: money.from, to: money.to };
+  const columns: readonly Column<Loss>[] = [
+    {
+      key: 'account',
+      header: 'Account',
+      isBare: true,
+      cell: ({ account }) => (
+        <Link {...accountLink(account.id)} className={nameClass}>
+          {account.name}
+        </Link>
+      ),
+    },
+    moneyColumn({
+      key: 'revenue',
+      header: 'Revenue',
+      width: 'w-24',
+      style: 'total',
+      amountOf: ({ revenue }) => revenue,
+    }),
+    {
+      key: 'margin',
+      header: 'Margin',
+      align: 'right',
+      width: 'w-24',
+      cell: ({ account, margin }) => (
+        <Link {...inMargins(days)} className="rounded text-bad hover:underline hover:underline-offset-2">
+          <Money amount={margin} isTotal />
+          <span className="sr-only"> with {account.name}</span>
+        </Link>
+      ),
+    },
+  ];
+  return (
+    <Card title="Customers below cost" description="Charged less than their requests cost" isFlush>
+      <Table
+        caption="Customers below cost"
+        columns={columns}
+        rows={money?.below_cost}
+        rowKey={({ account }) => account.id}
+        expectedRows={2}
+        empty={<p className="py-3 text-ink-faint">None. Every customer paid for what they cost.</p>}
       />
     </Card>
   );
