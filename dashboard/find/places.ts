@@ -101,8 +101,8 @@ export function placesAnywhere(found: OperatorFindings): Place[] {
       detail: id,
       href: address('/operator/catalog', { search: id }),
     })),
-    ...found.end_users.map((found) => placeOfAccount('end_user', found)),
-    ...found.sessions.map((found) => placeOfAccount('session', found)),
+    ...placesOfLabels('end_user', found.end_users),
+    ...placesOfLabels('session', found.sessions),
   ];
 }
 
@@ -115,10 +115,20 @@ function labelPlace(kind: LabelKind, label: string, path: string): Place {
   return { group: labelGroups[kind], label, detail: 'Its requests', href };
 }
 
+const allRequests = '/operator/requests';
+
 /** Several accounts may have an end user of the same name. */
-function placeOfAccount(kind: LabelKind, { label, account }: FoundLabel): Place {
-  const place = inAccount(labelPlace(kind, label, '/operator/requests'), account.id);
-  return { ...place, label: `${label} · ${account.name}` };
+function placesOfLabels(kind: LabelKind, found: readonly FoundLabel[]): Place[] {
+  return [...Map.groupBy(found, ({ label }) => label)].flatMap(([label, owned]) => {
+    const place = labelPlace(kind, label, allRequests);
+    return [
+      ...owned.map(({ account }) => ({
+        ...inAccount(place, account.id),
+        label: `${label} · ${account.name}`,
+      })),
+      ...(owned.length > 1 ? [{ ...place, label: `${label} · all accounts` }] : []),
+    ];
+  });
 }
 
 /** The same place is listed once. */

@@ -5,7 +5,7 @@
  * GET …/accounts/{account}/find?q → AccountFindings. GET …/operator/find?q → OperatorFindings. `q` has 1 to 200 characters.
  * At most 8 of each kind are listed. Keys, accounts and people match by a part of their name, hint or address, or by their
  * whole ID; end users and sessions by their beginning. For operators, of keys, accounts and people the newest 20,000 are
- * looked at, and an end user or session is listed once for each account of its last 500 requests.
+ * looked at, and an end user or session is listed once for each account of its last 500 requests, 20 in all.
  */
 export type AccountFindings = {
   keys: FoundKey[];

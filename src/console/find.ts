@@ -26,6 +26,8 @@ const maxOfAKind = 8;
 const maxScanned = 20_000;
 /** How many different labels from the text on are looked at: in some locales others are between those that match. */
 const maxLabels = 40;
+/** Of end users or sessions with each of their accounts. */
+const maxOwned = 20;
 /** How many requests of a label are asked for their accounts, the newest first. */
 const maxRequests = 500;
 const failure = 'internal_error';
@@ -216,7 +218,7 @@ function labelsOfAll(sql: SQL, kind: Kind, text: string) {
         ) as placed group by account_id
       ) as owner
       join accounts on accounts.id = account_id
-      order by step, place limit ${maxOfAKind}
+      order by step, place limit ${maxOwned}
     ) as found)`;
 }
 

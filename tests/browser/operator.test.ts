@@ -160,6 +160,7 @@ describe('accounts', () => {
     await find(page, 'accounts', 'Blue');
     await page.getByRole('link', { name: 'Blue Harbour' }).click();
     await page.waitForURL('**/operator/accounts/*');
+    await page.getByRole('link', { name: 'Statement' }).click();
     await choose(page, 'entry 2', 'Undo');
     await page.getByRole('button', { name: 'Continue' }).click();
     const dialog = page.getByRole('dialog');

@@ -3,6 +3,7 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import {
   type Place,
+  placesAnywhere,
   placesInAccount,
   questionFor,
   readRecent,
@@ -40,6 +41,20 @@ test('of a whole key only its end is asked for', () => {
 test('names lead to their places, whatever they are made of', () => {
   const [place] = placesInAccount({ keys: [], models: [], end_users: ['a&b=c #1'], sessions: [] });
   expect(place?.href).toBe('/requests?end_user=a%26b%3Dc+%231&range=30d');
+});
+
+test('an end user of several accounts leads to the requests of each, and of all', () => {
+  const found = ['Blue', 'Red'].map((name) => ({ label: 'ann', account: { id: name, name } }));
+  const nothing = { accounts: [], people: [], providers: [], models: [], keys: [], sessions: [] };
+  const hrefs = (end_users: typeof found) =>
+    placesAnywhere({ ...nothing, end_users }).map(({ label, href }) => [label, href]);
+  const all = '/operator/requests?end_user=ann&range=30d';
+  expect(hrefs(found)).toEqual([
+    ['ann · Blue', `${all}&account=Blue`],
+    ['ann · Red', `${all}&account=Red`],
+    ['ann · all accounts', all],
+  ]);
+  expect(hrefs(found.slice(0, 1))).toEqual([['ann · Blue', `${all}&account=Blue`]]);
 });
 
 const place = (name: string): Place => ({ group: 'Keys', label: name, detail: '', href: `/${name}` });

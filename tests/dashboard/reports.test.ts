@@ -8,7 +8,7 @@ import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
 import { describeAvailable } from '../../dashboard/pages/overview/figures.tsx';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
-import { problemsIn } from '../../dashboard/pages/overview/problems.tsx';
+import { problemsIn, shareWords } from '../../dashboard/pages/overview/problems.tsx';
 import { firstChatModel } from '../../dashboard/pages/overview/queries.ts';
 import { timelineOf } from '../../dashboard/pages/requests/attempts.tsx';
 import { describeMoney, explainError } from '../../dashboard/pages/requests/explain.ts';
@@ -18,7 +18,7 @@ import { pinRows } from '../../dashboard/pages/requests/pinned-rows.ts';
 import { describeSaved, shareOfInput } from '../../dashboard/pages/usage/cache-words.ts';
 import { groupUsage, maxSeries, stackUsage } from '../../dashboard/pages/usage/group-usage.ts';
 import { addDays, daysBetween, rangeIn, rangeProblem } from '../../dashboard/pages/usage/range-picker.tsx';
-import type { RequestGroups } from '../../src/console/request-contract.ts';
+import type { RequestProblem } from '../../src/console/request-contract.ts';
 import { formatMoney as formatLedgerMoney } from '../../src/lib/money.ts';
 
 const units = fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n });
@@ -424,29 +424,35 @@ test('what is available says how long it lasts, unless the next request does not
 });
 
 test('problems are what failed or was refused, each with its fix', () => {
-  const group = (value: string | null, counts: Partial<RequestGroups['data'][number]>) =>
-    ({
-      value,
-      completed: 0,
-      failed: 0,
-      cancelled: 0,
-      refused: 0,
-      ...counts,
-    }) as RequestGroups['data'][number];
+  const problem = (code: string, counts: Partial<RequestProblem>): RequestProblem => ({
+    code,
+    failed: 0,
+    refused: 0,
+    key: null,
+    model: null,
+    param: null,
+    last_at: null,
+    ...counts,
+  });
   const problems = problemsIn({
-    from: '',
-    to: '',
     data: [
-      group('insufficient_balance', { refused: 48, failed: 1 }),
-      group('usage_missing', { failed: 2 }),
-      group('streaming_error', { cancelled: 3 }),
-      group(null, { completed: 20 }),
+      problem('insufficient_balance', { refused: 48, failed: 1 }),
+      problem('usage_missing', { failed: 2 }),
     ],
   });
   expect(problems).toMatchObject([
     { code: 'insufficient_balance', requests: 49, todo: 'Add credit.', place: 'billing' },
     { code: 'usage_missing', requests: 2, place: null },
   ]);
+});
+
+test.each([
+  [10, 10, 'only'],
+  [5, 10, 'mostly'],
+  [4, 10, null],
+  [0, 10, null],
+] as const)('%p of %p requests are %p of that key', (ofKey, all, words) => {
+  expect(shareWords(ofKey, all)).toBe(words);
 });
 
 test('the amounts of a statement have their points under each other', () => {

@@ -1,5 +1,9 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import type { RequestGrouping, RequestGroups } from '../../../src/console/request-contract.ts';
+import type {
+  RequestGrouping,
+  RequestGroups,
+  RequestProblems,
+} from '../../../src/console/request-contract.ts';
 import { get } from '../../api/client.ts';
 import { useScope } from '../requests/scope.ts';
 import { timesOf, type View } from '../requests/view.ts';
@@ -16,6 +20,18 @@ export function useTop({ range }: View, by: RequestGrouping, order: 'requests' |
         query: { by, order, ...timesOf(range, Date.now()) },
         signal,
       }),
+    placeholderData: keepPreviousData,
+    refetchInterval: refreshMs,
+  });
+}
+
+/** What went wrong in a range, by error code. */
+export function useProblems({ range }: View) {
+  const { queryKey, pathOf } = useScope();
+  return useQuery<RequestProblems>({
+    queryKey: [...queryKey, 'requests', 'problems', { range }],
+    queryFn: ({ signal }) =>
+      get<RequestProblems>(pathOf('requests', 'problems'), { query: timesOf(range, Date.now()), signal }),
     placeholderData: keepPreviousData,
     refetchInterval: refreshMs,
   });

@@ -1,16 +1,18 @@
 import { useReplaceSearch } from '../../address.ts';
 import { Segmented } from '../../kit/choice.tsx';
-import { withRange } from '../requests/view.ts';
 import { type HomeRange, homeRanges } from './view.ts';
 
-export function RangePicker({ range }: Readonly<{ range: HomeRange }>) {
+type RangePickerProps = Readonly<{ range: HomeRange; usual?: HomeRange }>;
+
+/** The usual range is left out of the address. */
+export function RangePicker({ range, usual = '24h' }: RangePickerProps) {
   const replace = useReplaceSearch();
   return (
     <Segmented
       label="Range"
       value={range}
       options={homeRanges}
-      onChange={(kind) => replace((before) => withRange(before, kind))}
+      onChange={(kind) => replace((before) => ({ ...before, range: kind === usual ? undefined : kind }))}
     />
   );
 }

@@ -62,7 +62,7 @@ function OutcomeLegend({ series: { totals, before }, onPick }: LegendProps) {
 }
 
 function Drawn({ view, series }: Readonly<{ view: HomeView['view']; series: RequestSeries }>) {
-  const { list } = useScope();
+  const { list, search } = useScope();
   const go = useGo();
   const before = useSeriesBefore(view, series).data;
   return (
@@ -70,7 +70,9 @@ function Drawn({ view, series }: Readonly<{ view: HomeView['view']; series: Requ
       {...drawSeries('volume', series.points, series.before === null ? null : (before?.points ?? null))}
       times={series.points.map(({ at }) => Date.parse(at))}
       stepMs={series.step_seconds * 1_000}
-      onNarrow={(fromMs, toMs) => go({ to: list, search: { from: isoOf(fromMs), to: isoOf(toMs) } })}
+      onNarrow={(fromMs, toMs) =>
+        go({ to: list, search: { ...search, from: isoOf(fromMs), to: isoOf(toMs) } })
+      }
     />
   );
 }

@@ -12,23 +12,23 @@ export const homeRanges = rangeKinds.flatMap(({ value, label, name }) =>
   isOfHome(value) ? [{ value, label, name }] : [],
 );
 
-/** The last 24 hours for an address that names none, or one that is not offered. */
-export function homeRangeIn({ range }: Search): HomeRange {
-  return homeRanges.find(({ value }) => value === range)?.value ?? '24h';
+/** The usual one for an address that names none, or one that is not offered. */
+export function homeRangeIn({ range }: Search, usual: HomeRange = '24h'): HomeRange {
+  return homeRanges.find(({ value }) => value === range)?.value ?? usual;
 }
 
 export type HomeView = Readonly<{ range: HomeRange; view: View }>;
 
-export function useHomeView(isOperator: boolean): HomeView {
-  const range = homeRangeIn(useSearchParameters());
+export function useHomeView(isOperator: boolean, usual?: HomeRange): HomeView {
+  const range = homeRangeIn(useSearchParameters(), usual);
   return { range, view: viewIn({ range }, isOperator) };
 }
 
 /** The requests of the same range in the explorer. */
 export function inExplorer(
-  { list }: Pick<Scope, 'list'>,
+  { list, search: named }: Pick<Scope, 'list' | 'search'>,
   range: HomeRange,
   search: Readonly<Record<string, string>> = {},
 ): Destination {
-  return { to: list, search: { ...search, range } };
+  return { to: list, search: { ...named, ...search, range } };
 }

@@ -1,40 +1,41 @@
-/** What went wrong in a range, by error code: why, what to do about it, and the requests themselves. */
+/** What went wrong in a range, by error code: why, where most of it comes from, what to do, and the requests themselves. */
 import { Link } from '@tanstack/react-router';
-import type { RequestGroups } from '../../../src/console/request-contract.ts';
+import type { RequestProblem, RequestProblems } from '../../../src/console/request-contract.ts';
 import { Card } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
+import { Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { BreakableCode, type Column } from '../../kit/table.tsx';
-import { useTop } from '../home/queries.ts';
+import { useProblems } from '../home/queries.ts';
 import { type HomeRange, type HomeView, inExplorer } from '../home/view.ts';
 import { explainError } from '../requests/explain.ts';
 import { fixes, type Place } from '../requests/refusal-fixes.ts';
-import { useScope } from '../requests/scope.ts';
+import { type Scope, useScope } from '../requests/scope.ts';
 
 const shownProblems = 8;
 
-export type Problem = Readonly<{
-  code: string;
-  requests: number;
-  what: string;
-  todo: string;
-  place: Exclude<Place, 'docs'> | null;
-}>;
+export type Problem = Pick<RequestProblem, 'code' | 'key' | 'model' | 'param' | 'last_at'> &
+  Readonly<{ requests: number; what: string; todo: string; place: Exclude<Place, 'docs'> | null }>;
 
 /** Requests that were cancelled are no problem of the gateway, whatever they ended with. */
-export function problemsIn({ data }: RequestGroups): Problem[] {
-  return data.flatMap(({ value: code, failed, refused }) => {
-    if (code === null || failed + refused === 0) return [];
-    const fix = fixes.get(code);
-    const { what, todo } = fix ?? explainError(code, 'It failed.');
+export function problemsIn({ data }: Pick<RequestProblems, 'data'>): Problem[] {
+  return data.map(({ failed, refused, ...problem }) => {
+    const fix = fixes.get(problem.code);
+    const { what, todo } = fix ?? explainError(problem.code, 'It failed.');
     const place = fix === undefined || fix.place === 'docs' ? null : fix.place;
-    return [{ code, requests: failed + refused, what, todo, place }];
+    return { ...problem, requests: failed + refused, what, todo, place };
   });
 }
 
+/** How many of the requests with a problem are of one key or model, in words; null for less than half of them. */
+export function shareWords(ofOne: number, all: number): 'only' | 'mostly' | null {
+  if (ofOne === all) return 'only';
+  return ofOne * 2 >= all ? 'mostly' : null;
+}
+
 export function Problems({ range, view }: HomeView) {
-  const query = useTop(view, 'error_code', 'errors');
+  const query = useProblems(view);
   const problems = query.data && problemsIn(query.data);
   return (
     <Card title="Problems" description="Failed and refused requests, by error code" isFlush>
@@ -60,14 +61,18 @@ const placeNames: Readonly<Record<Exclude<Place, 'docs'>, string>> = {
 };
 const placePaths = { billing: '/billing', key: '/keys', limits: '/limits', models: '/models' } as const;
 
-function columnsOf(range: HomeRange, scope: ReturnType<typeof useScope>): readonly Column<Problem>[] {
+function columnsOf(range: HomeRange, scope: Scope): readonly Column<Problem>[] {
   return [
     {
       key: 'code',
       header: 'Error code',
-      width: 'w-56',
+      width: 'w-52',
       isBare: true,
-      cell: ({ code }) => <BreakableCode>{code}</BreakableCode>,
+      cell: ({ code }) => (
+        <Link {...inExplorer(scope, range, { error_code: code })} className={textLinkClass}>
+          <BreakableCode>{code}</BreakableCode>
+        </Link>
+      ),
     },
     {
       key: 'requests',
@@ -82,6 +87,19 @@ function columnsOf(range: HomeRange, scope: ReturnType<typeof useScope>): readon
       ),
     },
     {
+      key: 'source',
+      header: 'Where from',
+      width: 'w-60',
+      isWrapping: true,
+      cell: (problem) => <Source problem={problem} range={range} scope={scope} />,
+    },
+    {
+      key: 'last',
+      header: 'Last',
+      width: 'w-28',
+      cell: ({ last_at: at }) => <Time at={at} style="minute" otherwise="–" />,
+    },
+    {
       key: 'fix',
       header: 'What to do',
       isWrapping: true,
@@ -89,7 +107,11 @@ function columnsOf(range: HomeRange, scope: ReturnType<typeof useScope>): readon
         <>
           <span className="text-ink-soft">{what}</span> {todo}{' '}
           {place !== null && (
-            <Link to={placePaths[place]} className={textLinkClass}>
+            <Link
+              to={placePaths[place]}
+              {...(scope.search && { search: scope.search })}
+              className={textLinkClass}
+            >
               {placeNames[place]}
             </Link>
           )}
@@ -97,4 +119,40 @@ function columnsOf(range: HomeRange, scope: ReturnType<typeof useScope>): readon
       ),
     },
   ];
+}
+
+type SourceProps = Readonly<{ problem: Problem; range: HomeRange; scope: Scope }>;
+
+/** Each name leads to those requests. */
+function Source({ problem, range, scope }: SourceProps) {
+  const { code, requests, key, model, param } = problem;
+  const part = (
+    ofOne: number | undefined,
+    kind: string,
+    name: string,
+    filter: Readonly<Record<string, string>>,
+  ) => {
+    const words = shareWords(ofOne ?? 0, requests);
+    return words === null ? null : (
+      <li className="wrap-anywhere">
+        {words} {kind}{' '}
+        <Link {...inExplorer(scope, range, { error_code: code, ...filter })} className={textLinkClass}>
+          {name}
+        </Link>
+      </li>
+    );
+  };
+  const ofKey = part(key?.requests, 'key', key?.name ?? '', { key: key?.id ?? '' });
+  const ofModel = part(model?.requests, 'model', model?.name ?? '', { model: model?.name ?? '' });
+  return (
+    <ul className="first-letter:uppercase">
+      {ofKey ?? <li>several keys</li>}
+      {ofModel ?? (model !== null && <li>several models</li>)}
+      {param !== null && (
+        <li className="wrap-anywhere">
+          parameter <code className="font-mono">{param}</code>
+        </li>
+      )}
+    </ul>
+  );
 }

@@ -7,6 +7,8 @@ export type Scope = Readonly<{
   isOperator: boolean;
   reader: 'customer' | 'operator';
   list: '/requests' | '/operator/requests';
+  /** What addresses name besides: the account, on an operator's page of one. */
+  search?: Readonly<{ account: string }>;
   /** The start of the keys under which queries are stored. */
   queryKey: readonly string[];
   pathOf: (...segments: readonly string[]) => string;
@@ -31,6 +33,19 @@ export function useAccountScope(): Scope {
       isOperator: false,
       reader: 'customer',
       list: '/requests',
+      queryKey: accountKey(id),
+      pathOf: (...segments) => accountPath(id, ...segments),
+    }),
+    [id],
+  );
+}
+
+/** The requests of an account, on its page for operators. */
+export function useScopeOfAccount(id: string): Scope {
+  return useMemo(
+    () => ({
+      ...operatorScope,
+      search: { account: id },
       queryKey: accountKey(id),
       pathOf: (...segments) => accountPath(id, ...segments),
     }),

@@ -27,6 +27,7 @@ import { ChangesCard } from '../audit-log/audit-log-page.tsx';
 import { MovementDialog } from '../movements/movement-dialog.tsx';
 import type { Subject } from '../movements/queries.ts';
 import { useOperatorQuery } from '../operator-query.ts';
+import { AccountActivity } from './account-activity.tsx';
 import { CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
 import { AccountFigures } from './account-figures.tsx';
 import { AccountGrants } from './account-grants.tsx';
@@ -124,6 +125,8 @@ type TabContentProps = Readonly<{ tab: AccountTab; accountId: string; onAction: 
 
 function TabContent({ tab, accountId, onAction }: TabContentProps) {
   switch (tab) {
+    case 'activity':
+      return <AccountActivity accountId={accountId} />;
     case 'keys':
       return <AccountKeys accountId={accountId} />;
     case 'statement':

@@ -3,6 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { useSearchParameters } from '../../../address.ts';
 
 export const accountTabs = [
+  { value: 'activity', label: 'Activity' },
   { value: 'keys', label: 'Keys' },
   { value: 'statement', label: 'Statement' },
   { value: 'grants', label: 'Grants' },
@@ -12,7 +13,8 @@ export const accountTabs = [
 ] as const;
 export type AccountTab = (typeof accountTabs)[number]['value'];
 
-const defaultTab: AccountTab = 'statement';
+/** Whoever opens an account wants to know what happened. */
+const defaultTab: AccountTab = 'activity';
 
 export function useAccountTab(): AccountTab {
   const { tab } = useSearchParameters();
