@@ -1,0 +1,654 @@
+/** Every number that the pages show against plain SQL, over requests of every outcome on two nodes. */
+import { afterAll, beforeAll, expect, test } from 'bun:test';
+import type { SQL } from 'bun';
+import type { Page } from 'playwright-core';
+import {
+  amountOf,
+  formatBalance,
+  formatMoney,
+  formatMoneyExactly,
+  formatTotal,
+  unitsOf,
+} from '../../dashboard/kit/amounts.ts';
+import { formatCount } from '../../dashboard/kit/format-figures.ts';
+import { changeOf, formatChange, formatPoints } from '../../dashboard/pages/requests/figures.ts';
+import type { UsageFigures } from '../../src/console/contract.ts';
+import type { MarginFigures } from '../../src/console/operator-contract.ts';
+import type { AttemptFigures, RequestFigures, RequestSeries } from '../../src/console/request-contract.ts';
+import { addDays } from '../../src/usage/days.ts';
+import { expectNoComplaints, visit } from '../support/browser.ts';
+import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { knownModels, type MixedTraffic, openMixedTraffic, rangesUpTo } from '../support/mixed-traffic.ts';
+import {
+  before,
+  byStep,
+  type Counted,
+  countOf,
+  listedBy,
+  noCalls,
+  noRequests,
+  plainAttempts,
+  plainFigures,
+  plainRows,
+} from '../support/plain-figures.ts';
+import { moneyOf, plainMargins, spentThisMonth, usageOf } from '../support/plain-money.ts';
+import {
+  charts,
+  groupTexts,
+  homeStats,
+  rateOf,
+  share,
+  statsOf,
+  successOf,
+  tableOf,
+  time,
+  totalTexts,
+} from '../support/shown-figures.ts';
+
+let traffic: MixedTraffic<DashboardFixture>;
+let sql: SQL;
+let ranges: ReturnType<typeof rangesUpTo>;
+
+beforeAll(async () => {
+  traffic = await openMixedTraffic(openDashboardFixture);
+  sql = traffic.database.sql;
+  ranges = rangesUpTo(Date.now());
+}, 120_000);
+
+afterAll(async () => {
+  await traffic?.close();
+}, 60_000);
+
+const figuresIn = (counted: Counted) => plainFigures(sql, knownModels, counted);
+
+async function sumIn(counted: Counted): Promise<RequestFigures> {
+  const [sum = noRequests] = byStep(await figuresIn(counted), 1, noRequests);
+  return sum;
+}
+
+type Span = Readonly<{ from: string; to: string }>;
+
+/** Both periods, step by step. */
+async function stepsOf(span: Span, stepSeconds: number, where: SQL.Query<unknown>) {
+  const count = Math.ceil((Date.parse(span.to) - Date.parse(span.from)) / 1_000 / stepSeconds);
+  const [now, earlier] = await Promise.all(
+    [span, before(span)].map(async (one) =>
+      byStep(await figuresIn({ ...one, stepSeconds, where }), count, noRequests),
+    ),
+  );
+  return (now ?? []).map((figures, step) => [figures, earlier?.[step] ?? noRequests] as const);
+}
+
+const weekSteps = 2 * 3600;
+
+async function expectChart(
+  page: Page,
+  chart: (typeof charts)[number],
+  steps: Awaited<ReturnType<typeof stepsOf>>,
+): Promise<void> {
+  await page.getByRole('slider', { name: chart.label, exact: true }).waitFor();
+  await page.getByRole('columnheader', { name: 'Period before' }).first().waitFor({ state: 'attached' });
+  const rows = await tableOf(page, chart.label);
+  expect(rows.map(({ Time: _time, ...texts }) => texts)).toEqual(
+    steps.map(([now, earlier]) => chart.of(now, earlier)),
+  );
+}
+
+async function spanOfHome(page: Page, path: string): Promise<Span> {
+  const [response] = await Promise.all([
+    page.waitForResponse((one) => new URL(one.url()).pathname.endsWith('/requests/series')),
+    page.goto(path),
+  ]);
+  const { from, to } = (await response.json()) as RequestSeries;
+  return { from, to };
+}
+
+const linkCount = (text: string | undefined) => text?.replace(/\s+with .*/, '');
+
+test('the home of a customer shows them', async () => {
+  const watched = await traffic.enter('owner', '/keys');
+  const { page } = watched;
+  const span = await spanOfHome(page, '/?range=7d');
+  const where = sql`account_id = ${traffic.account}`;
+  const [now, earlier] = [await sumIn({ ...span, where }), await sumIn({ ...before(span), where })];
+  await page.getByRole('table', { name: 'Top keys' }).getByRole('link', { name: 'First' }).waitFor();
+  expect(await statsOf(page)).toMatchObject(homeStats(now, earlier));
+  const { balance, held, left } = await moneyOf(sql, traffic.account);
+  const available = amountOf(unitsOf(balance) - unitsOf(held));
+  expect((await statsOf(page)).Available).toEqual([
+    formatBalance(available),
+    `Lasts for ${(left ?? 0) > 8_760 ? 'more than a year' : `${formatCount(Math.floor(left ?? 0))} more hours`} of use, ${formatTotal(held)} is held`,
+  ]);
+  const [volume] = charts;
+  if (volume !== undefined) await expectChart(page, volume, await stepsOf(span, weekSteps, where));
+  const codes = await figuresIn({ ...span, where, by: sql`error_code` });
+  const problems = await tableOf(page, 'Problems');
+  expect(problems.length).toBeGreaterThan(4);
+  for (const problem of problems) {
+    const group = codes.find(({ value }) => value === problem['Error code']);
+    expect(linkCount(problem.Requests)).toBe(formatCount((group?.failed ?? 0) + (group?.refused ?? 0)));
+  }
+  for (const [caption, header, by] of [
+    ['Top keys', 'Key', sql`(select name from api_keys where id = key_id)`],
+    ['Top models', 'Model', sql`model`],
+  ] as const) {
+    const groups = await figuresIn({ ...span, where, by });
+    const rows = await tableOf(page, caption);
+    expect(rows.length).toBeGreaterThan(3);
+    for (const row of rows) {
+      const group = groups.find(({ value }) => value === row[header]) ?? { ...noRequests, cost: '-1' };
+      expect(row).toMatchObject({
+        Requests: formatCount(countOf(group)),
+        Errors: share(rateOf(group)),
+        Spend: formatTotal(group.cost),
+      });
+    }
+  }
+  const newest = (await plainRows(sql, sql`asked.account_id = ${traffic.account}`)).slice(0, 3);
+  expect(
+    (await tableOf(page, 'Latest requests')).filter(({ Status }) => Status !== 'In progress').slice(0, 3),
+  ).toMatchObject(
+    newest.map(({ model, cost, duration_ms: ms }) => ({
+      Model: model ?? '',
+      Cost: cost === null ? '–' : formatMoney(cost),
+      Duration: time(ms),
+    })),
+  );
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('the explorer shows them in every chart, in its totals and in its rows', async () => {
+  const where = sql`account_id = ${traffic.account}`;
+  const { from, to } = ranges.week;
+  const watched = await traffic.enter('owner', `/requests?from=${from}&to=${to}`);
+  const { page } = watched;
+  const steps = await stepsOf(ranges.week, weekSteps, where);
+  for (const chart of charts) {
+    await page.getByText(chart.tab, { exact: true }).first().click();
+    await expectChart(page, chart, steps);
+  }
+  const totals = totalTexts(
+    await sumIn({ ...ranges.week, where }),
+    await sumIn({ ...before(ranges.week), where }),
+  );
+  expect(await statsOf(page)).toMatchObject({ ...totals, 'In progress': ['1'] });
+  const rows = await tableOf(page, 'Requests');
+  const plain = (await plainRows(sql, listedBy(sql, where))).slice(0, 49);
+  expect(rows.slice(1)).toMatchObject(
+    plain.map(({ usage, cost, duration_ms: ms }) => ({
+      Tokens:
+        usage === null
+          ? '–'
+          : usage.unit === 'images'
+            ? `${usage.units} images`
+            : formatCount(usage.input_tokens + usage.output_tokens),
+      Cost: cost === null ? '–' : formatMoney(cost),
+      Duration: time(ms),
+    })),
+  );
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+async function expectGroups(
+  page: Page,
+  table: string,
+  where: SQL.Query<unknown>,
+  by: SQL.Query<unknown>,
+): Promise<void> {
+  const groups = new Map(
+    (await figuresIn({ ...ranges.week, where, by })).map((group) => [group.value, groupTexts(group)]),
+  );
+  const rows = await tableOf(page, table);
+  expect(rows.length).toBe(groups.size);
+  for (const row of rows) {
+    const name = Object.values(row).at(-1) ?? '';
+    expect(row).toMatchObject(groups.get(groups.has(name) ? name : '') ?? { [name]: 'is not expected' });
+  }
+}
+
+test('the pages of a key and of a model show them', async () => {
+  const { from, to } = ranges.week;
+  const { first } = traffic.keys;
+  const watched = await traffic.enter('owner', `/keys/${first.id}?from=${from}&to=${to}`);
+  const { page } = watched;
+  const ofKey = sql`key_id = ${first.id}`;
+  const expectFigures = async (where: SQL.Query<unknown>) => {
+    await page.getByRole('slider', { name: 'Requests over time' }).waitFor();
+    const steps = await stepsOf(ranges.week, weekSteps, where);
+    for (const chart of charts.slice(0, 3)) {
+      await page.getByText(chart.tab, { exact: true }).first().click();
+      await expectChart(page, chart, steps);
+    }
+    const totals = totalTexts(
+      await sumIn({ ...ranges.week, where }),
+      await sumIn({ ...before(ranges.week), where }),
+    );
+    const { p50, p95, ...others } = totals;
+    expect(await statsOf(page)).toMatchObject({ ...others, p50: p50 ?? [], p95: p95 ?? [] });
+  };
+  await expectFigures(ofKey);
+  await expectGroups(page, 'Models', ofKey, sql`model`);
+
+  await visit(page, `/models/known?from=${from}&to=${to}`);
+  const ofModel = sql`account_id = ${traffic.account} and model = 'known'`;
+  await expectFigures(ofModel);
+  await expectGroups(page, 'Providers of this model', ofModel, sql`provider`);
+  await expectGroups(page, 'Keys', ofModel, sql`(select name from api_keys where id = key_id)`);
+  const steps = await stepsOf(ranges.week, weekSteps, sql`${ofModel} and provider = 'Main'`);
+  for (const [name, textOf] of [
+    ['p50', (figures: RequestFigures) => time(figures.duration_ms_p50)],
+    ['p95', (figures: RequestFigures) => time(figures.duration_ms_p95)],
+    ['First token', (figures: RequestFigures) => time(figures.time_to_first_token_ms_p50)],
+    ['Success', (figures: RequestFigures) => share(successOf(figures))],
+  ] as const) {
+    const measure = page.getByRole('group', { name: 'Measure' });
+    await measure.getByRole('radio', { name, exact: true }).check({ force: true });
+    const rows = await tableOf(page, `${name} by provider over time`);
+    expect(rows.map(({ Main }) => Main)).toEqual(steps.map(([now]) => textOf(now)));
+  }
+
+  await visit(page, '/models');
+  await page.getByRole('cell', { name: '100%' }).first().waitFor();
+  const week = await figuresIn({
+    ...ranges.week,
+    where: sql`account_id = ${traffic.account}`,
+    by: sql`model`,
+  });
+  const shown = await tableOf(page, 'Models');
+  for (const { value, cost, ...figures } of week.filter(({ value }) => value !== '' && value !== 'held'))
+    expect(shown.find(({ Model }) => Model === value)).toMatchObject({
+      p50: time(figures.duration_ms_p50),
+      Success: share(successOf({ cost, ...figures })),
+      'Your spend': formatTotal(cost),
+    });
+  expectNoComplaints(watched);
+  await watched.close();
+}, 90_000);
+
+test('the page of a provider shows them', async () => {
+  const { from, to } = ranges.week;
+  const watched = await traffic.enter('operator', `/operator/providers/main?from=${from}&to=${to}`);
+  const { page } = watched;
+  const where = sql`provider = 'Main'`;
+  await page.getByRole('slider', { name: 'Calls over time' }).waitFor();
+  const [now = noCalls] = byStep(await plainAttempts(sql, { from, to, where }), 1, noCalls);
+  const [earlier = noCalls] = byStep(
+    await plainAttempts(sql, { ...before({ from, to }), where }),
+    1,
+    noCalls,
+  );
+  const calls = ({ succeeded, failed, cancelled }: AttemptFigures) => succeeded + failed + cancelled;
+  const success = ({ succeeded, failed, rejected }: AttemptFigures) =>
+    succeeded + failed - rejected === 0 ? null : succeeded / (succeeded + failed - rejected);
+  const against = (change: string | null) => `${change} against the period before`;
+  const changed = (of: (figures: AttemptFigures) => number | null) =>
+    against(formatChange(changeOf(of(now), of(earlier))));
+  expect(earlier.succeeded).toBeGreaterThan(0);
+  expect(await statsOf(page)).toMatchObject({
+    Calls: [formatCount(calls(now)), changed(calls)],
+    Success: [share(success(now)), against(formatPoints(success(now), success(earlier)))],
+    p50: [time(now.duration_ms_p50), changed((figures) => figures.duration_ms_p50)],
+    p95: [time(now.duration_ms_p95), changed((figures) => figures.duration_ms_p95)],
+  });
+  const failed = sql`${where} and status = 'failed'`;
+  const codes = await plainAttempts(sql, { from, to, where: failed, by: sql`error_code` });
+  const shownCodes = await tableOf(page, 'Errors by code');
+  expect(shownCodes.toSorted((one, two) => ((one.Code ?? '') < (two.Code ?? '') ? -1 : 1))).toEqual(
+    codes.map((group) => ({
+      Code: group.value,
+      'Failed calls': formatCount(group.failed),
+      'Of all calls': share(group.failed / calls(now)),
+    })),
+  );
+  const served = await plainAttempts(sql, { from, to, where, by: sql`model` });
+  for (const row of await tableOf(page, 'Models of this provider')) {
+    const figures = served.find(({ value }) => value === row.Model) ?? noCalls;
+    expect(row).toMatchObject({
+      Calls: formatCount(calls(figures)),
+      Failed: formatCount(figures.failed - figures.rejected),
+      'Rejected as invalid': formatCount(figures.rejected),
+      Success: share(success(figures)),
+      p50: time(figures.duration_ms_p50),
+      p95: time(figures.duration_ms_p95),
+    });
+  }
+  const count = Math.ceil((Date.parse(to) - Date.parse(from)) / 1_000 / weekSteps);
+  const stepsWith = async (condition: SQL.Query<unknown>) =>
+    byStep(await plainAttempts(sql, { from, to, stepSeconds: weekSteps, where: condition }), count, noCalls);
+  const steps = await stepsWith(where);
+  const failures = new Map(
+    await Promise.all(
+      codes.map(
+        async ({ value }) => [value, await stepsWith(sql`${failed} and error_code = ${value}`)] as const,
+      ),
+    ),
+  );
+  for (const [name, label, textsOf] of [
+    [
+      'Calls',
+      'Calls over time',
+      (figures: AttemptFigures) => ({
+        Succeeded: formatCount(figures.succeeded),
+        Cancelled: formatCount(figures.cancelled),
+        'Rejected as invalid': formatCount(figures.rejected),
+        Failed: formatCount(figures.failed - figures.rejected),
+      }),
+    ],
+    ['Success', 'Success over time', (figures: AttemptFigures) => ({ Success: share(success(figures)) })],
+    [
+      'Errors by code',
+      'Errors by code over time',
+      (_figures: AttemptFigures, step: number) =>
+        Object.fromEntries(
+          [...failures].map(([code, ofCode]) => [code, formatCount(ofCode[step]?.failed ?? 0)]),
+        ),
+    ],
+    [
+      'p50/p95',
+      'Duration over time',
+      (figures: AttemptFigures) => ({
+        p50: time(figures.duration_ms_p50),
+        p95: time(figures.duration_ms_p95),
+      }),
+    ],
+  ] as const) {
+    await page.getByRole('radio', { name, exact: true }).check({ force: true });
+    await page.getByRole('slider', { name: label, exact: true }).waitFor();
+    const rows = await tableOf(page, label);
+    expect(rows.map(({ Time: _time, ...texts }) => texts) as object[]).toEqual(steps.map(textsOf));
+  }
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('the home of operators shows them', async () => {
+  const watched = await traffic.enter('operator', '/operator/nodes');
+  const { page } = watched;
+  const span = await spanOfHome(page, '/operator?range=7d');
+  const all = sql`true`;
+  const [now, earlier] = [await sumIn({ ...span, where: all }), await sumIn({ ...before(span), where: all })];
+  await page.getByRole('table', { name: 'Accounts running dry' }).getByText('Poor').waitFor();
+  const { Spend: _spend, ...stats } = homeStats(now, earlier);
+  const today = new Date().toISOString().slice(0, 10);
+  const [money] = await plainMargins(sql, 'all', addDays(today, -6), today);
+  const [moneyBefore] = await plainMargins(sql, 'all', addDays(today, -13), addDays(today, -7));
+  const asked = (figures: MarginFigures | undefined) =>
+    amountOf(unitsOf(figures?.cost ?? '') + unitsOf(figures?.uncharged_cost ?? ''));
+  const against = (value: string, old: string) => {
+    const change = formatChange(changeOf(Number(value), Number(old)));
+    return change === null ? `${formatTotal(old)} before` : `${change} from ${formatTotal(old)}`;
+  };
+  const { revenue = '', margin = '', unpriced_revenue: unpriced = '' } = money ?? {};
+  const shown = await statsOf(page);
+  expect(shown).toMatchObject({
+    ...stats,
+    'Revenue, 7 days': [formatTotal(revenue), against(revenue, moneyBefore?.revenue ?? '')],
+    'Provider cost, 7 days': [formatTotal(asked(money)), against(asked(money), asked(moneyBefore))],
+    'Margin, 7 days': [
+      formatTotal(margin),
+      `${share(Number(margin) / (Number(revenue) - Number(unpriced)))} of revenue, ${against(margin, moneyBefore?.margin ?? '')}`,
+    ],
+  });
+  const [volume] = charts;
+  if (volume !== undefined) await expectChart(page, volume, await stepsOf(span, weekSteps, all));
+  const failedShare = (figures: AttemptFigures | undefined) =>
+    figures === undefined ? null : figures.failed / (figures.succeeded + figures.failed + figures.cancelled);
+  const providers = await plainAttempts(sql, { ...span, by: sql`provider` });
+  const providersBefore = await plainAttempts(sql, { ...before(span), by: sql`provider` });
+  const rows = await tableOf(page, 'Providers');
+  expect(rows).toHaveLength(3);
+  for (const row of rows) {
+    const figures = providers.find(({ value }) => value === row.Provider);
+    const old = providersBefore.find(({ value }) => value === row.Provider);
+    expect(row).toMatchObject({
+      Calls: formatCount((figures?.succeeded ?? 0) + (figures?.failed ?? 0) + (figures?.cancelled ?? 0)),
+      Failed: formatCount(figures?.failed ?? 0),
+      'Error rate': share(failedShare(figures)),
+      Change: formatPoints(failedShare(figures), failedShare(old)) ?? '–',
+    });
+  }
+  const refusals = await figuresIn({ ...span, where: sql`status = 'refused'`, by: sql`error_code` });
+  const refused = (await tableOf(page, 'Refusals')).map((row) => [
+    row['Error code'] ?? '',
+    linkCount(row.Refused) ?? '',
+  ]);
+  expect(Object.fromEntries(refused)).toEqual(
+    Object.fromEntries(refusals.map(({ value, refused: count }) => [value, formatCount(count)])),
+  );
+  for (const row of await tableOf(page, 'Accounts running dry')) {
+    const account = row.Account === 'Poor' ? traffic.poorAccount : traffic.shortAccount;
+    const { balance, held, used, left, typical } = await moneyOf(sql, account);
+    const available = amountOf(unitsOf(balance) - unitsOf(held));
+    const isTooLittle = unitsOf(available) > 0n && typical !== null && unitsOf(typical) > unitsOf(available);
+    expect(row).toMatchObject({
+      'Lasts for': isTooLittle
+        ? 'Too little for a request'
+        : left === 0
+          ? 'Used up'
+          : `${formatCount(Math.floor(left ?? 0))} h of use`,
+      'Hours used': formatCount(used),
+      Available: formatBalance(available),
+    });
+  }
+  const written = await sql<{ reason: string; count: number; amount: string; unknown: number }[]>`
+    select reason, count(*)::int as count, coalesce(sum(amount), 0)::numeric(38,12)::text as amount,
+           count(*) filter (where amount is null)::int as unknown from write_offs group by reason`;
+  const names = new Map([
+    ['usage_missing', 'Usage missing'],
+    ['insufficient_balance', 'Balance did not cover it'],
+    ['implausible_usage', 'Implausible usage'],
+  ]);
+  expect(written).toHaveLength(3);
+  for (const { reason, count, amount, unknown } of written)
+    expect(shown[names.get(reason) ?? '']).toEqual([
+      `${formatCount(count)}, ${formatTotal(amount)}${unknown > 0 ? ` and ${formatCount(unknown)} unknown` : ''}`,
+    ]);
+  const amounts = await sql<
+    { amount: string | null }[]
+  >`select amount::text from write_offs order by generation_id desc limit 5`;
+  expect((await tableOf(page, 'Write-offs')).map(({ Amount }) => Amount)).toEqual(
+    amounts.map(({ amount }) => (amount === null ? '–' : formatMoney(amount))),
+  );
+  await page.getByText('2 live', { exact: true }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('usage and billing show them', async () => {
+  const watched = await traffic.enter('owner', '/usage?range=7');
+  const { page } = watched;
+  const today = new Date().toISOString().slice(0, 10);
+  type Used = UsageFigures & Readonly<{ model: string }>;
+  const used = (columns: SQL.Query<unknown>) =>
+    usageOf(sql, traffic.account, addDays(today, -6), today, columns);
+  const [totals] = await sql<[Used]>`${used(sql`'Total' as model,`)}`;
+  const models = await sql<Used[]>`${used(sql`model,`)} group by model`;
+  expect(totals.cache_read_tokens * totals.images).toBeGreaterThan(0);
+  await page.getByRole('table', { name: 'Usage by model' }).getByText('known').waitFor();
+  expect(await statsOf(page)).toMatchObject({
+    Cost: [formatTotal(totals.cost)],
+    Requests: [formatCount(totals.requests)],
+    'Input tokens': [formatCount(totals.input_tokens)],
+    'Output tokens': [formatCount(totals.output_tokens)],
+    Images: [formatCount(totals.images)],
+    'Input read from caches': [
+      share(totals.cache_read_tokens / totals.input_tokens),
+      `${formatCount(totals.cache_read_tokens)} of ${formatCount(totals.input_tokens)} tokens`,
+    ],
+  });
+  for (const row of await tableOf(page, 'Usage by model')) {
+    const figures = [...models, totals].find(({ model }) => model === row.Model);
+    if (figures === undefined) throw new Error(`${row.Model} is not expected.`);
+    expect(row).toMatchObject({
+      Requests: formatCount(figures.requests),
+      'Input tokens': formatCount(figures.input_tokens),
+      'Output tokens': formatCount(figures.output_tokens),
+      Images: formatCount(figures.images),
+      Cost: formatTotal(figures.cost),
+      'Saved by caches': formatTotal(figures.cache_saved),
+    });
+  }
+
+  await visit(page, '/billing');
+  await page.getByRole('table', { name: 'Charges by model' }).waitFor();
+  const { balance, held } = await moneyOf(sql, traffic.account);
+  expect(await statsOf(page)).toMatchObject({
+    Balance: [formatBalance(balance)],
+    Held: [formatTotal(held)],
+    Available: [formatBalance(amountOf(unitsOf(balance) - unitsOf(held)))],
+  });
+  const entries = await sql<{ kind: string; entries: number; amount: string }[]>`
+    select kind, count(*)::int as entries, sum(amount)::text as amount from ledger_entries
+    where account_id = ${traffic.account} group by kind`;
+  const statement = await page.getByRole('table', { name: /^Statement of/ }).innerText();
+  for (const { entries: count, amount } of entries)
+    expect(statement).toMatch(
+      new RegExp(
+        `× ${formatCount(count)}\\s+[+−]?${formatMoneyExactly(amount).replace('−', '').replace(/[$.]/g, '\\$&')}`,
+      ),
+    );
+  expect(statement).toContain(formatMoneyExactly(balance));
+  for (const [tab, by] of [
+    ['By model', 'model'],
+    ['By key', 'key'],
+    ['By day', 'day'],
+  ] as const) {
+    await page.getByText(tab, { exact: true }).click();
+    const shown = await tableOf(page, `Charges by ${by}`);
+    const [charged] = await sql<[{ requests: number; charged: string; refunded: string }]>`
+      select count(*) filter (where kind = 'charge')::int as requests, (-sum(amount) filter (where kind = 'charge'))::text as charged,
+             (sum(amount) filter (where kind = 'refund'))::text as refunded
+      from ledger_entries where account_id = ${traffic.account}`;
+    expect(
+      Object.values(shown.at(-1) ?? {})
+        .toReversed()
+        .slice(0, 4),
+    ).toEqual([
+      'Total',
+      formatCount(charged.requests),
+      formatMoneyExactly(charged.charged),
+      formatMoneyExactly(charged.refunded),
+    ]);
+  }
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('margins, accounts and nodes show them', async () => {
+  const watched = await traffic.enter('operator', '/operator/margins?by=model&range=7');
+  const { page } = watched;
+  const today = new Date().toISOString().slice(0, 10);
+  const days = [addDays(today, -6), today] as const;
+  await page.getByRole('table', { name: 'Margins by model' }).getByRole('link', { name: 'known' }).waitFor();
+  const margins = [
+    ...(await plainMargins(sql, 'model', ...days)),
+    ...(await plainMargins(sql, 'all', ...days)),
+  ];
+  const rows = await tableOf(page, 'Margins by model');
+  expect(rows).toHaveLength(margins.length);
+  for (const row of rows) {
+    const figures = margins.find(({ id }) => id === (row.Model === 'Total' ? '' : row.Model));
+    if (figures === undefined) throw new Error(`${row.Model} is not expected.`);
+    const known = Number(figures.revenue) - Number(figures.unpriced_revenue);
+    const unknown = figures.unpriced_requests + figures.unknown_attempts;
+    const isUnpriced = figures.unpriced_requests > 0 && figures.unpriced_requests === figures.requests;
+    const isUnknown = figures.unknown_attempts > 0 && figures.unknown_attempts === figures.uncharged_attempts;
+    expect(row).toMatchObject({
+      Requests: formatCount(figures.requests),
+      Revenue: formatTotal(figures.revenue),
+      Cost: isUnpriced ? '–' : formatTotal(figures.cost),
+      Uncharged: isUnknown ? '–' : formatTotal(figures.uncharged_cost),
+      Margin: isUnpriced ? '–' : formatTotal(figures.margin),
+      'Margin %':
+        known > 0 ? `${(Math.floor((Number(figures.margin) / known) * 1_000) / 10).toFixed(1)}%` : '–',
+      Unknown: unknown === 0 ? '–' : formatCount(unknown),
+    });
+  }
+
+  await visit(page, '/operator/accounts');
+  const accounts = await sql<{ id: string; name: string; keys: number; members: number }[]>`
+    select id, name, (select count(*)::int from api_keys where account_id = accounts.id) as keys,
+           (select count(*)::int from memberships where account_id = accounts.id) as members
+    from accounts`;
+  await page.getByRole('table', { name: 'Accounts' }).getByText('Northwind').waitFor();
+  const listedAccounts = await tableOf(page, 'Accounts');
+  for (const { id, name, keys, members } of accounts) {
+    const { balance, held } = await moneyOf(sql, id);
+    const [{ spent }] = await sql<
+      [{ spent: string }]
+    >`${spentThisMonth(sql, sql`usage_records.account_id = ${id}`)}`;
+    expect(listedAccounts.find(({ Account }) => Account?.startsWith(name))).toMatchObject({
+      Balance: formatBalance(balance),
+      Held: formatTotal(held),
+      'Spent this month': formatTotal(spent),
+      Keys: formatCount(keys),
+      Members: formatCount(members),
+    });
+  }
+  await visit(page, `/operator/accounts/${traffic.account}`);
+  await page.getByText(/At the pace of the \d+ hours/).waitFor();
+  const { balance, held, used, left } = await moneyOf(sql, traffic.account);
+  expect(await statsOf(page)).toMatchObject({
+    Balance: [formatMoneyExactly(balance)],
+    Held: [formatMoneyExactly(held)],
+    Available: [formatMoneyExactly(amountOf(unitsOf(balance) - unitsOf(held)))],
+    'Lasts for': [
+      (left ?? 0) > 8_760 ? 'More than a year of use' : `${formatCount(Math.floor(left ?? 0))} hours of use`,
+      `At the pace of the ${used} hours of use in the last 7 days`,
+    ],
+  });
+
+  await visit(page, '/operator/nodes');
+  await page.getByRole('table', { name: 'Nodes' }).getByText('This node').waitFor();
+  const open = await sql<{ open: number; held: string }[]>`
+    select count(hold)::int as open, coalesce(sum(hold), 0)::numeric(38,12)::text as held
+    from nodes left join open_generations on node_id = nodes.id where stopped_at is null group by nodes.id`;
+  const shown = (await tableOf(page, 'Nodes')).map((row) => `${row['Open requests']} ${row.Held}`).toSorted();
+  expect(shown).toEqual(open.map((row) => `${row.open} ${formatTotal(row.held)}`).toSorted());
+  expect(shown).toHaveLength(2);
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('the page of a request shows its tokens, its cost and its calls, and that of a refusal what was missing', async () => {
+  const watched = await traffic.enter('operator', '/operator/nodes');
+  const { page } = watched;
+  const textOf = async (id: string) => {
+    await page.goto(`/operator/requests/req_${id.replaceAll('-', '')}`);
+    await page.getByText('Raw JSON').waitFor();
+    return (await page.getByRole('main').innerText()).replaceAll(/\s+/g, ' ');
+  };
+  const [cached] = await sql<Record<string, string>[]>`
+    select id::text, input_tokens::text, output_tokens::text, cache_read_tokens::text, cost_input::text, cost_output::text, cost_total::text,
+           cost_cache_read::text, (cost_input - cost_cache_read)::text as cost_fresh, latency_ms::text, time_to_first_token_ms::text
+    from generations where cache_read_tokens > 0 order by id desc limit 1`;
+  if (cached === undefined) throw new Error('Nothing was read from a cache.');
+  const text = await textOf(cached.id ?? '');
+  for (const name of ['cost_input', 'cost_output', 'cost_total', 'cost_cache_read', 'cost_fresh'])
+    expect(text).toContain(`$${cached[name]}`);
+  expect(text).toContain(`Cost ${formatMoney(cached.cost_total ?? '')}`);
+  expect(text).toContain(`Duration ${time(Number(cached.latency_ms))}`);
+  expect(text).toContain(`Time to first token ${time(Number(cached.time_to_first_token_ms))}`);
+  expect(text).toContain(`Input tokens ${formatCount(Number(cached.input_tokens))}`);
+  expect(text).toContain(`Output tokens ${formatCount(Number(cached.output_tokens))}`);
+  expect(text).toContain(`${formatCount(Number(cached.cache_read_tokens))} tokens`);
+
+  const calls = await sql<{ id: string; ms: number }[]>`
+    select generation_id as id, round(extract(epoch from completed_at - started_at) * 1000)::int as ms from attempts
+    where generation_id = (select id from generations where fallback order by id desc limit 1) order by index`;
+  expect(calls).toHaveLength(2);
+  const fallback = await textOf(calls[0]?.id ?? '');
+  for (const { ms } of calls) expect(fallback).toContain(`${time(ms)}, started`);
+
+  const [short] = await sql<{ id: string; needed: string; available: string; fitting: number }[]>`
+    select id, needed, available, fitting_max_tokens::int as fitting from refusals
+    where code = 'insufficient_balance' order by id desc limit 1`;
+  if (short === undefined) throw new Error('Nothing was refused for the balance.');
+  const refusal = await textOf(short.id);
+  expect(refusal).toContain(`Hold ${formatMoney(short.needed)}, available ${formatMoney(short.available)}`);
+  expect(refusal).toContain(`${formatCount(short.fitting)} tokens`);
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
