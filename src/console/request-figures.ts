@@ -196,39 +196,50 @@ export async function findGroups(
   allowed: Allowed,
   denial: ErrorCode,
   filter: CountFilter,
+  wanted: GroupsWanted,
+): Promise<RequestGroups> {
+  return await inSnapshot(sql, filter.accountId, (snapshot) =>
+    countGroups(snapshot, allowed, denial, filter, wanted),
+  );
+}
+
+/** The same in a snapshot that there is already. */
+export async function countGroups(
+  snapshot: SQL,
+  allowed: Allowed,
+  denial: ErrorCode,
+  filter: CountFilter,
   { by, order }: GroupsWanted,
 ): Promise<RequestGroups> {
   const { fromMs, toMs } = stepsOf(filter.span, Date.now());
   const steps = inOneStep({ fromMs, toMs });
   type Row = FiguresRow & Readonly<{ name: string | null }>;
-  return await inSnapshot(sql, filter.accountId, async (transaction) => {
-    await requireAccess(transaction, allowed(transaction), denial, filter);
-    const progress = await readProgress(transaction, steps);
-    const wanted: Wanted = { ...wantedOf(filter), by };
-    const rows = await transaction<Found<Row, 'step'>[]>`
-      select figures.*, ${nameOf(transaction, by)} as name from ${allowed(transaction)} as readable
-      left join lateral (
-        select * from (${figuresQuery(transaction, wanted, steps, progress)}) as grouped
-        order by ${rankOf(transaction, order)} desc, value limit ${maxGroups}
-      ) as figures on true
-      order by ${rankOf(transaction, order)} desc, value`;
-    if (rows.length === 0) throw new ApiError(denial);
-    const groups = rows.filter((row): row is Row => row.step !== null);
-    return {
-      from: timeOf(fromMs),
-      to: timeOf(toMs),
-      data: groups.map((row) => ({
-        value: row.value === '' ? null : row.value,
-        name: row.name,
-        ...presentFigures(figuresFrom(row)),
-      })),
-    };
-  });
+  await requireAccess(snapshot, allowed(snapshot), denial, filter);
+  const progress = await readProgress(snapshot, steps);
+  const wanted: Wanted = { ...wantedOf(filter), by };
+  const rows = await snapshot<Found<Row, 'step'>[]>`
+    select figures.*, ${nameOf(snapshot, by)} as name from ${allowed(snapshot)} as readable
+    left join lateral (
+      select * from (${figuresQuery(snapshot, wanted, steps, progress)}) as grouped
+      order by ${rankOf(snapshot, order)} desc, value limit ${maxGroups}
+    ) as figures on true
+    order by ${rankOf(snapshot, order)} desc, value`;
+  if (rows.length === 0) throw new ApiError(denial);
+  const groups = rows.filter((row): row is Row => row.step !== null);
+  return {
+    from: timeOf(fromMs),
+    to: timeOf(toMs),
+    data: groups.map((row) => ({
+      value: row.value === '' ? null : row.value,
+      name: row.name,
+      ...presentFigures(figuresFrom(row)),
+    })),
+  };
 }
 
 function nameOf(sql: SQL, by: RequestGrouping) {
-  if (by === 'key') return sql`(select name from api_keys where id::text = figures.value)`;
-  if (by === 'account') return sql`(select name from accounts where id::text = figures.value)`;
+  if (by === 'key') return sql`(select name from api_keys where id = figures.value::uuid)`;
+  if (by === 'account') return sql`(select name from accounts where id = figures.value::uuid)`;
   return sql`null::text`;
 }
 
