@@ -340,8 +340,14 @@ async function removeOld(sql: SQL, { nowMs, rolledToMs, hoursFromMs }: State): P
     ), attempts_by_hour as (
       delete from attempt_hours where ctid = any (array(
         select ctid from attempt_hours where hour < ${hours} limit ${rowsRemovedAtOnce})) returning 1
+    ), requests_by_day as (
+      -- The hours of a day are taken from it as they are removed.
+      delete from request_days where ctid = any (array(
+        select ctid from request_days where day < (${hours} at time zone 'UTC')::date and count = 0
+        limit ${rowsRemovedAtOnce})) returning 1
     )
     select (select count(*) from requests_by_minute)::int + (select count(*) from requests_by_hour)::int
-      + (select count(*) from attempts_by_minute)::int + (select count(*) from attempts_by_hour)::int as removed`;
+      + (select count(*) from attempts_by_minute)::int + (select count(*) from attempts_by_hour)::int
+      + (select count(*) from requests_by_day)::int as removed`;
   return removed > 0;
 }
