@@ -1391,6 +1391,19 @@ CREATE INDEX refusals_by_account_and_code ON refusals USING btree (account_id NU
 CREATE INDEX refusals_by_code ON refusals USING btree (code, id);
 CREATE INDEX refusals_by_key ON refusals USING btree (key_id, id);
 
+-- What request_hours has of a key, or of an account (key_id is the nil UUID), on a day (UTC): always the sum of its
+-- rows.
+CREATE TABLE request_days (
+  account_id uuid NOT NULL,
+  key_id uuid NOT NULL,
+  day date NOT NULL,
+  status text NOT NULL,
+  count bigint NOT NULL,
+  cost numeric(38,12) NOT NULL,
+  CONSTRAINT request_days_pkey PRIMARY KEY (account_id, key_id, day, status)
+) WITH (fillfactor=70);
+CREATE INDEX request_days_by_day ON request_days USING btree (day);
+
 -- The same for an hour: the sums of its minutes. Kept for 400 days.
 CREATE TABLE request_hours (
   account_id uuid NOT NULL,
@@ -1450,6 +1463,16 @@ CREATE INDEX request_hours_by_hour ON request_hours USING btree (hour);
 CREATE INDEX request_hours_spent ON request_hours USING btree (hour,
     account_id) INCLUDE (cost) WHERE key_id = '00000000-0000-0000-0000-000000000000'::uuid AND account_id <>
     '00000000-0000-0000-0000-000000000000'::uuid AND cost > 0::numeric;
+CREATE TRIGGER added_hours AFTER INSERT ON request_hours REFERENCING NEW TABLE AS changed_hours
+  FOR EACH STATEMENT
+  EXECUTE FUNCTION add_to_request_days();
+CREATE TRIGGER changed_hours AFTER UPDATE ON request_hours REFERENCING OLD TABLE AS hours_before NEW TABLE AS
+    changed_hours
+  FOR EACH STATEMENT
+  EXECUTE FUNCTION change_request_days();
+CREATE TRIGGER removed_hours AFTER DELETE ON request_hours REFERENCING OLD TABLE AS changed_hours
+  FOR EACH STATEMENT
+  EXECUTE FUNCTION take_from_request_days();
 
 -- What was asked for in a minute, by the time in the ID of each request: one row for each key, one for the account
 -- (key_id is the nil UUID), one for everybody (account_id, too). Those that were refused are added as they are stored;
@@ -2492,6 +2515,25 @@ begin
   update accounts set grants_due_at = least(grants_due_at, (terms ->> 'expires_at')::timestamptz) where id = to_account;
 end $$;
 
+-- Adds rows of request_hours that are new to their days.
+CREATE FUNCTION add_to_request_days()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+declare
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  -- Two nodes that store what was refused change rows of hours that differ, but may want the same days in another order.
+  perform pg_advisory_xact_lock(7012018052) from changed_hours where status = 'refused' limit 1;
+  insert into request_days as known (account_id, key_id, day, status, count, cost)
+  select account_id, key_id, (hour at time zone 'UTC')::date, status, sum(count), sum(cost)
+  from changed_hours where account_id <> nobody
+  group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (account_id, key_id, day, status)
+    do update set count = known.count + excluded.count, cost = known.cost + excluded.cost;
+  return null;
+end $$;
+
 -- Adds the next entries of an account to its statement, and returns how many. A concurrent call waits, then continues
 -- after them.
 CREATE FUNCTION add_up_statement(of_account uuid, max_entries integer)
@@ -2980,6 +3022,28 @@ begin
     perform note_return_to_grants(on_account);
   end if;
   return true;
+end $$;
+
+-- Adds what rows of request_hours have grown by to their days.
+CREATE FUNCTION change_request_days()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+declare
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  perform pg_advisory_xact_lock(7012018052) from changed_hours where status = 'refused' limit 1;
+  insert into request_days as known (account_id, key_id, day, status, count, cost)
+  select account_id, key_id, (hour at time zone 'UTC')::date, status, sum(count), sum(cost)
+  from (
+    select account_id, key_id, hour, status, count, cost from changed_hours
+    union all select account_id, key_id, hour, status, -count, -cost from hours_before
+  ) as difference
+  where account_id <> nobody
+  group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (account_id, key_id, day, status)
+    do update set count = known.count + excluded.count, cost = known.cost + excluded.cost;
+  return null;
 end $$;
 
 -- Draws entries that are all charges.
@@ -4837,6 +4901,24 @@ AS $$
   update grants set remaining = grants.remaining - drawn.amount from drawn
   where grants.account_id = of_account and grants.number = drawn.grant_number
 $$;
+
+-- Takes rows of request_hours that are gone from their days.
+CREATE FUNCTION take_from_request_days()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $$
+declare
+  nobody constant uuid := '00000000-0000-0000-0000-000000000000';
+begin
+  perform pg_advisory_xact_lock(7012018052) from changed_hours where status = 'refused' limit 1;
+  insert into request_days as known (account_id, key_id, day, status, count, cost)
+  select account_id, key_id, (hour at time zone 'UTC')::date, status, -sum(count), -sum(cost)
+  from changed_hours where account_id <> nobody
+  group by 1, 2, 3, 4 order by 1, 2, 3, 4
+  on conflict (account_id, key_id, day, status)
+    do update set count = known.count + excluded.count, cost = known.cost + excluded.cost;
+  return null;
+end $$;
 
 -- Counts an attempt against all of these limits, or against none of them. Returns how many seconds to wait; 0 if it was
 -- counted. Each limit is {name, interval_ms, period_ms}: one attempt per interval, as many at once as the period has

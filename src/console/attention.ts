@@ -136,10 +136,16 @@ function circuitAttention(facts: Facts): Attention[] {
     }));
 }
 
+type DoubtfulCircuit = ReportedCircuit & Readonly<{ failing_since: string }>;
+
+/** Whether it takes a call on another node to tell that a provider works again. */
+export function isInDoubt(circuit: ReportedCircuit): circuit is DoubtfulCircuit {
+  return circuit.state === 'half_open' && circuit.failing_since !== null;
+}
+
 /** A node that nobody asks keeps its circuit half open, also when the account is served by others since. */
 function isProvenElsewhere(circuit: ReportedCircuit, { providerName, lastSuccess }: Facts): boolean {
-  const { state, model, provider, failing_since: since } = circuit;
-  if (state !== 'half_open' || since === null) return false;
-  const successAt = lastSuccess(model, providerName(provider));
-  return successAt !== null && successAt > new Date(since);
+  if (!isInDoubt(circuit)) return false;
+  const successAt = lastSuccess(circuit.model, providerName(circuit.provider));
+  return successAt !== null && successAt > new Date(circuit.failing_since);
 }

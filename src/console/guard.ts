@@ -20,7 +20,7 @@ export type ConsoleContext = Readonly<{
   /** The same user, for the audit log. */
   actor: DashboardActor;
   params: PathParameters;
-  /** Runs something in one of the user's slots, once there is one free. */
+  /** Runs something in one of the user's slots, and of the account's, once there is one free. */
   inSlot: InSlot;
 }>;
 export type AccountContext = ConsoleContext & Readonly<{ caller: Caller }>;
@@ -40,10 +40,13 @@ type GuardServices = Readonly<{
 
 /** The dashboard requests a few things at a time, and the database has ten connections for all users. */
 const maxRunning = 4;
+/** However many members an account has: what they look at is refreshed by itself. */
+const maxRunningPerAccount = 4;
 const maxWaiting = 100;
 
 export function createGuard({ sessions, publicUrl }: GuardServices) {
   const slots = createSlots(maxRunning, maxWaiting);
+  const aboutAccount = inSlotsOfAccounts();
 
   /** Needs no session. */
   const forEveryone =
@@ -98,24 +101,45 @@ export function createGuard({ sessions, publicUrl }: GuardServices) {
     forOperators: (handler: ConsoleHandler): Handler => forSignedIn(ifOperator(handler)),
     forOperatorsAtLength: (handler: ConsoleHandler): Handler => forSignedInAtLength(ifOperator(handler)),
     /** For pages about the account in the path. Their queries check that the user is a member. */
-    forAccount: (handler: AccountHandler): Handler => forSignedIn(aboutAccount(handler)),
-    forAccountAtLength: (handler: AccountHandler): Handler => forSignedInAtLength(aboutAccount(handler)),
+    forAccount: (handler: AccountHandler): Handler => forSignedIn(aboutAccount.atOnce(handler)),
+    forAccountAtLength: (handler: AccountHandler): Handler =>
+      forSignedInAtLength(aboutAccount.atLength(handler)),
   };
 }
 
-function aboutAccount(handler: AccountHandler): ConsoleHandler {
-  return async (request, context) => {
-    const caller = { userId: context.signedIn.userId, accountId: accountIn(context.params) };
-    return await handler(request, { ...context, caller });
-  };
+function inSlotsOfAccounts() {
+  const slots = createSlots(maxRunningPerAccount, maxWaiting);
+  const about = (context: ConsoleContext): AccountContext => ({
+    ...context,
+    caller: { userId: context.signedIn.userId, accountId: accountIn(context.params) },
+  });
+
+  /** Nobody waits for a body of someone else that is slow to arrive: changes need no slot of the account. */
+  const atOnce =
+    (handler: AccountHandler): ConsoleHandler =>
+    async (request, context) => {
+      const ofAccount = about(context);
+      const run = () => handler(request, ofAccount);
+      return request.method === 'GET' ? await slots.inSlotOf(ofAccount.caller.accountId, run) : await run();
+    };
+
+  const atLength =
+    (handler: AccountHandler): ConsoleHandler =>
+    async (request, context) => {
+      const ofAccount = about(context);
+      const inSlot: InSlot = (run) => context.inSlot(() => slots.inSlotOf(ofAccount.caller.accountId, run));
+      return await handler(request, { ...ofAccount, inSlot });
+    };
+
+  return { atOnce, atLength };
 }
 
-/** Limits how much of the gateway one user can occupy with the dashboard. */
+/** Limits how much of the gateway one user, or one account, can occupy with the dashboard. */
 export function createSlots(running: number, waiting: number) {
   const queue = new BoundedQueue({ maxRunningPerOrigin: running, maxWaitingPerOrigin: waiting });
   return {
-    inSlotOf: <Result>(userId: string, run: () => Promise<Result>): Promise<Result> =>
-      queue.run({ origin: userId }, run).catch((thrown: unknown) => {
+    inSlotOf: <Result>(origin: string, run: () => Promise<Result>): Promise<Result> =>
+      queue.run({ origin }, run).catch((thrown: unknown) => {
         throw thrown instanceof OverloadError ? tooManyRequests() : thrown;
       }),
   };

@@ -16,6 +16,7 @@ import {
   attentionTo,
   expiryDays,
   type Facts,
+  isInDoubt,
   nearLimitPercent,
   type ReportedCircuit,
   type WatchedKey,
@@ -38,15 +39,16 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
         const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
-        const [hours, served, keys, circuits, offered] = await Promise.all([
+        const [hours, { keys, circuits, offered }] = await Promise.all([
           lookUp('usage_lookup_failed', () =>
             findSpentHours(reads(), caller.accountId, (reading) => readableAccount(reading, caller)),
           ),
-          lookUp('generation_lookup_failed', () => findServed(reads(), caller)),
-          lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
-          lookUp('model_list_failed', () => findCircuits(sql, caller)),
-          lookUp('balance_lookup_failed', () => findWelcome(sql, caller)),
+          findState(sql, caller),
         ]);
+        // Many to read, and rarely needed.
+        const served = circuits.some(isInDoubt)
+          ? await lookUp('generation_lookup_failed', () => findServed(reads(), caller))
+          : [];
         const left = hoursLeft(hours.spent, account.balance - account.held);
         const { providers } = catalog().catalog;
         return Response.json({
@@ -69,6 +71,21 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
         } satisfies Overview);
       },
     },
+  };
+}
+
+type State = Readonly<{
+  keys: readonly WatchedKey[];
+  circuits: readonly ReportedCircuit[];
+  offered: OfferedGrant | undefined;
+}>;
+
+/** One after the other: a page that is refreshed by itself takes few of the connections that requests need, too. */
+async function findState(sql: SQL, caller: Caller): Promise<State> {
+  return {
+    keys: await lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
+    circuits: await lookUp('model_list_failed', () => findCircuits(sql, caller)),
+    offered: await lookUp('balance_lookup_failed', () => findWelcome(sql, caller)),
   };
 }
 

@@ -11,7 +11,10 @@ import {
   type FiguresRow,
   figuresFrom,
   figuresQuery,
+  firstQuery,
+  type GroupOrder,
   noFigures,
+  rankOf,
   readProgress,
   type Wanted,
 } from '../rollups/figures.ts';
@@ -68,7 +71,6 @@ export function requestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>): R
   };
 }
 
-type GroupOrder = 'requests' | 'cost' | 'errors';
 type GroupsWanted = Readonly<{ by: RequestGrouping; order: GroupOrder }>;
 
 export function parseGrouping(query: Query): GroupsWanted {
@@ -195,45 +197,68 @@ export async function findGroups(
   allowed: Allowed,
   denial: ErrorCode,
   filter: CountFilter,
+  wanted: GroupsWanted,
+): Promise<RequestGroups> {
+  return await inSnapshot(sql, filter.accountId, (snapshot) =>
+    countGroups(snapshot, allowed, denial, filter, wanted),
+  );
+}
+
+/** The same in a snapshot that there is already. */
+export async function countGroups(
+  snapshot: SQL,
+  allowed: Allowed,
+  denial: ErrorCode,
+  filter: CountFilter,
   { by, order }: GroupsWanted,
 ): Promise<RequestGroups> {
   const { fromMs, toMs } = stepsOf(filter.span, Date.now());
   const steps = inOneStep({ fromMs, toMs });
   type Row = FiguresRow & Readonly<{ name: string | null }>;
-  return await inSnapshot(sql, filter.accountId, async (transaction) => {
-    await requireAccess(transaction, allowed(transaction), denial, filter);
-    const progress = await readProgress(transaction, steps);
-    const wanted: Wanted = { ...wantedOf(filter), by };
-    const rows = await transaction<Found<Row, 'step'>[]>`
-      select figures.*, ${nameOf(transaction, by)} as name from ${allowed(transaction)} as readable
-      left join lateral (
-        select * from (${figuresQuery(transaction, wanted, steps, progress)}) as grouped
-        order by ${rankOf(transaction, order)} desc, value limit ${maxGroups}
-      ) as figures on true
-      order by ${rankOf(transaction, order)} desc, value`;
-    if (rows.length === 0) throw new ApiError(denial);
-    const groups = rows.filter((row): row is Row => row.step !== null);
-    return {
-      from: timeOf(fromMs),
-      to: timeOf(toMs),
-      data: groups.map((row) => ({
-        value: row.value === '' ? null : row.value,
-        name: row.name,
-        ...presentFigures(figuresFrom(row)),
-      })),
-    };
-  });
+  await requireAccess(snapshot, allowed(snapshot), denial, filter);
+  const progress = await readProgress(snapshot, steps);
+  const all: Wanted = { ...wantedOf(filter), by };
+  const wanted = await narrowed(snapshot, allowed, all, order, steps, progress);
+  const rows = await snapshot<Found<Row, 'step'>[]>`
+    select figures.*, ${nameOf(snapshot, by)} as name from ${allowed(snapshot)} as readable
+    left join lateral (
+      select * from (${figuresQuery(snapshot, wanted, steps, progress)}) as grouped
+      order by ${snapshot.unsafe(rankOf[order])} desc, value limit ${maxGroups}
+    ) as figures on true
+    order by ${snapshot.unsafe(rankOf[order])} desc, value`;
+  if (rows.length === 0) throw new ApiError(denial);
+  const groups = rows.filter((row): row is Row => row.step !== null);
+  return {
+    from: timeOf(fromMs),
+    to: timeOf(toMs),
+    data: groups.map((row) => ({
+      value: row.value === '' ? null : row.value,
+      name: row.name,
+      ...presentFigures(figuresFrom(row)),
+    })),
+  };
 }
 
 function nameOf(sql: SQL, by: RequestGrouping) {
-  if (by === 'key') return sql`(select name from api_keys where id::text = figures.value)`;
-  if (by === 'account') return sql`(select name from accounts where id::text = figures.value)`;
+  if (by === 'key') return sql`(select name from api_keys where id = figures.value::uuid)`;
+  if (by === 'account') return sql`(select name from accounts where id = figures.value::uuid)`;
   return sql`null::text`;
 }
 
-function rankOf(sql: SQL, order: GroupOrder) {
-  if (order === 'cost') return sql`cost`;
-  return order === 'errors' ? sql`failed + refused` : sql`completed + failed + cancelled + refused`;
+/** Which of many keys or accounts come first is found before their figures are read, which have forty columns. */
+async function narrowed(
+  snapshot: SQL,
+  allowed: Allowed,
+  wanted: Wanted,
+  order: GroupOrder,
+  steps: Steps,
+  progress: Progress,
+): Promise<Wanted> {
+  if (wanted.by !== 'key' && wanted.by !== 'account') return wanted;
+  const rows = await snapshot<{ value: string }[]>`
+    select first.value from ${allowed(snapshot)} as readable
+    cross join lateral (${firstQuery(snapshot, wanted, order, maxGroups, steps, progress)}) as first`;
+  return { ...wanted, among: rows.map(({ value }) => value) };
 }
 
 function timeOf(timeMs: number): string {

@@ -4,7 +4,17 @@ import { nilId } from '../lib/ids.ts';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { bucketSums, bucketsOf, ownBucketsOf } from './bucket-columns.ts';
 import { addBuckets, type BucketCounts, emptyBuckets } from './buckets.ts';
-import { type Piece, type Progress, piecesOf, refusalPiecesOf, type Span, type Steps } from './range.ts';
+import {
+  type Piece,
+  type Progress,
+  piecesOf,
+  refusalPiecesOf,
+  type Span,
+  type Steps,
+  type SumPiece,
+  sumPiecesOf,
+  withDays,
+} from './range.ts';
 
 /** Whose requests: of everybody, of an account, or of a key. */
 export type Scope = Readonly<{ accountId: string | null; keyId: string | null }>;
@@ -126,52 +136,139 @@ const valueColumns: Readonly<Record<Grouping, string>> = {
   source: 'jsonb_build_array(error_code, key_id, model)::text',
 };
 
-export type Wanted = Readonly<{ scope: Scope; filter: SumFilter; by?: Grouping }>;
+/** `among` are IDs of the keys or accounts that figures are grouped by: others are left out. */
+export type Wanted = Readonly<{ scope: Scope; filter: SumFilter; by?: Grouping; among?: readonly string[] }>;
 
 /**
  * The figures of each step, and of each value of what they are grouped by, as rows for other queries to include. Steps and values
  * without requests are missing.
  */
 export function figuresQuery(sql: SQL, wanted: Wanted, steps: Steps, progress: Progress) {
-  const { scope, filter, by } = wanted;
-  const value = sql.unsafe(by === undefined ? `''` : valueColumns[by]);
-  const counts = by === 'source' ? sql`status in ('failed', 'refused') and error_code <> ''` : sql`true`;
-  // Without the offset, the planner may read everything of an account before it looks at the pieces.
-  const sums = (table: 'minute' | 'hour', pieces: readonly Piece[], isRefused: boolean) => sql`
-    select step, ${value} as value, status, count, input_tokens, output_tokens, cost, ${sql.unsafe(bucketColumns)}
-    from ${ownersOf(sql, scope, by)} as owner (of_account, of_key) cross join ${piecesAs(sql, pieces)}
-    cross join lateral (
-      select * from ${sql.unsafe(`request_${table}s`)} as sums
-      where account_id = of_account and key_id = of_key
-        and ${sql.unsafe(table)} >= begins_at and ${sql.unsafe(table)} < ends_at
-      offset 0) as sums
-    where ${isRefused ? sql`status = 'refused'` : sql`status <> 'refused'`} and ${matches(sql, filter)} and ${counts}`;
-  const { hours, minutes, raw } = piecesOf(steps, progress);
-  const refused = refusalPiecesOf(steps);
+  const { hours, minutes, raw } = readOf(steps, progress);
+  const columns = `input_tokens, output_tokens, cost, ${bucketColumns}`;
   return sql`
     select step, value, ${sql.unsafe(figureSums)} from (
-      ${sums('hour', hours, false)} union all ${sums('minute', minutes, false)}
-      union all ${sums('hour', refused.hours, true)} union all ${sums('minute', refused.minutes, true)}
-      union all
-      select step, ${value} as value, status, 1, input_tokens, output_tokens, cost, ${sql.unsafe(ownBuckets)}
-      from ${piecesAs(sql, raw)} cross join lateral (
-        select * from counted_generations
-        where id >= first_id_at(begins_at) and id < first_id_at(ends_at) and ${ownedBy(sql, scope)}
-          -- All statuses that there are, so that the indexes by status can be used.
-          and status in ('completed', 'failed', 'cancelled')
-        offset 0) as finished
-      where ${matches(sql, filter)} and ${counts}
+      ${sumsQuery(sql, wanted, 'hour', hours, columns)} union all ${sumsQuery(sql, wanted, 'minute', minutes, columns)}
+      union all ${rawQuery(sql, wanted, raw, `input_tokens, output_tokens, cost, ${ownBuckets}`)}
     ) as counted
     group by step, value`;
 }
 
+type Reads = Readonly<{ hours: SumPiece[]; minutes: SumPiece[]; raw: Piece[] }>;
+
+function readOf(steps: Steps, progress: Progress): Reads {
+  const { hours, minutes, raw } = piecesOf(steps, progress);
+  const refused = refusalPiecesOf(steps);
+  return { hours: sumPiecesOf(hours, refused.hours), minutes: sumPiecesOf(minutes, refused.minutes), raw };
+}
+
+export type GroupOrder = 'requests' | 'cost' | 'errors';
+
+/** The columns of a group that it is ranked by. */
+export const rankOf: Readonly<Record<GroupOrder, string>> = {
+  requests: 'completed + failed + cancelled + refused',
+  errors: 'failed + refused',
+  cost: 'cost',
+};
+const rankSums: Readonly<Record<GroupOrder, string>> = {
+  requests: 'sum(count)',
+  errors: `coalesce(sum(count) filter (where status in ('failed', 'refused')), 0)`,
+  cost: 'sum(cost)',
+};
+
+/** The first values of the keys or accounts that figures are grouped by, without reading all of their figures. */
+export function firstQuery(
+  sql: SQL,
+  wanted: Wanted,
+  order: GroupOrder,
+  count: number,
+  steps: Steps,
+  progress: Progress,
+) {
+  const { errorCode, model, provider } = wanted.filter;
+  const { hours, minutes, raw } = readOf(steps, progress);
+  const sums = (unit: 'minute' | 'hour' | 'day', pieces: readonly SumPiece[]) =>
+    sumsQuery(sql, wanted, unit, pieces, 'cost');
+  // Sums by day are kept by status alone.
+  const isByDay = errorCode === null && model === null && provider === null;
+  const split = withDays(hours);
+  const byHour = isByDay
+    ? sql`${sums('day', split.days)} union all ${sums('hour', split.hours)}`
+    : sums('hour', hours);
+  return sql`
+    select value from (
+      ${byHour} union all ${sums('minute', minutes)} union all ${rawQuery(sql, wanted, raw, 'cost')}
+    ) as counted
+    group by value order by ${sql.unsafe(rankSums[order])} desc, value limit ${count}::int`;
+}
+
+/**
+ * Without the offset, the planner may read everything of an account before it looks at the pieces; with more than these conditions
+ * before it, everything of a minute for each key.
+ */
+function sumsQuery(
+  sql: SQL,
+  wanted: Wanted,
+  unit: 'minute' | 'hour' | 'day',
+  pieces: readonly SumPiece[],
+  columns: string,
+) {
+  const { scope, filter, by, among } = wanted;
+  const time = (column: 'begins_at' | 'ends_at') =>
+    sql.unsafe(unit === 'day' ? `(${column} at time zone 'UTC')::date` : column);
+  return sql`
+    select step, ${groupedBy(sql, by)} as value, status, count, ${sql.unsafe(columns)}
+    from ${ownersOf(sql, scope, by, among)} as owner (of_account, of_key) cross join ${sumPiecesAs(sql, pieces)}
+    cross join lateral (
+      select * from ${sql.unsafe(`request_${unit}s`)} as sums
+      where account_id = of_account and key_id = of_key
+        and ${sql.unsafe(unit)} >= ${time('begins_at')} and ${sql.unsafe(unit)} < ${time('ends_at')}
+      offset 0) as sums
+    where (wants = 'all' or (wants = 'refused') = (status = 'refused')) and ${matches(sql, filter)} and ${hasSource(sql, by)}`;
+}
+
+/** What is not added up, one by one. */
+function rawQuery(sql: SQL, wanted: Wanted, pieces: readonly Piece[], columns: string) {
+  const { scope, filter, by, among } = wanted;
+  const isAmong =
+    among === undefined
+      ? sql`true`
+      : sql`${groupedBy(sql, by)} = any (${sql.array([...among], 'TEXT')}::text[])`;
+  return sql`
+    select step, ${groupedBy(sql, by)} as value, status, 1, ${sql.unsafe(columns)}
+    from ${piecesAs(sql, pieces)} cross join lateral (
+      select * from counted_generations
+      where id >= first_id_at(begins_at) and id < first_id_at(ends_at) and ${ownedBy(sql, scope)}
+        -- All statuses that there are, so that the indexes by status can be used.
+        and status in ('completed', 'failed', 'cancelled')
+      offset 0) as finished
+    where ${matches(sql, filter)} and ${isAmong} and ${hasSource(sql, by)}`;
+}
+
+function groupedBy(sql: SQL, by: Grouping | undefined) {
+  return sql.unsafe(by === undefined ? `''` : valueColumns[by]);
+}
+
+/** Sources are of what went wrong. */
+function hasSource(sql: SQL, by: Grouping | undefined) {
+  return by === 'source' ? sql`status in ('failed', 'refused') and error_code <> ''` : sql`true`;
+}
+
 /** Whose sums are read. */
-function ownersOf(sql: SQL, { accountId, keyId }: Scope, by: Grouping | undefined) {
+function ownersOf(
+  sql: SQL,
+  { accountId, keyId }: Scope,
+  by: Grouping | undefined,
+  among: readonly string[] | undefined,
+) {
+  const isAmong =
+    among === undefined ? sql`true` : sql`id = any (${sql.array([...among], 'TEXT')}::text[]::uuid[])`;
   if (by === 'key' || by === 'source')
     return sql`(select account_id, id from api_keys where (${accountId}::uuid is null or account_id = ${accountId})
-                and (${keyId}::uuid is null or id = ${keyId}))`;
+                and (${keyId}::uuid is null or id = ${keyId}) and ${isAmong})`;
   if (by === 'account' && keyId === null)
-    return sql`(select id, ${nilId}::uuid from accounts where ${accountId}::uuid is null or id = ${accountId})`;
+    return sql`(select id, ${nilId}::uuid from accounts where (${accountId}::uuid is null or id = ${accountId})
+                and ${isAmong})`;
   if (keyId !== null)
     return sql`(select account_id, id from api_keys where id = ${keyId}
                 and (${accountId}::uuid is null or account_id = ${accountId}))`;
@@ -185,14 +282,24 @@ export function ownedBy(sql: SQL, { accountId, keyId }: Scope) {
 }
 
 export function matches(sql: SQL, { status, errorCode, model, provider }: SumFilter) {
-  return sql`(${status}::text is null or status = ${status}) and (${errorCode}::text is null or error_code = ${errorCode})
-    and (${model}::text is null or model = ${model}) and (${provider}::text is null or provider = ${provider})`;
+  const equals = (column: string, value: string | null) =>
+    value === null ? sql`true` : sql`${sql.unsafe(column)} = ${value}`;
+  return sql`${equals('status', status)} and ${equals('error_code', errorCode)} and ${equals('model', model)}
+    and ${equals('provider', provider)}`;
 }
 
 export function piecesAs(sql: SQL, pieces: readonly Piece[]) {
-  const list = (of: (piece: Piece) => number) => `{${pieces.map(of).join(',')}}`;
+  return sumPiecesAs(
+    sql,
+    pieces.map((piece) => ({ ...piece, of: 'all' })),
+  );
+}
+
+function sumPiecesAs(sql: SQL, pieces: readonly SumPiece[]) {
+  const list = (of: (piece: SumPiece) => number | string) => `{${pieces.map(of).join(',')}}`;
   return sql`(
-    select step, to_timestamp(from_ms / 1000) as begins_at, to_timestamp(to_ms / 1000) as ends_at
+    select step, to_timestamp(from_ms / 1000) as begins_at, to_timestamp(to_ms / 1000) as ends_at, wants
     from unnest(${list(({ step }) => step)}::text::int[], ${list(({ fromMs }) => fromMs)}::text::float8[],
-                ${list(({ toMs }) => toMs)}::text::float8[]) as row (step, from_ms, to_ms)) as piece`;
+                ${list(({ toMs }) => toMs)}::text::float8[], ${list(({ of }) => of)}::text::text[])
+      as row (step, from_ms, to_ms, wants)) as piece`;
 }

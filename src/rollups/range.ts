@@ -116,6 +116,51 @@ export function refusalPiecesOf(steps: Steps): Pick<Pieces, 'hours' | 'minutes'>
   return pieces;
 }
 
+/** A piece with which of its requests are wanted. */
+export type SumPiece = Piece & Readonly<{ of: 'all' | 'finished' | 'refused' }>;
+
+/** What two lists have in common is read once. */
+export function sumPiecesOf(finished: readonly Piece[], refused: readonly Piece[]): SumPiece[] {
+  const onlyFinished = without(finished, refused);
+  return [
+    ...without(finished, onlyFinished).map((piece) => ({ ...piece, of: 'all' }) as const),
+    ...onlyFinished.map((piece) => ({ ...piece, of: 'finished' }) as const),
+    ...without(refused, finished).map((piece) => ({ ...piece, of: 'refused' }) as const),
+  ];
+}
+
+function without(pieces: readonly Piece[], others: readonly Piece[]): Piece[] {
+  return others.reduce<readonly Piece[]>(
+    (left, other) => left.flatMap((piece) => cutOut(piece, other)),
+    pieces,
+  ) as Piece[];
+}
+
+function cutOut(piece: Piece, other: Piece): Piece[] {
+  if (piece.step !== other.step || other.toMs <= piece.fromMs || piece.toMs <= other.fromMs) return [piece];
+  const parts = [
+    { ...piece, toMs: other.fromMs },
+    { ...piece, fromMs: other.toMs },
+  ];
+  return parts.filter(({ fromMs, toMs }) => fromMs < toMs);
+}
+
+/** Whole UTC days among pieces, and what is left of these. */
+export function withDays(pieces: readonly SumPiece[]): Readonly<{ days: SumPiece[]; hours: SumPiece[] }> {
+  const days: SumPiece[] = [];
+  const hours: SumPiece[] = [];
+  for (const piece of pieces) {
+    const day = { ...piece, fromMs: ceilTo(piece.fromMs, dayMs), toMs: floorTo(piece.toMs, dayMs) };
+    if (day.fromMs >= day.toMs) {
+      hours.push(piece);
+      continue;
+    }
+    days.push(day);
+    hours.push(...cutOut(piece, day).map((part) => ({ ...part, of: piece.of })));
+  }
+  return { days, hours };
+}
+
 function* partsByHour(steps: Steps): Generator<Piece> {
   for (let step = 0; step < stepCount(steps); step += 1) {
     const endMs = Math.min(steps.fromMs + (step + 1) * steps.stepMs, steps.toMs);

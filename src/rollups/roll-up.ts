@@ -7,7 +7,7 @@ import type { SQL, TransactionSQL } from 'bun';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import { ceilTo, floorTo, hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
 
-const rollupLock = 7_012_018_047;
+export const rollupLock = 7_012_018_047;
 /**
  * How far the frontier stays behind the clock of the database. Whoever writes a Generation compares with the frontier only if
  * it is older than 15 s (the trigger late_generation, ledger_write_batch), so it must be more than that, and the minute that clocks
@@ -340,8 +340,14 @@ async function removeOld(sql: SQL, { nowMs, rolledToMs, hoursFromMs }: State): P
     ), attempts_by_hour as (
       delete from attempt_hours where ctid = any (array(
         select ctid from attempt_hours where hour < ${hours} limit ${rowsRemovedAtOnce})) returning 1
+    ), requests_by_day as (
+      -- The hours of a day are taken from it as they are removed.
+      delete from request_days where ctid = any (array(
+        select ctid from request_days where day < (${hours} at time zone 'UTC')::date and count = 0
+        limit ${rowsRemovedAtOnce})) returning 1
     )
     select (select count(*) from requests_by_minute)::int + (select count(*) from requests_by_hour)::int
-      + (select count(*) from attempts_by_minute)::int + (select count(*) from attempts_by_hour)::int as removed`;
+      + (select count(*) from attempts_by_minute)::int + (select count(*) from attempts_by_hour)::int
+      + (select count(*) from requests_by_day)::int as removed`;
   return removed > 0;
 }

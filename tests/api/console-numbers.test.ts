@@ -4,7 +4,7 @@ import type { SQL } from 'bun';
 import { amountOf, unitsOf } from '../../dashboard/kit/amounts.ts';
 import type { MonthStatement } from '../../src/console/billing-contract.ts';
 import type { Keys, Overview, Usage } from '../../src/console/contract.ts';
-import type { OperatorHome } from '../../src/console/home-contract.ts';
+import type { OperatorHome, ProviderCalls } from '../../src/console/home-contract.ts';
 import type { KeyDetail } from '../../src/console/key-contract.ts';
 import type {
   MarginFigures,
@@ -322,16 +322,20 @@ async function expectCalls(home: OperatorHome): Promise<void> {
   const callsIn = async (span: Readonly<{ from: string; to: string }>) => {
     const groups = await plainAttempts(sql, { ...span, by: sql`provider` });
     return new Map(
-      groups.map(({ value, succeeded, failed, cancelled }) => [value, { succeeded, failed, cancelled }]),
+      groups.map(({ value, succeeded, failed, rejected, cancelled, duration_ms_p95 }) => [
+        value,
+        { succeeded, failed, rejected, cancelled, duration_ms_p95 },
+      ]),
     );
   };
   const [now, earlier] = [await callsIn(home), await callsIn(before(home))];
   expect(now.size).toBe(3);
-  const none = { succeeded: 0, failed: 0, cancelled: 0 };
+  const none = { succeeded: 0, failed: 0, rejected: 0, cancelled: 0, duration_ms_p95: null };
+  const ownFailures = (calls: ProviderCalls) => calls.failed - calls.rejected;
   expect(home.providers).toEqual(
     [...now]
       .map(([provider, calls]) => ({ provider, ...calls, before: earlier.get(provider) ?? none }))
-      .toSorted((one, two) => two.failed - one.failed || (one.provider < two.provider ? -1 : 1)),
+      .toSorted((one, two) => ownFailures(two) - ownFailures(one) || (one.provider < two.provider ? -1 : 1)),
   );
 }
 

@@ -10,6 +10,8 @@ import {
   refusalPiecesOf,
   stepCount,
   stepsOf,
+  sumPiecesOf,
+  withDays,
 } from '../../src/rollups/range.ts';
 
 const nowMs = Date.parse('2026-11-17T12:34:56.789Z');
@@ -112,5 +114,45 @@ test('refusals of every minute are in one piece', () => {
       expect(new Set(times).size).toBe(times.length);
     }),
     { numRuns: 60 },
+  );
+});
+
+test('what is wanted of finished and of refused requests is read together, and each once', () => {
+  const anyPieces = fc
+    .array(
+      fc.record({
+        step: fc.integer({ min: 0, max: 2 }),
+        at: fc.integer({ min: 0, max: 60 }),
+        length: fc.integer({ min: 1, max: 40 }),
+      }),
+    )
+    .map((list) => {
+      let lastMs = 0;
+      return list
+        .toSorted((a, b) => a.step - b.step)
+        .map(({ step, at, length }): Piece => {
+          const fromMs = lastMs + at * hourMs;
+          lastMs = fromMs + length * hourMs;
+          return { step, fromMs, toMs: lastMs };
+        });
+    });
+  fc.assert(
+    fc.property(anyPieces, anyPieces, (finished, refused) => {
+      const { days, hours } = withDays(sumPiecesOf(finished, refused));
+      const both = [...days, ...hours];
+      const wanted = (of: 'finished' | 'refused') =>
+        minutesOf(both.filter((piece) => piece.of === 'all' || piece.of === of));
+      const inOrder = (minutes: [number, number][]) =>
+        minutes.map(([ms, step]) => step * 1e15 + ms).sort((a, b) => a - b);
+      expect(inOrder(wanted('finished'))).toEqual(inOrder(minutesOf(finished)));
+      expect(inOrder(wanted('refused'))).toEqual(inOrder(minutesOf(refused)));
+      for (const { fromMs, toMs } of days) expect([fromMs % dayMs, toMs % dayMs]).toEqual([0, 0]);
+      const total = both.reduce((sum, { fromMs, toMs }) => sum + toMs - fromMs, 0);
+      const all = new Set(
+        [...minutesOf(finished), ...minutesOf(refused)].map(([ms, step]) => `${step} ${ms}`),
+      );
+      expect(total).toBe(all.size * minuteMs);
+    }),
+    { numRuns: 50 },
   );
 });

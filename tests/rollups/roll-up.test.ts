@@ -47,7 +47,7 @@ const hourMs = 60 * minuteMs;
 
 /** As if nothing had been added up since this many hours ago. */
 async function forget(hours: number): Promise<void> {
-  await sql`truncate request_minutes, request_hours, attempt_minutes, attempt_hours, dirty_minutes`;
+  await sql`truncate request_minutes, request_hours, request_days, attempt_minutes, attempt_hours, dirty_minutes`;
   await sql`
     update rollup_progress set frontier = at, rolled_to = at, minutes_from = '-infinity', hours_from = '-infinity'
     from (select date_trunc('hour', now(), 'UTC') - make_interval(hours => ${hours}::int) as at) as long_ago`;
@@ -286,8 +286,20 @@ async function addUp(rollUp = new RollUp(sql)): Promise<void> {
   }
 }
 
+/** Those of days are always the sums of their hours. */
+async function expectTrueDays(): Promise<void> {
+  const different = await sql`
+    select from (
+      select account_id, key_id, (hour at time zone 'UTC')::date as day, status, sum(count)::bigint as count, sum(cost) as cost
+      from request_hours where account_id <> '00000000-0000-0000-0000-000000000000' group by 1, 2, 3, 4
+    ) as hours full join (select * from request_days where count <> 0) as days using (account_id, key_id, day, status)
+    where (hours.count, hours.cost) is distinct from (days.count, days.cost)`;
+  expect(different).toHaveLength(0);
+}
+
 /** Sums themselves, level by level. */
 async function expectTrueSums(): Promise<void> {
+  await expectTrueDays();
   const written = await allWritten();
   for (const table of ['request_minutes', 'request_hours']) {
     const time = table === 'request_minutes' ? 'minute' : 'hour';
@@ -490,7 +502,7 @@ test('what was there before is added up little by little, the newest first, and 
   const dayMs = 24 * hourMs;
   for (const daysAgo of [0.2, 1, 3, 13, 20, 50])
     await sql.begin((transaction) => writeGeneration(transaction, third, Date.now() - daysAgo * dayMs));
-  await sql`truncate request_minutes, request_hours, attempt_minutes, attempt_hours, dirty_minutes`;
+  await sql`truncate request_minutes, request_hours, request_days, attempt_minutes, attempt_hours, dirty_minutes`;
   await sql`
     update rollup_progress set frontier = at, rolled_to = at, minutes_from = at, hours_from = at
     from (select date_trunc('hour', now(), 'UTC')) as this_hour (at)`;
@@ -641,4 +653,41 @@ test('figures of a label say from when on all requests were looked at, also if n
   const series = await read({ ...everything, accountId, keyId, rows, needsRows: true, span });
   expect(series.totals.completed).toBe(0);
   expect(series.counted_from).toBe(new Date(timeMs).toISOString());
+});
+
+test('which of many keys come first is found by days, hours and what is not added up yet', async () => {
+  const { accountId } = await fixture.customer(10n ** 15n);
+  const keyCount = 60;
+  await sql`
+    insert into api_keys (id, account_id, name, hash, hint, requests_per_minute)
+    select gen_random_uuid(), ${accountId}, 'Key ' || n, sha256(${accountId}::text::bytea || n::text::bytea), 'x', 1
+    from generate_series(1, ${keyCount}::int) as n`;
+  await sql`
+    insert into request_hours (account_id, key_id, hour, model, provider, status, error_code, count, cost)
+    select account_id, id, date_trunc('hour', now(), 'UTC') - make_interval(hours => hour), 'm', 'p', status, '',
+           1 + abs(hashtext(id::text || hour || status)) % 1000, abs(hashtext(status || id::text || hour)) % 1000
+    from api_keys, generate_series(6, 80, 7) as hour, unnest(array['completed', 'failed', 'refused']) as status
+    where account_id = ${accountId}`;
+  await sql`update request_hours set count = count + 1 where account_id = ${accountId} and status = 'refused'`;
+  await sql`delete from request_hours where account_id = ${accountId} and hour < now() - interval '75 hours'`;
+  await expectTrueDays();
+  const span = { fromMs: Date.now() - 70 * hourMs, toMs: Date.now() };
+  const filter = { ...everything, accountId, span };
+  const ranks = {
+    requests: sql`sum(count)`,
+    cost: sql`sum(cost)`,
+    errors: sql`sum(count) filter (where status <> 'completed')`,
+  };
+  for (const order of ['requests', 'cost', 'errors'] as const) {
+    const groups = await findGroups(sql, anyone, 'permission_denied', filter, { by: 'key', order });
+    const expected = await sql<{ key_id: string; completed: number; refused: number; cost: string }[]>`
+      select key_id, sum(count) filter (where status = 'completed')::int as completed,
+             sum(count) filter (where status = 'refused')::int as refused, sum(cost)::numeric(38,12)::text as cost
+      from request_hours where account_id = ${accountId} and hour >= ${groups.from}::text::timestamptz
+      group by 1 order by ${ranks[order]} desc, key_id::text limit 50`;
+    expect(
+      groups.data.map(({ value, completed, refused, cost }) => [value, completed, refused, cost]),
+    ).toEqual(expected.map((row) => [row.key_id, row.completed, row.refused, row.cost]));
+  }
+  await sql`delete from request_hours where account_id = ${accountId}`;
 });

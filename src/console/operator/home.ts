@@ -9,9 +9,10 @@ import { readReport } from '../../routing/node-report.ts';
 import { dayOf } from '../../usage/days.ts';
 import { operatorOnly } from '../access.ts';
 import type { Unsent } from '../contract.ts';
+import { inSnapshot } from '../figures-snapshot.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorHome } from '../home-contract.ts';
-import { findGroups } from '../request-figures.ts';
+import { countGroups } from '../request-figures.ts';
 import { findDryAccounts } from './dry-accounts.ts';
 import { findHomeMoney } from './home-money.ts';
 import { findAuditsAs } from './ledger.ts';
@@ -40,57 +41,65 @@ export function homePage({ sql, reads, catalog }: HomeServices): Routes<ConsoleH
         const days = daysIn.get(readQuery(request.url, ['range']).get('range') ?? '24h');
         if (days === undefined) throw invalidQuery('range', [...daysIn.keys()].join(', '));
         const nowMs = Date.now();
-        const span = spanOf(days, nowMs);
         const { providers } = catalog().catalog;
         const nameOf = (id: string) => providers.get(id)?.name ?? id;
         const home = await lookUp(failure, async (): Promise<Home> => {
-          const [
-            money,
-            calls,
-            refusals,
-            short,
-            dry,
-            writeOffs,
-            settlements,
-            webhooks,
-            circuits,
-            nodes,
-            audits,
-            bills,
-          ] = await Promise.all([
-            findHomeMoney(reads(), signedIn.userId, dayOf(new Date(nowMs)), days),
-            findProviderCalls(reads(), signedIn, span),
-            findRefusals(reads(), signedIn, span),
-            findShortAccounts(reads(), signedIn, nowMs),
-            findDryAccounts(reads(), signedIn, nowMs),
-            findWriteOffs(reads(), signedIn, span),
-            findFailedSettlements(sql, signedIn),
-            findFailingWebhooks(sql, signedIn),
-            findOpenCircuits(sql, signedIn, nameOf),
-            findNodes(sql, signedIn),
-            findAuditsAs(sql, signedIn.userId),
-            findDays(sql, signedIn),
+          const [figures, state] = await Promise.all([
+            inSnapshot(reads(), null, (snapshot) => findFigures(snapshot, signedIn, nowMs, days)),
+            findState(sql, signedIn, nameOf),
           ]);
-          return {
-            from: new Date(span.fromMs).toISOString(),
-            to: new Date(span.toMs).toISOString(),
-            money,
-            providers: calls,
-            refusals,
-            short_accounts: short,
-            dry_accounts: dry,
-            write_offs: writeOffs,
-            failed_settlements: settlements,
-            failing_webhooks: webhooks,
-            circuits,
-            nodes: presentNodes(nodes),
-            audit: presentAudit(audits[0]),
-            reconciliation: presentBills(bills, nameOf),
-          };
+          return { ...figures, ...state };
         });
         return Response.json(home);
       },
     },
+  };
+}
+
+type Figures =
+  | 'from'
+  | 'to'
+  | 'money'
+  | 'providers'
+  | 'refusals'
+  | 'short_accounts'
+  | 'dry_accounts'
+  | 'write_offs';
+
+/** One after the other: a page that is refreshed by itself takes few of the connections that requests need, too. */
+async function findFigures(
+  snapshot: SQL,
+  reader: Readonly<{ userId: string }>,
+  nowMs: number,
+  days: number,
+): Promise<Pick<Home, Figures>> {
+  const span = spanOf(days, nowMs);
+  return {
+    from: new Date(span.fromMs).toISOString(),
+    to: new Date(span.toMs).toISOString(),
+    money: await findHomeMoney(snapshot, reader.userId, dayOf(new Date(nowMs)), days),
+    providers: await findProviderCalls(snapshot, reader, span),
+    refusals: await findRefusals(snapshot, reader, span),
+    short_accounts: await findShortAccounts(snapshot, reader, nowMs),
+    dry_accounts: await findDryAccounts(snapshot, reader, nowMs),
+    write_offs: await findWriteOffs(snapshot, reader, span),
+  };
+}
+
+/** What is true now, and little to read. A replica may know it too late. */
+async function findState(
+  sql: SQL,
+  reader: Readonly<{ userId: string }>,
+  nameOf: (providerId: string) => string,
+): Promise<Omit<Home, Figures>> {
+  const [audit] = await findAuditsAs(sql, reader.userId);
+  return {
+    failed_settlements: await findFailedSettlements(sql, reader),
+    failing_webhooks: await findFailingWebhooks(sql, reader),
+    circuits: await findOpenCircuits(sql, reader, nameOf),
+    nodes: presentNodes(await findNodes(sql, reader)),
+    audit: presentAudit(audit),
+    reconciliation: presentBills(await findDays(sql, reader), nameOf),
   };
 }
 
@@ -101,7 +110,7 @@ function spanOf(days: number, nowMs: number): Span {
 }
 
 async function findRefusals(
-  sql: SQL,
+  snapshot: SQL,
   reader: Readonly<{ userId: string }>,
   span: Span,
 ): Promise<Home['refusals']> {
@@ -114,10 +123,8 @@ async function findRefusals(
     needsRows: false,
   };
   const allowed = (transaction: SQL) => operatorOnly(transaction, reader);
-  const { data } = await findGroups(sql, allowed, 'permission_denied', filter, {
-    by: 'error_code',
-    order: 'requests',
-  });
+  const wanted = { by: 'error_code', order: 'requests' } as const;
+  const { data } = await countGroups(snapshot, allowed, 'permission_denied', filter, wanted);
   return data.map(({ value, refused }) => ({ code: value ?? '', count: refused }));
 }
 

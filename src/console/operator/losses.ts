@@ -29,22 +29,20 @@ export async function findWriteOffs(
 ): Promise<Home['write_offs']> {
   const inRange = sql`generation_id >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
     and generation_id < first_id_at(to_timestamp(${toMs}::float8 / 1000))`;
-  const [reasons, latest] = await Promise.all([
-    sql<Found<ReasonRow, 'reason'>[]>`
-      select by_reason.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
-        select reason, count(*)::int as count, coalesce(sum(amount), 0)::numeric(38,12)::text as amount,
-               (count(*) filter (where amount is null))::int as unknown
-        from write_offs where ${inRange} group by reason
-      ) as by_reason on true
-      order by count desc, reason`,
-    sql<Found<WriteOffRow, 'generation_id'>[]>`
-      select written_off.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
-        select generation_id, account_id, accounts.name as account_name, reason, amount::text as amount, write_offs.created_at
-        from write_offs join accounts on accounts.id = account_id
-        where ${inRange} order by generation_id desc limit ${maxLatest}::int
-      ) as written_off on true
-      order by generation_id desc`,
-  ]);
+  const reasons = await sql<Found<ReasonRow, 'reason'>[]>`
+    select by_reason.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
+      select reason, count(*)::int as count, coalesce(sum(amount), 0)::numeric(38,12)::text as amount,
+             (count(*) filter (where amount is null))::int as unknown
+      from write_offs where ${inRange} group by reason
+    ) as by_reason on true
+    order by count desc, reason`;
+  const latest = await sql<Found<WriteOffRow, 'generation_id'>[]>`
+    select written_off.* from ${operatorOnly(sql, reader)} as allowed left join lateral (
+      select generation_id, account_id, accounts.name as account_name, reason, amount::text as amount, write_offs.created_at
+      from write_offs join accounts on accounts.id = account_id
+      where ${inRange} order by generation_id desc limit ${maxLatest}::int
+    ) as written_off on true
+    order by generation_id desc`;
   return {
     reasons: rowsForOperator(reasons, 'reason').map((row) => ({
       ...row,

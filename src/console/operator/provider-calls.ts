@@ -5,25 +5,23 @@ import { percentileMs } from '../../rollups/buckets.ts';
 import { readProgress } from '../../rollups/figures.ts';
 import { before, inOneStep, type Progress, type Span, type Steps } from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
-import { inSnapshot } from '../figures-snapshot.ts';
 import type { OperatorHome, ProviderCalls } from '../home-contract.ts';
 import { isKept, knownFrom } from '../request-figures.ts';
 
 type Row = ProviderCalls & Readonly<{ provider: string }>;
 
-/** `span` has whole minutes or hours. */
+/** `span` has whole minutes or hours. All is read from one snapshot. */
 export async function findProviderCalls(
-  sql: SQL,
+  snapshot: SQL,
   reader: OperatorReader,
   span: Span,
 ): Promise<OperatorHome['providers']> {
   const earlier = inOneStep(before(span));
-  const [rows, earlierRows] = await inSnapshot(sql, null, async (transaction) => {
-    const progress = await readProgress(transaction, { fromMs: earlier.fromMs, toMs: span.toMs });
-    const find = (steps: Steps) => findCalls(transaction, reader, steps, progress);
-    const isKnown = isKept(earlier) && knownFrom(earlier, progress) === null;
-    return [await find(inOneStep(span)), isKnown ? await find(earlier) : null] as const;
-  });
+  const progress = await readProgress(snapshot, { fromMs: earlier.fromMs, toMs: span.toMs });
+  const find = (steps: Steps) => findCalls(snapshot, reader, steps, progress);
+  const rows = await find(inOneStep(span));
+  const isKnown = isKept(earlier) && knownFrom(earlier, progress) === null;
+  const earlierRows = isKnown ? await find(earlier) : null;
   const known = new Map(earlierRows?.map(({ provider, ...calls }) => [provider, calls]));
   return rows
     .map((row) => ({

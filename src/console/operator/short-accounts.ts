@@ -4,7 +4,7 @@ import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';
 import { minuteMs, widened } from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { OperatorHome } from '../home-contract.ts';
-import { findGroups } from '../request-figures.ts';
+import { countGroups } from '../request-figures.ts';
 
 const dayMs = 24 * 60 * 60 * 1000;
 const maxShown = 5;
@@ -13,12 +13,12 @@ const code = 'insufficient_balance';
 type Row = Readonly<{ id: string; name: string; available: string; needed: string | null }>;
 
 export async function findShortAccounts(
-  sql: SQL,
+  snapshot: SQL,
   reader: OperatorReader,
   nowMs: number,
 ): Promise<OperatorHome['short_accounts']> {
-  const refused = await countRefused(sql, reader, nowMs);
-  const rows = await findShort(sql, reader, [...refused.keys()]);
+  const refused = await countRefused(snapshot, reader, nowMs);
+  const rows = await findShort(snapshot, reader, [...refused.keys()]);
   const data = rows
     .map(({ id, name, available, needed }) => ({
       account: { id, name },
@@ -32,7 +32,7 @@ export async function findShortAccounts(
 
 /** How many requests of each account were, also of those that were too many to store. */
 async function countRefused(
-  sql: SQL,
+  snapshot: SQL,
   reader: OperatorReader,
   nowMs: number,
 ): Promise<ReadonlyMap<string, number>> {
@@ -45,7 +45,7 @@ async function countRefused(
     needsRows: false,
   };
   const allowed = (transaction: SQL) => operatorOnly(transaction, reader);
-  const { data } = await findGroups(sql, allowed, 'permission_denied', filter, {
+  const { data } = await countGroups(snapshot, allowed, 'permission_denied', filter, {
     by: 'account',
     order: 'requests',
   });
