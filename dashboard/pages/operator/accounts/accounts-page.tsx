@@ -7,7 +7,7 @@ import { useListSearch } from '../../../address.ts';
 import { Badge, StatusBadge } from '../../../kit/badge.tsx';
 import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { classNames, textLinkClass } from '../../../kit/class-names.ts';
+import { nameLinkClass } from '../../../kit/class-names.ts';
 import { ShortId } from '../../../kit/copy-button.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
@@ -146,12 +146,8 @@ function accountColumns(
       header: 'Account',
       isBare: true,
       cell: ({ id, name }) => (
-        <span className="block">
-          <Link
-            to="/operator/accounts/$id"
-            params={{ id }}
-            className={classNames('block w-fit font-medium', textLinkClass)}
-          >
+        <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
+          <Link to="/operator/accounts/$id" params={{ id }} className={nameLinkClass}>
             {name}
           </Link>
           <ShortId id={id} label={`Copy ID of ${name}`} />
