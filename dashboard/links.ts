@@ -37,6 +37,7 @@ export function accountLink(id: string): Destination {
   return { to: '/operator/accounts/$id', params: { id } };
 }
 
-export function requestLink(id: string, reader: Reader = 'customer'): Destination {
-  return { to: `${lists[reader]}/$id`, params: { id } };
+/** Its page has its times by the clock that the list has. */
+export function requestLink(id: string, reader: Reader = 'customer', isUtc = false): Destination {
+  return { to: `${lists[reader]}/$id`, params: { id }, ...(isUtc ? { search: { tz: 'utc' } } : {}) };
 }

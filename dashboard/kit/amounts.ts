@@ -62,6 +62,15 @@ export function formatTotal(amount: string): string {
   return inCents(unitsOf(amount), roundHalfUp);
 }
 
+/** What is used of a limit that someone chose: in cents if the limit is, because they say nothing next to `$0.002`. */
+export function formatUsed(used: string, limit: string): string {
+  return isInCents(limit) ? formatTotal(used) : formatMoney(used);
+}
+
+export function isInCents(amount: string): boolean {
+  return countDecimals(formatMoneyExactly(amount)) === minDecimals;
+}
+
 /** In cents, rounded down, so that a balance never looks higher than it is. */
 export function formatBalance(amount: string): string {
   const units = unitsOf(amount);

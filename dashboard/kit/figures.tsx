@@ -79,13 +79,28 @@ type TimeProps = Readonly<{
   otherwise?: string;
 }>;
 
-/** In the viewer's time zone, with UTC on hover. */
+/** Whether the reader has chosen UTC for this page. */
+export const UtcClock = createContext(false);
+
+/** In the viewer's time zone, with UTC on hover; or the other way round. */
 export function Time({ at, style = 'moment', otherwise = '–' }: TimeProps) {
+  const isUtc = useContext(UtcClock);
   if (at === null) return <span className="text-ink-faint">{otherwise}</span>;
   const instant = new Date(at);
+  const isInUtc = isUtc && style !== 'distance';
   return (
-    <time dateTime={at} title={titleOf(instant, style)} className="whitespace-nowrap">
-      {style === 'distance' ? <Distance instant={instant} /> : formatTime(instant, style)}
+    <time
+      dateTime={at}
+      title={isInUtc ? `${formatTime(instant, 'exact')} local time` : titleOf(instant, style)}
+      className="whitespace-nowrap"
+    >
+      {style === 'distance' ? (
+        <Distance instant={instant} />
+      ) : isUtc ? (
+        `${formatTime(instant, style, 'UTC')} UTC`
+      ) : (
+        formatTime(instant, style)
+      )}
     </time>
   );
 }

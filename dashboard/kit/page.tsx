@@ -11,7 +11,7 @@ type PageProps = Readonly<{
   description?: ReactNode;
   actions?: ReactNode;
   /** The parent page. */
-  back?: Readonly<{ to: LinkProps['to']; label: string }>;
+  back?: Readonly<Pick<LinkProps, 'to' | 'search'> & { label: string }>;
   isCentered?: boolean;
   children: ReactNode;
 }>;
@@ -42,6 +42,7 @@ export function Page(props: PageProps) {
         {back !== undefined && (
           <Link
             to={back.to}
+            search={back.search}
             className="mb-2 -ml-1 inline-flex items-center gap-0.5 rounded text-[0.8125rem] text-ink-faint hover:text-ink"
           >
             <ChevronLeft aria-hidden className="size-4" />

@@ -3,10 +3,18 @@
  * value.
  */
 import { Link, type LinkProps } from '@tanstack/react-router';
-import { Fragment, type MouseEvent as ReactMouseEvent, type ReactNode } from 'react';
+import {
+  type FocusEvent,
+  Fragment,
+  type MouseEvent as ReactMouseEvent,
+  type ReactNode,
+  useEffect,
+  useRef,
+} from 'react';
 import { type AmountStyle, decimalsOf } from './amounts.ts';
 import { classNames } from './class-names.ts';
 import { ColumnDecimals, Money } from './figures.tsx';
+import { keepFocus } from './keep-focus.ts';
 import { Skeleton } from './states.tsx';
 
 /** Explicit roles, because some browsers drop the table semantics when CSS changes the display type. */
@@ -33,7 +41,7 @@ export type Column<Row> = Readonly<{
   isWrapping?: boolean;
   /** Hidden if there is not enough room. */
   isOptional?: boolean;
-  /** Hidden on a narrow screen, where another column says the same. */
+  /** Hidden on a narrow screen, where another column says the same, or the page of the row does. */
   isWide?: boolean;
   /** Its header sorts, where the table can be sorted. */
   isSortable?: boolean;
@@ -116,6 +124,8 @@ export type TableProps<Row> = Readonly<{
   footer?: readonly ReactNode[];
   sorting?: Sorting;
   isDimmed?: boolean;
+  /** On a narrow screen, two lines a row: its name, and its figures next to each other. */
+  isDense?: boolean;
 }>;
 
 export function Table<Row>(props: TableProps<Row>) {
@@ -130,7 +140,9 @@ export function Table<Row>(props: TableProps<Row>) {
     footer,
     sorting,
     isDimmed = false,
+    isDense = false,
   } = props;
+  const rememberFocus = useFocusOfRow();
   if (rows !== undefined && rows.length === 0 && empty !== undefined) return empty;
   const decimals = columns.map((column) => columnDecimals(column, rows ?? []));
   return (
@@ -138,6 +150,7 @@ export function Table<Row>(props: TableProps<Row>) {
     <div className="md:max-lg:overflow-x-auto">
       <table
         {...roles.table}
+        onFocus={rememberFocus}
         aria-label={caption}
         aria-busy={rows === undefined || undefined}
         className={classNames(
@@ -150,7 +163,7 @@ export function Table<Row>(props: TableProps<Row>) {
           {rows === undefined
             ? Array.from({ length: expectedRows }, (_, at) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: the rows are identical and never move.
-                <SkeletonRow key={at} columns={columns} />
+                <SkeletonRow key={at} columns={columns} isDense={isDense} />
               ))
             : rows.map((row) => (
                 <TableRow
@@ -158,6 +171,7 @@ export function Table<Row>(props: TableProps<Row>) {
                   row={row}
                   columns={columns}
                   decimals={decimals}
+                  isDense={isDense}
                   link={rowLink === undefined ? null : rowLink(row)}
                 />
               ))}
@@ -168,6 +182,22 @@ export function Table<Row>(props: TableProps<Row>) {
       </table>
     </div>
   );
+}
+
+/** When the row that has the focus is removed, the focus goes to the row that takes its place. */
+function useFocusOfRow(): (event: FocusEvent<HTMLTableElement>) => void {
+  const last = useRef<Readonly<{ table: HTMLElement; element: Element; at: number }> | null>(null);
+  useEffect(() => {
+    if (last.current === null || last.current.element.isConnected) return;
+    const { table, at } = last.current;
+    last.current = null;
+    const rows = [...table.querySelectorAll('tbody tr')];
+    const row = table.isConnected ? rows[Math.min(at, rows.length - 1)] : undefined;
+    keepFocus(row?.querySelector<HTMLElement>('a, button') ?? null);
+  });
+  return ({ currentTarget: table, target: element }) => {
+    last.current = { table, element, at: element.closest('tr')?.sectionRowIndex ?? 0 };
+  };
 }
 
 type TableHeadProps<Row> = Readonly<{ columns: readonly Column<Row>[]; sorting: Sorting | undefined }>;
@@ -219,17 +249,20 @@ function SortButton<Row>({ column, sorting }: Readonly<{ column: Column<Row>; so
 }
 
 const rowClass =
-  'group/row border-line transition-colors max-md:relative max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-b max-md:py-3 max-md:last:border-b-0 md:h-8';
+  'group/row border-line transition-colors max-md:relative max-md:border-b max-md:last:border-b-0 md:h-8';
+const looseRowClass = 'max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:py-3';
+const denseRowClass = 'max-md:flex max-md:flex-wrap max-md:gap-x-4 max-md:py-2';
 
 type TableRowProps<Row> = Readonly<{
   row: Row;
   columns: readonly Column<Row>[];
   /** By column. */
   decimals: readonly (number | undefined)[];
+  isDense: boolean;
   link: Pick<LinkProps, 'to' | 'params' | 'search'> | null;
 }>;
 
-function TableRow<Row>({ row, columns, decimals, link }: TableRowProps<Row>) {
+function TableRow<Row>({ row, columns, decimals, isDense, link }: TableRowProps<Row>) {
   return (
     // Keyboard users have the link in the first cell.
     <tr
@@ -237,11 +270,12 @@ function TableRow<Row>({ row, columns, decimals, link }: TableRowProps<Row>) {
       onClick={link === null ? undefined : followLink}
       className={classNames(
         rowClass,
+        isDense ? denseRowClass : looseRowClass,
         link !== null && 'linked cursor-pointer hover:bg-hover/70 has-[a:focus-visible]:bg-hover/70',
       )}
     >
       {columns.map((column, at) => (
-        <Cell key={column.key} column={column} decimals={decimals[at]}>
+        <Cell key={column.key} column={column} decimals={decimals[at]} isDense={isDense}>
           {at === 0 && link !== null ? (
             <Link {...link} className="rounded font-medium text-ink hover:underline hover:underline-offset-2">
               {column.cell(row)}
@@ -313,10 +347,11 @@ const bleedClass =
 type CellProps<Row> = Readonly<{
   column: Column<Row>;
   decimals?: number | undefined;
+  isDense?: boolean;
   children: ReactNode;
 }>;
 
-function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
+function Cell<Row>({ column, decimals, isDense = false, children }: CellProps<Row>) {
   const { align, isBare = false, isCorner = false, isOptional = false, isWrapping = false } = column;
   const { isWide = false } = column;
   const isNamed = !isBare && !isCorner;
@@ -334,14 +369,18 @@ function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
         isWide && 'max-md:hidden',
         isOptional && 'md:max-xl:hidden',
         isBare && 'max-md:col-span-2 max-md:block max-md:pr-10',
+        isDense && (isBare || isWrapping) && 'max-md:basis-full',
         isWrapping && 'md:min-w-40 md:py-1.5',
         isGiving && 'md:max-xl:w-full md:max-xl:max-w-0 md:max-xl:min-w-32',
         isCorner && 'max-md:absolute max-md:top-2 max-md:right-0',
         isNamed && 'max-md:block max-md:min-w-0',
       )}
     >
-      {isNamed && (
-        <span aria-hidden className="block text-2xs text-ink-faint md:hidden">
+      {isNamed && !(isDense && isWrapping) && (
+        <span
+          aria-hidden
+          className={classNames('text-2xs text-ink-faint md:hidden', isDense ? 'mr-1.5' : 'block')}
+        >
           {column.header}
         </span>
       )}
@@ -358,11 +397,11 @@ function Cell<Row>({ column, decimals, children }: CellProps<Row>) {
   );
 }
 
-function SkeletonRow<Row>({ columns }: Readonly<{ columns: readonly Column<Row>[] }>) {
+function SkeletonRow<Row>({ columns, isDense }: Pick<TableRowProps<Row>, 'columns' | 'isDense'>) {
   return (
-    <tr {...roles.row} className={rowClass}>
+    <tr {...roles.row} className={classNames(rowClass, isDense ? denseRowClass : looseRowClass)}>
       {columns.map((column) => (
-        <Cell key={column.key} column={column}>
+        <Cell key={column.key} column={column} isDense={isDense}>
           <Skeleton
             className={classNames('inline-block h-3.5 w-20 max-w-full align-middle', column.isBare && 'w-36')}
           />

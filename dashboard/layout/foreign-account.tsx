@@ -41,7 +41,8 @@ function Banner({ id, name }: Readonly<{ id: string; name: string }>) {
       </p>
       <span className="flex flex-wrap items-center gap-2">
         <LinkButton to="/operator/accounts/$id" params={{ id }} size="small" icon={Building2}>
-          Open the operator’s page of {name}
+          Open the operator’s page
+          <span className="sr-only"> of {name}</span>
         </LinkButton>
         {own === undefined ? (
           <LinkButton to="/operator/accounts" size="small" icon={LogOut}>

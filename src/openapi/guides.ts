@@ -149,16 +149,19 @@ const shortCode = /<code>([^<>]{1,24})<\/code>/g;
  */
 export function renderMarkdown(text: string, titleOfPage: (name: string) => string = () => ''): string {
   const html = Bun.markdown.html(text, { noHtmlBlocks: true, noHtmlSpans: true, headings: { ids: true } });
-  return html
-    .replaceAll(/<img [^>]*>/g, '')
-    .replaceAll('<pre>', '<pre tabindex="0">')
-    .replaceAll(shortCode, '<code class="short">$1</code>')
-    .replaceAll(/<a href="([^"]*)"[^>]*>(.*?)<\/a>/gs, (_, target: string, label: string) => {
-      const address = addressOf(target);
-      const [, file = ''] = /^([\w-]+)\.md$/.exec(label) ?? [];
-      const shown = plain(titleOfPage(file)) || label;
-      return address === null ? shown : `<a href="${address}">${shown}</a>`;
-    });
+  return (
+    html
+      .replaceAll(/<img [^>]*>/g, '')
+      // Both scroll sideways where there is little room, which must be possible by keyboard.
+      .replaceAll(/<(pre|table)>/g, '<$1 tabindex="0">')
+      .replaceAll(shortCode, '<code class="short">$1</code>')
+      .replaceAll(/<a href="([^"]*)"[^>]*>(.*?)<\/a>/gs, (_, target: string, label: string) => {
+        const address = addressOf(target);
+        const [, file = ''] = /^([\w-]+)\.md$/.exec(label) ?? [];
+        const shown = plain(titleOfPage(file)) || label;
+        return address === null ? shown : `<a href="${address}">${shown}</a>`;
+      })
+  );
 }
 
 /** Where a link leads on this gateway; null for pages that it does not serve, and for anything that is not a page. */

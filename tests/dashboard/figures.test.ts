@@ -9,6 +9,7 @@ import {
   formatMoney,
   formatMoneyExactly,
   formatTotal,
+  formatUsed,
   missingZeros,
   plainAmount,
 } from '../../dashboard/kit/amounts.ts';
@@ -87,6 +88,16 @@ describe('money', () => {
     ['-3.201', '−$3.20'],
   ])('of a total of %s is shown %s', (text, shown) => {
     expect(formatTotal(text)).toBe(shown);
+  });
+
+  test.each([
+    ['0.004', '5', '<$0.01'],
+    ['0.004', '0.03', '<$0.01'],
+    ['0.0013', '0.002', '$0.0013'],
+    ['0.0000012346', '0.000001', '$0.000001235'],
+    ['3.2', '0.000001', '$3.20'],
+  ])('of %s used of a limit of %s is shown %s', (used, limit, shown) => {
+    expect(formatUsed(used, limit)).toBe(shown);
   });
 
   test('a balance and a total have cents, and are zero only if there is nothing', () => {

@@ -25,7 +25,8 @@ export function actionColumn<Shown extends ShownChange>(
     header: 'Change',
     cell: (change) => (
       <NameWithNote
-        name={actionLabels[change.action]}
+        isShort
+        name={<span title={actionLabels[change.action]}>{actionLabels[change.action]}</span>}
         note={change.object !== null && show(change.object, change)}
       />
     ),

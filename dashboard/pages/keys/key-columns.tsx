@@ -1,7 +1,14 @@
 import { Link } from '@tanstack/react-router';
 import { Ellipsis, Gauge, Pencil, RefreshCw, Trash2 } from 'lucide-react';
 import type { Key } from '../../../src/console/contract.ts';
-import { formatMoneyExactly, shareOfLimit, signOfMoney, sumMoney, toneOfShare } from '../../kit/amounts.ts';
+import {
+  formatMoneyExactly,
+  isInCents,
+  shareOfLimit,
+  signOfMoney,
+  sumMoney,
+  toneOfShare,
+} from '../../kit/amounts.ts';
 import { Badge, StatusBadge } from '../../kit/badge.tsx';
 import { IconButton } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
@@ -31,6 +38,7 @@ const dataColumns = (limitCounts: LimitCounts): readonly Column<Key>[] => [
     key: 'rate',
     header: 'Requests/min',
     align: 'right',
+    isWide: true,
     cell: (key) => <KeyRate subject={key} />,
   },
   {
@@ -46,6 +54,7 @@ const dataColumns = (limitCounts: LimitCounts): readonly Column<Key>[] => [
   {
     key: 'expiry',
     isOptional: true,
+    isWide: true,
     header: 'Expires',
     cell: ({ expires_at: at }) => <Time at={at} style="distance" otherwise="Never" />,
   },
@@ -151,7 +160,7 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
     return (
       <span>
         <Money amount={spent} isTotal /> <span className="text-ink-faint">· no limit</span>
-        <Held amount={held} />
+        <Held amount={held} isTotal />
       </span>
     );
   const share = shareOfLimit(sumMoney([spent, held]), limit);
@@ -164,23 +173,23 @@ function KeySpend({ subject }: Readonly<{ subject: Key }>) {
       certainShare={shareOfLimit(spent, limit)}
       figures={
         <>
-          <Money amount={spent} isTotal />{' '}
+          <Money amount={spent} isTotal={isInCents(limit)} />{' '}
           <span className="text-ink-faint">of {formatMoneyExactly(limit)}</span>
         </>
       }
     >
-      <Held amount={held} />
+      <Held amount={held} isTotal={isInCents(limit)} />
     </UseOfLimit>
   );
 }
 
 /** Amounts held for running requests count against the limit until they are charged or released. */
-function Held({ amount }: Readonly<{ amount: string }>) {
+function Held({ amount, isTotal }: Readonly<{ amount: string; isTotal: boolean }>) {
   if (signOfMoney(amount) === 0) return null;
   return (
     <span className="text-ink-faint">
       {' '}
-      plus <Money amount={amount} isTotal /> held
+      plus <Money amount={amount} isTotal={isTotal} /> held
     </span>
   );
 }

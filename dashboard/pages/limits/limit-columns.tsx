@@ -68,13 +68,13 @@ function LimitUse({ limit }: Readonly<{ limit: Limit }>) {
       certainShare={hasUsed ? certainShare : share}
       figures={
         <>
-          <span className="figures">{formatUse(kind, hasUsed ? used : held)}</span>{' '}
+          <span className="figures">{formatUse(limit, hasUsed ? used : held)}</span>{' '}
           <span className="figures text-ink-faint">of {most}</span>
         </>
       }
     >
       {hasUsed && signOfMoney(held) > 0 && (
-        <span className="text-ink-faint">plus {formatUse(kind, held)} held</span>
+        <span className="text-ink-faint">plus {formatUse(limit, held)} held</span>
       )}
       <Increase limit={limit} />
     </UseOfLimit>

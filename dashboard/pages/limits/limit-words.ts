@@ -1,6 +1,6 @@
 /** Limits in words, and how much of one is used. */
 import type { Limit, LimitKind } from '../../../src/console/contract.ts';
-import { formatMoneyExactly, formatTotal, shareOfLimit, sumMoney } from '../../kit/amounts.ts';
+import { formatMoneyExactly, formatUsed, shareOfLimit, sumMoney } from '../../kit/amounts.ts';
 import { formatCount } from '../../kit/format-figures.ts';
 
 export const kindNames: Readonly<Record<LimitKind, string>> = {
@@ -46,9 +46,9 @@ export function nameOf(limit: Limit): string {
   return `${kindNames[limit.kind]}, ${subjectOf(limit)}`;
 }
 
-/** What was used or is held: a total, unlike the limit that someone chose. */
-export function formatUse(kind: LimitKind, amount: string): string {
-  return isSpend(kind) ? formatTotal(amount) : formatCount(Number(amount));
+/** What was used or is held of a limit. */
+export function formatUse(limit: Pick<Limit, 'kind' | 'amount' | 'increase'>, used: string): string {
+  return isSpend(limit.kind) ? formatUsed(used, amountNow(limit)) : formatCount(Number(used));
 }
 
 export function formatAmount(kind: LimitKind, amount: string): string {

@@ -1,6 +1,6 @@
 /** What needs attention, with a link to where it can be fixed. */
 import type { Attention } from '../../../src/console/contract.ts';
-import { formatBalance, formatMoney, formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
+import { formatBalance, formatMoney, formatMoneyExactly, formatUsed } from '../../kit/amounts.ts';
 import { formatTime } from '../../kit/format-figures.ts';
 import { lastsFor } from './figures.tsx';
 
@@ -94,7 +94,7 @@ function describeBalance(attention: BalanceAttention): Pick<Notice, 'tone' | 'ti
 
 function describeLimit(attention: Extract<Attention, { limit: string }>): Notice {
   const isReached = attention.kind === 'key_at_limit';
-  const figures = `${formatTotal(attention.spent)} of ${formatMoneyExactly(attention.limit)} spent or held this month.`;
+  const figures = `${formatUsed(attention.spent, attention.limit)} of ${formatMoneyExactly(attention.limit)} spent or held this month.`;
   return {
     key: `${attention.kind} ${attention.key_id}`,
     tone: isReached ? 'bad' : 'warn',

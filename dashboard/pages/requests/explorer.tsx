@@ -1,15 +1,16 @@
 /** Every request of an account, or for operators of all: what happened, to whom, why, and what it cost. */
-import { useQuery } from '@tanstack/react-query';
+import { useQueries } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { ArrowUp, ChevronLeft, ChevronRight, ListTree, SearchX } from 'lucide-react';
 import { useEffect, useRef } from 'react';
-import type { Key } from '../../../src/console/contract.ts';
 import type { RequestPage, RequestRow } from '../../../src/console/request-contract.ts';
 import { type Search, useReplaceSearch, useSearchParameters } from '../../address.ts';
 import { ApiProblem, get, problemOf } from '../../api/client.ts';
 import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
+import { UtcClock } from '../../kit/figures.tsx';
 import { formatTime } from '../../kit/format-figures.ts';
+import { useKeptFocus } from '../../kit/keep-focus.ts';
 import { Page } from '../../kit/page.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { FilterBar } from './filter-bar.tsx';
@@ -38,9 +39,11 @@ export function Explorer({ scope, extras }: ExplorerProps) {
   const view = viewIn(useSearchParameters(), scope.isOperator);
   return (
     <ScopeContext value={scope}>
-      <Page title="Requests">
-        <Contents scope={scope} view={view} extras={extras} />
-      </Page>
+      <UtcClock value={view.isUtc}>
+        <Page title="Requests">
+          <Contents scope={scope} view={view} extras={extras} />
+        </Page>
+      </UtcClock>
     </ScopeContext>
   );
 }
@@ -96,6 +99,7 @@ function problemIn(view: View, error: unknown): Problem | null {
 
 function WrongAddress({ problem: { message, param }, view }: Readonly<{ problem: Problem; view: View }>) {
   const replace = useReplaceSearch();
+  useKeptFocus();
   const isFilter = view.filters.some(({ name }) => name === param);
   return (
     <Callout
@@ -165,6 +169,7 @@ function Listed({ view, rows, listed, isBusy }: ListedProps) {
 
 function NothingListed({ view, hasMore }: Readonly<{ view: View; hasMore: boolean }>) {
   const replace = useReplaceSearch();
+  useKeptFocus();
   const { filters, range } = view;
   if (hasMore)
     return (
@@ -332,17 +337,31 @@ function focusedAt(rows: readonly RequestRow[]): number {
   return rows.findIndex(({ id }) => linkOf(id) === document.activeElement);
 }
 
-/** The names of keys and accounts that filters name by ID. */
+type Named = Readonly<{ id: string; name: string }>;
+
+/** The names of keys and accounts that filters name by ID. Whatever the rows do not name is looked up. */
 function useNames(
-  { isOperator, queryKey, pathOf }: Scope,
+  { queryKey, pathOf }: Scope,
   { filters }: View,
   rows: readonly RequestRow[] | undefined,
 ): ReadonlyMap<string, string> {
-  const keys = useQuery({
-    queryKey: [...queryKey, 'keys', {}],
-    queryFn: ({ signal }) => get<{ data: Key[] }>(pathOf('keys'), { signal }),
-    enabled: !isOperator && filters.some(({ name }) => name === 'key'),
+  const named: readonly Named[] = (rows ?? []).flatMap(({ key, account }) =>
+    account === undefined ? [key] : [key, account],
+  );
+  const unnamed = filters.filter(
+    ({ name, value }) =>
+      (name === 'key' || name === 'account') && rows !== undefined && !named.some(({ id }) => id === value),
+  );
+  const found = useQueries({
+    queries: unnamed.map(({ value: q }) => ({
+      queryKey: [...queryKey, 'find', { q }],
+      queryFn: ({ signal }: Readonly<{ signal: AbortSignal }>) =>
+        get<Readonly<{ keys: readonly Named[]; accounts?: readonly Named[] }>>(pathOf('find'), {
+          query: { q },
+          signal,
+        }),
+    })),
   });
-  const named = (rows ?? []).flatMap(({ key, account }) => (account === undefined ? [key] : [key, account]));
-  return new Map([...named, ...(keys.data?.data ?? [])].map(({ id, name }) => [id, name]));
+  const lookedUp = found.flatMap(({ data }) => [...(data?.keys ?? []), ...(data?.accounts ?? [])]);
+  return new Map([...named, ...lookedUp].map(({ id, name }) => [id, name]));
 }

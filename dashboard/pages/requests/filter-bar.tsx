@@ -41,6 +41,7 @@ type Editing = Readonly<{ name: string | null; anchor: HTMLElement }>;
 function EditableChips({ view, names, wrong }: FilterBarProps) {
   const replace = useReplaceSearch();
   const [editing, setEditing] = useState<Editing | null>(null);
+  const addRef = useRef<HTMLButtonElement>(null);
   const { filters } = view;
   return (
     <>
@@ -49,8 +50,10 @@ function EditableChips({ view, names, wrong }: FilterBarProps) {
         names={names}
         wrong={wrong}
         onEdit={(name, anchor) => setEditing({ name, anchor })}
+        onRemove={() => addRef.current?.focus()}
       />
       <Button
+        ref={addRef}
         size="small"
         variant="quiet"
         icon={Plus}
@@ -64,7 +67,10 @@ function EditableChips({ view, names, wrong }: FilterBarProps) {
         <Button
           size="small"
           variant="quiet"
-          onClick={() => replace((before) => withoutFilters(before, filters))}
+          onClick={() => {
+            addRef.current?.focus();
+            replace((before) => withoutFilters(before, filters));
+          }}
         >
           Clear filters
         </Button>
@@ -87,9 +93,14 @@ function EditableChips({ view, names, wrong }: FilterBarProps) {
 }
 
 type ChipsProps = Pick<FilterBarProps, 'names' | 'wrong'> &
-  Readonly<{ filters: readonly Filter[]; onEdit: (name: string, anchor: HTMLElement) => void }>;
+  Readonly<{
+    filters: readonly Filter[];
+    onEdit: (name: string, anchor: HTMLElement) => void;
+    /** Moves the focus, which is on what is removed. */
+    onRemove: () => void;
+  }>;
 
-function Chips({ filters, names, wrong, onEdit }: ChipsProps) {
+function Chips({ filters, names, wrong, onEdit, onRemove }: ChipsProps) {
   const replace = useReplaceSearch();
   if (filters.length === 0) return null;
   return (
@@ -116,7 +127,10 @@ function Chips({ filters, names, wrong, onEdit }: ChipsProps) {
             <button
               type="button"
               aria-label={`Remove the filter ${label}`}
-              onClick={() => replace((before) => withoutFilter(before, filter.name))}
+              onClick={() => {
+                onRemove();
+                replace((before) => withoutFilter(before, filter.name));
+              }}
               className="grid h-full w-6 shrink-0 place-items-center rounded-r-md text-ink-faint hover:bg-hover hover:text-ink"
             >
               <X aria-hidden className="size-3" />
@@ -203,7 +217,13 @@ function Sheet({ view, names, wrong, onClose }: FilterBarProps & Readonly<{ onCl
       <div className="space-y-3 p-3">
         {view.filters.length > 0 && (
           <div className="flex flex-wrap gap-1.5">
-            <Chips filters={view.filters} names={names} wrong={wrong} onEdit={setName} />
+            <Chips
+              filters={view.filters}
+              names={names}
+              wrong={wrong}
+              onEdit={setName}
+              onRemove={() => ref.current?.querySelector('button')?.focus()}
+            />
           </div>
         )}
         <FilterEditor

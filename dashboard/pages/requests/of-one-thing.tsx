@@ -155,6 +155,7 @@ export function ProblemsByCode({
       <QueryTable
         query={groups}
         caption="Problems by code"
+        isDense
         columns={columns}
         rows={rows}
         rowKey={({ value }) => value ?? ''}

@@ -1,10 +1,11 @@
 /** A request next to the list that it is in. The list stays in sight, and in use where there is room for both. */
 import { Link } from '@tanstack/react-router';
 import { ChevronDown, ChevronUp, Maximize2, X } from 'lucide-react';
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useSyncExternalStore } from 'react';
+import { type ReactNode, useContext, useEffect, useLayoutEffect, useRef, useSyncExternalStore } from 'react';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { IconButton } from '../../kit/button.tsx';
 import { RequestId } from '../../kit/copy-button.tsx';
+import { UtcClock } from '../../kit/figures.tsx';
 import { requestLink } from '../../links.ts';
 import { useRequest } from './queries.ts';
 import { type Extras, nameOfRequest, RequestContent } from './request-content.tsx';
@@ -21,6 +22,7 @@ type PanelProps = Readonly<{
 
 export function Panel({ id, extras, goToNewer, goToOlder, onClose }: PanelProps) {
   const scope = useScope();
+  const isUtc = useContext(UtcClock);
   const query = useRequest(id, scope);
   const { data } = query;
   const headingRef = useRef<HTMLHeadingElement>(null);
@@ -54,7 +56,7 @@ export function Panel({ id, extras, goToNewer, goToOlder, onClose }: PanelProps)
               onClick={() => goToOlder?.()}
             />
             <Link
-              {...requestLink(id, scope.reader)}
+              {...requestLink(id, scope.reader, isUtc)}
               aria-label="Open as a page"
               title="Open as a page"
               className="inline-grid size-8 place-items-center rounded-md text-ink-soft hover:bg-hover hover:text-ink"

@@ -81,6 +81,7 @@ function TopGroups({ view, by, title }: Readonly<{ view: View; by: 'model' | 'ke
       <QueryTable
         query={groups}
         caption={title}
+        isDense
         columns={[
           {
             key: 'name',

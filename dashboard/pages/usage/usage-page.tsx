@@ -114,6 +114,7 @@ function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
     >
       <Table
         caption={`Usage by ${by}`}
+        isDense
         columns={columnsOf(header, by, isCached)}
         rows={usage && groupUsage(usage.rows, by)}
         rowKey={({ id }) => id}

@@ -29,6 +29,7 @@ export function AccountKeys({ accountId }: Readonly<{ accountId: string }>) {
       <QueryTable
         query={keys}
         caption="Keys of the account"
+        isDense
         columns={keyColumns(noLimitLinks)}
         rows={keys.data?.data}
         rowKey={({ id }) => id}

@@ -72,6 +72,7 @@ function AccountList({ onCreate, onAction }: AccountListProps) {
       <QueryTable
         query={accounts}
         caption="Accounts"
+        isDense
         columns={accountColumns(onAction)}
         rows={accounts.data?.data}
         rowKey={({ id }) => id}
@@ -171,7 +172,15 @@ function accountColumns(
       style: 'balance',
       className: 'font-medium',
     }),
-    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held, style: 'total' }),
+    {
+      ...moneyColumn<OperatorAccount>({
+        key: 'held',
+        header: 'Held',
+        amountOf: ({ held }) => held,
+        style: 'total',
+      }),
+      isWide: true,
+    },
     moneyColumn({
       key: 'spent',
       header: 'Spent this month',
@@ -182,9 +191,16 @@ function accountColumns(
       key: 'keys',
       header: 'Keys',
       align: 'right',
+      isWide: true,
       cell: ({ keys_in_force: count }) => <span title="Active keys">{formatCount(count)}</span>,
     },
-    { key: 'members', header: 'Members', align: 'right', cell: ({ members }) => formatCount(members) },
+    {
+      key: 'members',
+      header: 'Members',
+      align: 'right',
+      isWide: true,
+      cell: ({ members }) => formatCount(members),
+    },
     actionsColumn((account) => (
       <AccountMenu account={account} onAction={(action) => onAction(action, account)} />
     )),

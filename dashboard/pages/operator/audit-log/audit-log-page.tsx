@@ -12,7 +12,7 @@ import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import type { Column } from '../../../kit/table.tsx';
-import { keyLink } from '../../../links.ts';
+import { accountLink, keyLink } from '../../../links.ts';
 import { actionColumn, detailsColumn, nameOf, timeColumn } from '../../audit-log/change-view.tsx';
 import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
@@ -32,7 +32,8 @@ const columns: readonly Column<Change>[] = [
     header: 'By',
     cell: ({ actor, door, address }) => (
       <NameWithNote
-        name={actor.name}
+        isShort
+        name={<span title={actor.name}>{actor.name}</span>}
         note={[doors[door], address].filter((text) => text !== null).join(', ')}
       />
     ),
@@ -44,7 +45,11 @@ const columns: readonly Column<Change>[] = [
       account === null ? (
         <Dash />
       ) : (
-        <Link to="/operator/accounts/$id" params={{ id: account.id }} className={textLinkClass}>
+        <Link
+          {...accountLink(account.id)}
+          title={account.name}
+          className={`${textLinkClass} md:block md:max-w-24 md:truncate xl:max-w-40`}
+        >
           {account.name}
         </Link>
       ),

@@ -93,6 +93,7 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
     <Card title="Providers" description="Every call, also those with a fallback" isFlush>
       <Table
         caption="Providers"
+        isDense
         columns={columns}
         rows={home?.providers}
         rowKey={({ provider }) => provider}
@@ -166,6 +167,7 @@ export function RefusalTable({ home, range }: Home & Readonly<{ range: HomeRange
     <Card title="Refusals" isFlush>
       <Table
         caption="Refusals"
+        isDense
         columns={columns}
         rows={home?.refusals}
         rowKey={({ code }) => code}
@@ -233,6 +235,7 @@ export function DryAccounts({ home }: Home) {
     <Card title="Accounts running dry" description="At the pace of the hours used in the last 7 days" isFlush>
       <Table
         caption="Accounts running dry"
+        isDense
         columns={dryColumns}
         rows={home?.dry_accounts}
         rowKey={({ account }) => account.id}
@@ -288,6 +291,7 @@ export function BelowCost({ home }: Home) {
     <Card title="Customers below cost" description="Charged less than their requests cost" isFlush>
       <Table
         caption="Customers below cost"
+        isDense
         columns={columns}
         rows={money?.below_cost}
         rowKey={({ account }) => account.id}
@@ -362,6 +366,7 @@ export function WriteOffs({ home }: Home) {
       )}
       <Table
         caption="Write-offs"
+        isDense
         columns={writeOffColumns}
         rows={home?.write_offs.latest}
         rowKey={({ request_id: id }) => id}

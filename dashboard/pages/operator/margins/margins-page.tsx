@@ -81,6 +81,7 @@ export function OperatorMarginsPage() {
         <QueryTable
           query={margins}
           caption={`Margins by ${shownBy}`}
+          isDense
           columns={columnsOf(header, shownBy)}
           rows={margins.data && sortedBy(sort, withOthers(margins.data))}
           sorting={{

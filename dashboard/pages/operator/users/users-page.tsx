@@ -190,8 +190,8 @@ function Memberships({ accounts }: Pick<OperatorUser, 'accounts'>) {
   return (
     <ul className="md:flex md:max-w-56 md:flex-wrap md:gap-x-2 xl:max-w-96">
       {accounts.map(({ id, name, role }) => (
-        <li key={id}>
-          <Link {...accountLink(id)} className={textLinkClass}>
+        <li key={id} className="md:flex md:max-w-full md:gap-1">
+          <Link {...accountLink(id)} title={name} className={`${textLinkClass} md:truncate`}>
             {name}
           </Link>{' '}
           <span className="text-xs text-ink-faint">{role}</span>
