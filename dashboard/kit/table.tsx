@@ -41,7 +41,7 @@ export type Column<Row> = Readonly<{
   isWrapping?: boolean;
   /** Hidden if there is not enough room. */
   isOptional?: boolean;
-  /** Hidden on a narrow screen, where another column says the same. */
+  /** Hidden on a narrow screen, where another column says the same, or the page of the row does. */
   isWide?: boolean;
   /** Its header sorts, where the table can be sorted. */
   isSortable?: boolean;

@@ -88,7 +88,7 @@ async function findInAccount(sql: SQL, caller: Caller, text: string): Promise<In
           from api_keys
           where account_id = readable.account_id
             and (name ~ ${patternOf(text)} or hint ~ ${patternOf(text)} or id = ${id}::uuid)
-          order by is_in_force desc, id desc limit ${maxOfAKind}
+          order by lower(name) = lower(${text}) desc, is_in_force desc, id desc limit ${maxOfAKind}
         ) as found) as keys,
         ${labelsOfAccount(sql, 'end_user', text)} as end_users,
         ${labelsOfAccount(sql, 'session', text)} as sessions
@@ -122,7 +122,7 @@ async function findAnywhere(sql: SQL, reader: OperatorReader, text: string): Pro
           ) as account
           left join account_details on account_details.account_id = account.id
           where account.name ~ ${pattern} or account.id = ${id}::uuid or external_id = ${text}
-          order by account.id desc limit ${maxOfAKind}
+          order by lower(account.name) = lower(${text}) desc, account.id desc limit ${maxOfAKind}
         ) as found) as accounts,
         (select coalesce(jsonb_agg(found), '[]') from (
           select id, email, name

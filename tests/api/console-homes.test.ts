@@ -85,7 +85,9 @@ test('an account whose requests are refused is told so: not that all is well and
   const { account, key } = await fixture.customer('1');
   const { origin } = fixture.gateway;
   const request = { model: 'tiered', max_tokens: 8_000 };
-  for (let count = 0; count < 22; count += 1) expect(await chat(origin, key, request)).toBe(200);
+  // Its requests have grown since: what those that were refused would have held counts, too.
+  const smaller = { ...request, max_tokens: 100 };
+  for (let count = 0; count < 22; count += 1) expect(await chat(origin, key, smaller)).toBe(200);
   const [{ balance }] = await sqlOf()<
     [{ balance: string }]
   >`select balance from accounts where id = ${account}`;
@@ -109,6 +111,7 @@ test('an account whose requests are refused is told so: not that all is well and
   expect(groups.data[0]).toMatchObject({ value: 'insufficient_balance', refused: 48 });
   const [{ needed }] = await sqlOf()<[{ needed: string }]>`
     select needed::numeric(38,12)::text as needed from refusals where account_id = ${account} order by id desc limit 1`;
+  expect(overview.typical_hold).toBe(needed);
   const shortOf = async () => (await get<OperatorHome>('operator/home')).short_accounts;
   expect(await shortOf()).toMatchObject({
     count: 1,

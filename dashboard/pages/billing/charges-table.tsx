@@ -1,7 +1,7 @@
 /** What the requests of a month were charged: by model, key or day, each leading to its requests. */
 import { Link } from '@tanstack/react-router';
 import { signOfMoney, unitsOf } from '../../kit/amounts.ts';
-import { textLinkClass } from '../../kit/class-names.ts';
+import { nameLinkClass } from '../../kit/class-names.ts';
 import { Dash, Money } from '../../kit/figures.tsx';
 import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
@@ -22,7 +22,7 @@ export function ChargesTable({ caption, charges }: Readonly<{ caption: string; c
         search === null ? (
           name
         ) : (
-          <Link to={requestsPath} search={search} className={textLinkClass}>
+          <Link to={requestsPath} search={search} className={nameLinkClass}>
             {name}
           </Link>
         ),
@@ -42,6 +42,7 @@ export function ChargesTable({ caption, charges }: Readonly<{ caption: string; c
   return (
     <Table
       caption={caption}
+      isDense
       columns={columns}
       rows={rows}
       rowKey={({ id }) => id}

@@ -24,6 +24,7 @@ export function EntriesView({ query, cursors }: EntriesViewProps) {
       <QueryTable
         query={query}
         caption="Entries"
+        isDense
         columns={entryColumns(digitsOf(query.data?.data ?? []))}
         rows={query.data?.data}
         rowKey={({ number }) => `${number}`}

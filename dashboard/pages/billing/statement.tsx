@@ -30,13 +30,13 @@ export function entryColumns(
       header: 'No.',
       align: 'right',
       width: 'w-14',
+      isWide: true,
       cell: ({ number }) => formatCount(number),
     },
     {
       key: 'time',
       header: 'Time',
       width: 'w-48',
-      isBare: true,
       cell: ({ created_at: createdAt }) => <Time at={createdAt} style="exact" />,
     },
     {

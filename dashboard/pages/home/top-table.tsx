@@ -35,7 +35,7 @@ export function TopTable({ title, header, query, name, requestsOf, all }: TopTab
       title={title}
       isFlush
       actions={
-        <LinkButton to={all.to} size="small" variant="quiet">
+        <LinkButton to={all.to} size="small">
           {all.label}
         </LinkButton>
       }

@@ -38,6 +38,7 @@ const dataColumns = (limitCounts: LimitCounts, account?: string): readonly Colum
     key: 'rate',
     header: 'Requests/min',
     align: 'right',
+    isWide: true,
     cell: (key) => <KeyRate subject={key} />,
   },
   {
@@ -53,6 +54,7 @@ const dataColumns = (limitCounts: LimitCounts, account?: string): readonly Colum
   {
     key: 'expiry',
     isOptional: true,
+    isWide: true,
     header: 'Expires',
     cell: ({ expires_at: at }) => <Time at={at} style="distance" otherwise="Never" />,
   },

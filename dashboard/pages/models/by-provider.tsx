@@ -66,6 +66,7 @@ export function ByProvider({ view }: Readonly<{ view: View }>) {
       <QueryTable
         query={groups}
         caption="Providers of this model"
+        isDense
         columns={[
           {
             key: 'provider',

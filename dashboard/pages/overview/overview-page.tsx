@@ -1,3 +1,4 @@
+import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { Attention } from '../../../src/console/contract.ts';
 import type { RequestRow } from '../../../src/console/request-contract.ts';
@@ -13,6 +14,7 @@ import { StatGroup } from '../../kit/stat.tsx';
 import { ErrorState, SkeletonLines } from '../../kit/states.tsx';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
 import { VerifyEmailNote } from '../../layout/verify-email-note.tsx';
+import { keyLink } from '../../links.ts';
 import { RangePicker } from '../home/range-picker.tsx';
 import { RequestChart } from '../home/request-chart.tsx';
 import { customerStats, requestStats } from '../home/request-stats.tsx';
@@ -149,6 +151,17 @@ const columns: readonly Column<RequestRow>[] = [
     ),
   },
   { key: 'status', header: 'Status', width: 'w-32', cell: ({ status }) => <StatusBadge status={status} /> },
+  {
+    key: 'key',
+    header: 'Key',
+    width: 'w-40',
+    isOptional: true,
+    cell: ({ key }) => (
+      <Link {...keyLink(key.id)} className="rounded hover:underline hover:underline-offset-2">
+        {key.name}
+      </Link>
+    ),
+  },
   moneyColumn({ key: 'cost', header: 'Cost', width: 'w-36', amountOf: ({ cost }) => cost }),
   {
     key: 'latency',

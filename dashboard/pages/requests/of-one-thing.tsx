@@ -13,7 +13,7 @@ import { textLinkClass } from '../../kit/class-names.ts';
 import { formatCount } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { ErrorState } from '../../kit/states.tsx';
-import { BreakableCode, type Column } from '../../kit/table.tsx';
+import type { Column } from '../../kit/table.tsx';
 import type { Destination } from '../../links.ts';
 import { Histogram, Totals } from './histogram.tsx';
 import { useSeries } from './queries.ts';
@@ -134,10 +134,10 @@ export function ProblemsByCode({
   const columns: readonly Column<Group>[] = [
     {
       key: 'code',
-      header: 'Code',
+      header: 'Error code',
       isBare: true,
-      width: 'w-60',
-      cell: ({ value }) => <BreakableCode>{value ?? ''}</BreakableCode>,
+      width: 'md:w-56',
+      cell: ({ value }) => <code className="font-mono text-xs">{value}</code>,
     },
     countColumn('refused', 'Refused', ({ refused }) => refused),
     countColumn('failed', 'Failed', ({ failed }) => failed),
@@ -155,6 +155,7 @@ export function ProblemsByCode({
       <QueryTable
         query={groups}
         caption="Problems by code"
+        isDense
         columns={columns}
         rows={rows}
         rowKey={({ value }) => value ?? ''}

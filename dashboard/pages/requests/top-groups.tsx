@@ -2,14 +2,15 @@
 import { Link } from '@tanstack/react-router';
 import type { RequestGroups } from '../../../src/console/request-contract.ts';
 import { Card } from '../../kit/card.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
+import { nameLinkClass } from '../../kit/class-names.ts';
 import { Duration } from '../../kit/figures.tsx';
 import { formatShare } from '../../kit/format-figures.ts';
 import { ModelMark } from '../../kit/model-mark.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { type Column, moneyColumn } from '../../kit/table.tsx';
 import { keyLink, modelLink, providerLink } from '../../links.ts';
-import { countRequests } from './figures.ts';
+import { ErrorShare } from '../home/top-table.tsx';
+import { countRequests, errorRateOf } from './figures.ts';
 import { countColumn, useGroupsOf } from './of-one-thing.tsx';
 import { useScope } from './scope.ts';
 import type { View } from './view.ts';
@@ -54,6 +55,14 @@ function durationColumn(key: string, header: string, msOf: (group: Group) => num
   return { key, header, align: 'right', cell: (group) => <Duration ms={msOf(group)} /> };
 }
 
+/** As on the homes: to whom a model or a key belongs, a refusal is an error like any other. */
+const errorsColumn: Column<Group> = {
+  key: 'errors',
+  header: 'Errors',
+  align: 'right',
+  cell: (group) => <ErrorShare rate={errorRateOf(group)} />,
+};
+
 export function TopModels({ view }: Readonly<{ view: View }>) {
   return <TopGroups view={view} by="model" title="Models" />;
 }
@@ -80,7 +89,7 @@ function TopGroups({ view, by, title }: Readonly<{ view: View; by: 'model' | 'ke
             isBare: true,
             cell: (group) => (by === 'model' ? <ModelName model={group.value} /> : <KeyName group={group} />),
           },
-          ...figureColumns,
+          ...figureColumns.map((column) => (column.key === 'success' ? errorsColumn : column)),
         ]}
         rows={groups.data?.data.slice(0, maxShown)}
         rowKey={({ value }) => value ?? ''}
@@ -96,7 +105,7 @@ export function ModelName({ model }: Readonly<{ model: string | null }>) {
   return (
     <span className="whitespace-nowrap">
       <ModelMark model={model} />
-      <Link {...modelLink(model)} className={textLinkClass}>
+      <Link {...modelLink(model)} className={nameLinkClass}>
         {model}
       </Link>
     </span>
@@ -106,7 +115,7 @@ export function ModelName({ model }: Readonly<{ model: string | null }>) {
 function KeyName({ group: { value, name } }: Readonly<{ group: Group }>) {
   if (value === null) return <span className="text-ink-faint">–</span>;
   return (
-    <Link {...keyLink(value)} className={textLinkClass}>
+    <Link {...keyLink(value)} className={nameLinkClass}>
       {name ?? value}
     </Link>
   );
@@ -116,7 +125,7 @@ export function ProviderName({ provider }: Readonly<{ provider: string | null }>
   const { reader } = useScope();
   if (provider === null) return <span className="text-ink-faint">None was called</span>;
   return (
-    <Link {...providerLink(provider, reader)} className={textLinkClass}>
+    <Link {...providerLink(provider, reader)} className={nameLinkClass}>
       {provider}
     </Link>
   );

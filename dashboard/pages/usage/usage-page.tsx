@@ -9,7 +9,7 @@ import { accountPath, useAccount, useAccountQuery } from '../../api/session.ts';
 import { AnchorButton, LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Segmented } from '../../kit/choice.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
+import { nameLinkClass } from '../../kit/class-names.ts';
 import { Dash, Money } from '../../kit/figures.tsx';
 import { formatCount, formatDay, formatShare } from '../../kit/format-figures.ts';
 import { ModelMark } from '../../kit/model-mark.tsx';
@@ -114,6 +114,7 @@ function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
     >
       <Table
         caption={`Usage by ${by}`}
+        isDense
         columns={columnsOf(header, by, isCached)}
         rows={usage && groupUsage(usage.rows, by)}
         rowKey={({ id }) => id}
@@ -139,7 +140,7 @@ function columnsOf(header: string, by: Dimension, isCached: boolean): Column<Usa
           {by === 'day' ? (
             formatDay(label, true)
           ) : (
-            <Link {...(by === 'model' ? modelLink(id) : keyLink(id))} className={textLinkClass}>
+            <Link {...(by === 'model' ? modelLink(id) : keyLink(id))} className={nameLinkClass}>
               {label}
             </Link>
           )}

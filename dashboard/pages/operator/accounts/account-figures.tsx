@@ -11,11 +11,11 @@ export function AccountFigures({ account }: Readonly<{ account: OperatorAccountD
   const runway = account && describeRunway(account.runway);
   return (
     <StatGroup>
-      <Stat label="Balance" value={account && <Money amount={account.balance} isExact />} />
-      <Stat label="Held" value={account && <Money amount={account.held} isExact />} />
+      <Stat label="Balance" value={account && <Money amount={account.balance} isBalance />} />
+      <Stat label="Held" value={account && <Money amount={account.held} isTotal />} />
       <Stat
         label="Available"
-        value={free && <Money amount={free} isExact />}
+        value={free && <Money amount={free} isBalance />}
         tone={free !== undefined && signOfMoney(free) <= 0 ? 'bad' : 'plain'}
       />
       <Stat

@@ -162,6 +162,7 @@ function StatementCard({ accountId, onAction }: StatementCardProps) {
       <QueryTable
         query={query}
         caption="Statement"
+        isDense
         columns={columnsFor(query.data?.data ?? [], accountId, onAction)}
         rows={query.data?.data}
         rowKey={({ number }) => `${number}`}

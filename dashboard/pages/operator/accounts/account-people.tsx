@@ -27,6 +27,7 @@ export function AccountKeys({ accountId }: Readonly<{ accountId: string }>) {
       <QueryTable
         query={keys}
         caption="Keys of the account"
+        isDense
         columns={keyColumnsOf(accountId)}
         rows={keys.data?.data}
         rowKey={({ id }) => id}

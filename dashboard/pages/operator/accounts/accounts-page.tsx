@@ -7,7 +7,7 @@ import { useListSearch } from '../../../address.ts';
 import { Badge, StatusBadge } from '../../../kit/badge.tsx';
 import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { classNames, textLinkClass } from '../../../kit/class-names.ts';
+import { nameLinkClass } from '../../../kit/class-names.ts';
 import { ShortId } from '../../../kit/copy-button.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
@@ -72,6 +72,7 @@ function AccountList({ onCreate, onAction }: AccountListProps) {
       <QueryTable
         query={accounts}
         caption="Accounts"
+        isDense
         columns={accountColumns(onAction)}
         rows={accounts.data?.data}
         rowKey={({ id }) => id}
@@ -146,12 +147,8 @@ function accountColumns(
       header: 'Account',
       isBare: true,
       cell: ({ id, name }) => (
-        <span className="block">
-          <Link
-            to="/operator/accounts/$id"
-            params={{ id }}
-            className={classNames('block w-fit font-medium', textLinkClass)}
-          >
+        <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
+          <Link to="/operator/accounts/$id" params={{ id }} className={nameLinkClass}>
             {name}
           </Link>
           <ShortId id={id} label={`Copy ID of ${name}`} />
@@ -175,7 +172,15 @@ function accountColumns(
       style: 'balance',
       className: 'font-medium',
     }),
-    moneyColumn({ key: 'held', header: 'Held', amountOf: ({ held }) => held, style: 'total' }),
+    {
+      ...moneyColumn<OperatorAccount>({
+        key: 'held',
+        header: 'Held',
+        amountOf: ({ held }) => held,
+        style: 'total',
+      }),
+      isWide: true,
+    },
     moneyColumn({
       key: 'spent',
       header: 'Spent this month',
@@ -186,9 +191,16 @@ function accountColumns(
       key: 'keys',
       header: 'Keys',
       align: 'right',
+      isWide: true,
       cell: ({ keys_in_force: count }) => <span title="Active keys">{formatCount(count)}</span>,
     },
-    { key: 'members', header: 'Members', align: 'right', cell: ({ members }) => formatCount(members) },
+    {
+      key: 'members',
+      header: 'Members',
+      align: 'right',
+      isWide: true,
+      cell: ({ members }) => formatCount(members),
+    },
     actionsColumn((account) => (
       <AccountMenu account={account} onAction={(action) => onAction(action, account)} />
     )),

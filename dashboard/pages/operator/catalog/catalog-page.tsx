@@ -107,7 +107,7 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
   const shown = shownModels.find((value) => value === show) ?? 'all';
   return (
     <Card title="Models" isFlush>
-      <div className="flex flex-wrap items-center gap-2 border-b border-line pb-3">
+      <div className="flex flex-wrap items-center gap-2 border-b border-line py-3">
         <SearchInput
           label="Search models"
           placeholder="Model or provider"

@@ -287,6 +287,7 @@ export function BelowCost({ home }: Home) {
     <Card title="Customers below cost" description="Charged less than their requests cost" isFlush>
       <Table
         caption="Customers below cost"
+        isDense
         columns={columns}
         rows={money?.below_cost}
         rowKey={({ account }) => account.id}

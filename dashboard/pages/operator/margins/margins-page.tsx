@@ -6,12 +6,12 @@ import { useState } from 'react';
 import type { MarginFigures, Margins } from '../../../../src/console/operator-contract.ts';
 import { useSearchParameters, useSearchValue } from '../../../address.ts';
 import { addressOf } from '../../../api/client.ts';
-import { signOfMoney } from '../../../kit/amounts.ts';
+import { compareMoneyDown, signOfMoney } from '../../../kit/amounts.ts';
 import { AnchorButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { Segmented } from '../../../kit/choice.tsx';
-import { textLinkClass } from '../../../kit/class-names.ts';
+import { nameLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money } from '../../../kit/figures.tsx';
 import { formatCount, formatDay } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
@@ -44,6 +44,7 @@ export function OperatorMarginsPage() {
   const range = rangeIn(useSearchParameters(), today);
   const [byText, setBy] = useSearchValue('by', 'day');
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
+  const [sort, setSort] = useSearchValue('sort');
   const wanted = { from: range.from, to: range.to, by };
   const margins = useOperatorQuery<Margins>(['margins'], {
     query: wanted,
@@ -80,8 +81,14 @@ export function OperatorMarginsPage() {
         <QueryTable
           query={margins}
           caption={`Margins by ${shownBy}`}
+          isDense
           columns={columnsOf(header, shownBy)}
-          rows={margins.data && withOthers(margins.data)}
+          rows={margins.data && sortedBy(sort, withOthers(margins.data))}
+          sorting={{
+            key: sort,
+            isDown: false,
+            onSort: (key) => setSort(key === sort ? '' : key),
+          }}
           rowKey={({ id, name }) => `${id} ${name}`}
           empty={
             <EmptyState icon={ChartNoAxesCombined} title="Nothing was charged on these days">
@@ -144,17 +151,21 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       amountOf: (row) => knownAmounts(row).uncharged,
       style: 'total',
     }),
-    moneyColumn({
-      key: 'margin',
-      header: 'Margin',
-      amountOf: (row) => knownAmounts(row).margin,
-      style: 'total',
-    }),
+    {
+      ...moneyColumn<MarginGroup>({
+        key: 'margin',
+        header: 'Margin',
+        amountOf: (row) => knownAmounts(row).margin,
+        style: 'total',
+      }),
+      isSortable: true,
+      cell: (row) => <Money amount={knownAmounts(row).margin} isTotal className={lossClass(row)} />,
+    },
     {
       key: 'share',
       header: 'Margin %',
       align: 'right',
-      cell: (row) => formatMarginShare(row) ?? <Dash />,
+      cell: (row) => <span className={lossClass(row)}>{formatMarginShare(row) ?? <Dash />}</span>,
     },
     {
       key: 'unknown',
@@ -163,6 +174,16 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       cell: (row) => unknownCount(row) ?? <Dash />,
     },
   ];
+}
+
+/** Who costs more than they pay. */
+function lossClass({ margin }: Pick<MarginGroup, 'margin'>): string {
+  return signOfMoney(margin) < 0 ? 'text-bad' : '';
+}
+
+/** The least margin first, where that is asked for; otherwise as the gateway has them. */
+function sortedBy(sort: string, rows: readonly MarginGroup[]): readonly MarginGroup[] {
+  return sort === 'margin' ? rows.toSorted((one, other) => compareMoneyDown(other.margin, one.margin)) : rows;
 }
 
 function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }>) {
@@ -175,7 +196,7 @@ function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }
       {by === 'day' || by === 'price_group' ? (
         name
       ) : (
-        <Link {...linkOf(by, row.id)} className={textLinkClass}>
+        <Link {...linkOf(by, row.id)} className={nameLinkClass}>
           {name}
         </Link>
       )}

@@ -20,6 +20,7 @@ export function Failures({ failures, description }: FailuresProps) {
     <Card title="Recent failures" description={description} isFlush>
       <Table
         caption="Recent failures"
+        isDense
         columns={failureColumns}
         rows={failures}
         rowKey={({ request_id: id, attempt }) => `${id} ${attempt}`}

@@ -54,6 +54,7 @@ export function Errors({ series, provider, range }: TableProps) {
     >
       <Table
         caption="Errors by code"
+        isDense
         columns={columns}
         rows={series.errors}
         rowKey={({ code }) => code}
@@ -109,6 +110,7 @@ export function ServedModels({ series, provider, range }: TableProps) {
     <Card title="Models" isFlush>
       <Table
         caption="Models of this provider"
+        isDense
         columns={columns}
         rows={series.models}
         rowKey={({ model }) => model}

@@ -52,6 +52,7 @@ function ProviderList({ providers }: Readonly<{ providers: Providers | undefined
     <div className="space-y-4">
       <Table
         caption="Providers"
+        isDense
         columns={columns}
         rows={configured}
         rowKey={({ id }) => id}
