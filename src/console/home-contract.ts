@@ -98,4 +98,10 @@ export type HomeMoney = {
   unpriced_revenue: string;
 };
 
-export type ProviderCalls = { succeeded: number; failed: number; cancelled: number };
+export type ProviderCalls = {
+  succeeded: number;
+  failed: number;
+  /** The part of `failed` in which the provider rejected an invalid request, which is no failure of its own. */
+  rejected: number;
+  cancelled: number;
+};

@@ -56,10 +56,15 @@ export function attemptsQuery(sql: SQL, provider: string, steps: Steps, progress
     group by step, model, error_code`;
 }
 
-/** The outcomes of each step and provider. */
+/** The provider did what it should: the request was invalid. */
+export const rejection = 'provider_bad_request';
+
+/** The outcomes of each step and provider. `rejected` is a part of those that failed. */
 export function providersQuery(sql: SQL, steps: Steps, progress: Progress) {
   return sql`
-    select step, provider, ${sql.unsafe(outcomeSums)} from (${countedQuery(sql, sql`true`, steps, progress)}) as counted
+    select step, provider, ${sql.unsafe(outcomeSums)},
+           coalesce(sum(count) filter (where status = 'failed' and error_code = ${rejection}), 0)::float8 as rejected
+    from (${countedQuery(sql, sql`true`, steps, progress)}) as counted
     group by step, provider`;
 }
 

@@ -307,11 +307,13 @@ describe('with traffic of two nodes and of the past', () => {
     const callsIn = (from: string, to: string) =>
       sql.unsafe(`
         select provider, (count(*) filter (where status = 'succeeded'))::int as succeeded,
-               (count(*) filter (where status = 'failed'))::int as failed, (count(*) filter (where status = 'cancelled'))::int as cancelled
-        from attempts where ${inRange('generation_id', from, to)} group by provider order by failed desc, provider`);
+               (count(*) filter (where status = 'failed'))::int as failed,
+               (count(*) filter (where status = 'failed' and error_code = 'provider_bad_request'))::int as rejected,
+               (count(*) filter (where status = 'cancelled'))::int as cancelled
+        from attempts where ${inRange('generation_id', from, to)} group by provider order by count(*) filter (where status = 'failed' and error_code <> 'provider_bad_request') desc, provider`);
     const lengthMs = Date.parse(home.to) - Date.parse(home.from);
     const earlier = await callsIn(new Date(Date.parse(home.from) - lengthMs).toISOString(), home.from);
-    const none = { succeeded: 0, failed: 0, cancelled: 0 };
+    const none = { succeeded: 0, failed: 0, rejected: 0, cancelled: 0 };
     const expected = (await callsIn(home.from, home.to)).map(
       ({ provider, ...calls }: { provider: string }) => {
         const { provider: _, ...before } = earlier.find(

@@ -29,14 +29,16 @@ export async function findProviderCalls(
       ...row,
       before: earlierRows === null ? null : (known.get(row.provider) ?? noCalls),
     }))
-    .sort((one, other) => other.failed - one.failed || (one.provider < other.provider ? -1 : 1));
+    .sort((one, other) => failuresOf(other) - failuresOf(one) || (one.provider < other.provider ? -1 : 1));
 }
 
-const noCalls: ProviderCalls = { succeeded: 0, failed: 0, cancelled: 0 };
+const failuresOf = ({ failed, rejected }: ProviderCalls) => failed - rejected;
+
+const noCalls: ProviderCalls = { succeeded: 0, failed: 0, rejected: 0, cancelled: 0 };
 
 async function findCalls(sql: SQL, reader: OperatorReader, steps: Steps, progress: Progress): Promise<Row[]> {
   const rows = await sql<Found<Row, 'provider'>[]>`
-    select provider, succeeded, failed, cancelled from ${operatorOnly(sql, reader)} as allowed
+    select provider, succeeded, failed, rejected, cancelled from ${operatorOnly(sql, reader)} as allowed
     left join lateral (${providersQuery(sql, steps, progress)}) as calls on true`;
   return rowsForOperator(rows, 'provider');
 }

@@ -10,6 +10,7 @@ import {
   attemptsFrom,
   attemptsQuery,
   noAttempts,
+  rejection,
 } from '../../rollups/attempts.ts';
 import { percentileMs } from '../../rollups/buckets.ts';
 import { readProgress } from '../../rollups/figures.ts';
@@ -120,9 +121,6 @@ function countOf({ succeeded, failed, cancelled }: AttemptFigures): number {
 function timeOf(timeMs: number): string {
   return new Date(timeMs).toISOString();
 }
-
-/** The provider did what it should: the request was invalid. */
-const rejection = 'provider_bad_request';
 
 function present(rows: readonly AttemptRow[]): AttemptFigures {
   const { succeeded, failed, cancelled, durations } = sumOf(rows);

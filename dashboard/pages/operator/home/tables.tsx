@@ -20,14 +20,15 @@ const nameClass =
 type Home = Readonly<{ home: OperatorHome | undefined }>;
 type Provider = OperatorHome['providers'][number];
 
-/** Failed, of all calls; null without any. */
+/** Failed, of all calls, without those that it was right to reject; null without any. */
 export function failedShare({
   succeeded,
   failed,
+  rejected,
   cancelled,
 }: Omit<Provider, 'provider' | 'before'>): number | null {
   const count = succeeded + failed + cancelled;
-  return count === 0 ? null : failed / count;
+  return count === 0 ? null : (failed - rejected) / count;
 }
 
 const providerColumns: readonly Column<Provider>[] = [
@@ -53,7 +54,7 @@ const providerColumns: readonly Column<Provider>[] = [
     header: 'Failed',
     align: 'right',
     width: 'w-20',
-    cell: ({ failed }) => formatCount(failed),
+    cell: ({ failed, rejected }) => formatCount(failed - rejected),
   },
   {
     key: 'rate',
@@ -74,7 +75,11 @@ const providerColumns: readonly Column<Provider>[] = [
 
 export function ProviderTable({ home }: Home) {
   return (
-    <Card title="Providers" description="Every call, also those with a fallback" isFlush>
+    <Card
+      title="Providers"
+      description="Every call, also those with a fallback. Requests that it rejected as invalid are no failure."
+      isFlush
+    >
       <Table
         caption="Providers"
         columns={providerColumns}
