@@ -394,7 +394,9 @@ test('the home of operators shows them', async () => {
   const [volume] = charts;
   if (volume !== undefined) await expectChart(page, volume, await stepsOf(span, weekSteps, all));
   const failedShare = (figures: AttemptFigures | undefined) =>
-    figures === undefined ? null : figures.failed / (figures.succeeded + figures.failed + figures.cancelled);
+    figures === undefined
+      ? null
+      : (figures.failed - figures.rejected) / (figures.succeeded + figures.failed + figures.cancelled);
   const providers = await plainAttempts(sql, { ...span, by: sql`provider` });
   const providersBefore = await plainAttempts(sql, { ...before(span), by: sql`provider` });
   const rows = await tableOf(page, 'Providers');
@@ -404,7 +406,7 @@ test('the home of operators shows them', async () => {
     const old = providersBefore.find(({ value }) => value === row.Provider);
     expect(row).toMatchObject({
       Calls: formatCount((figures?.succeeded ?? 0) + (figures?.failed ?? 0) + (figures?.cancelled ?? 0)),
-      Failed: formatCount(figures?.failed ?? 0),
+      Failed: formatCount((figures?.failed ?? 0) - (figures?.rejected ?? 0)),
       'Error rate': share(failedShare(figures)),
       Change: formatPoints(failedShare(figures), failedShare(old)) ?? '–',
     });

@@ -86,7 +86,11 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
     },
   ];
   return (
-    <Card title="Providers" description="Every call, also those with a fallback" isFlush>
+    <Card
+      title="Providers"
+      description="Every call, also those with a fallback. Requests that it rejected as invalid are no failure."
+      isFlush
+    >
       <Table
         caption="Providers"
         isDense
