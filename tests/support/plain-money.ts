@@ -12,7 +12,11 @@ export async function moneyOf(sql: SQL, account: string) {
       select (select balance_after from ledger_entries where account_id = ${account} order by number desc limit 1) as balance,
              (select coalesce(sum(hold), 0)::numeric(38,12) from open_generations where account_id = ${account}) as held,
              (select percentile_disc(0.5) within group (order by hold) from (
-                select hold from generations where account_id = ${account} and status = 'completed' order by id desc limit 20
+                select * from (
+                  select id, hold from generations where account_id = ${account} and status = 'completed'
+                  union all
+                  select id, needed::numeric from refusals where account_id = ${account} and short_of = 'balance'
+                ) as wanted order by id desc limit 20
               ) as newest) as typical, spending.*
       from (
         select count(*)::int as used, sum(spent) as spent from (
