@@ -168,8 +168,8 @@ export const requestGroupings = ['key', 'model', 'provider', 'error_code', 'acco
 export type RequestGrouping = (typeof requestGroupings)[number];
 
 /**
- * GET …/requests/groups?by=(RequestGrouping)&order=requests|cost|errors&(filter) → RequestGroups, and …/operator/requests/groups. The first 50 in
- * that order. Filters other than status, error_code, model, key, provider and account are `invalid_parameter`. Grouping by account is for operators.
+ * GET …/requests/groups?by=(RequestGrouping)&order=requests|cost|errors&limit&(filter) → RequestGroups, and …/operator/requests/groups. The first
+ * 50 in that order, or as many as `limit` says, at most 100. Filters other than status, error_code, model, key, provider and account are `invalid_parameter`. Grouping by account is for operators.
  */
 export type RequestGroups = {
   from: string;

@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
-import { invalidQuery, type Query, readQuery } from '../http/query.ts';
+import { invalidQuery, parseLimit, type Query, readQuery } from '../http/query.ts';
 import { formatMoney } from '../lib/money.ts';
 import { percentileMs } from '../rollups/buckets.ts';
 import {
@@ -42,7 +42,7 @@ import {
 import { type CountFilter, parseCountFilter, requestParameters, sumParameters } from './request-filter.ts';
 
 const failure = 'usage_lookup_failed';
-const maxGroups = 50;
+const defaultGroups = 50;
 
 export function requestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<AccountHandler> {
   return {
@@ -58,7 +58,7 @@ export function requestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>): R
     },
     '/requests/groups': {
       GET: async (request, { caller }) => {
-        const query = readQuery(request.url, [...sumParameters, 'by', 'order']);
+        const query = readQuery(request.url, [...sumParameters, 'by', 'order', 'limit']);
         const filter = { ...parseCountFilter(query, Date.now()), accountId: caller.accountId };
         const wanted = parseGrouping(query);
         if (wanted.by === 'account') throw invalidQuery('by', 'key, model, provider, error_code');
@@ -71,7 +71,7 @@ export function requestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>): R
   };
 }
 
-type GroupsWanted = Readonly<{ by: RequestGrouping; order: GroupOrder }>;
+type GroupsWanted = Readonly<{ by: RequestGrouping; order: GroupOrder; limit?: number }>;
 
 export function parseGrouping(query: Query): GroupsWanted {
   const by = requestGroupings.find((one) => one === query.get('by'));
@@ -79,7 +79,7 @@ export function parseGrouping(query: Query): GroupsWanted {
   const text = query.get('order') ?? 'requests';
   const order = (['requests', 'cost', 'errors'] as const).find((one) => one === text);
   if (order === undefined) throw invalidQuery('order', 'requests, cost, errors');
-  return { by, order };
+  return { by, order, limit: parseLimit(query.get('limit'), defaultGroups) };
 }
 
 /** One row for whoever may see this, and none for anyone else. */
@@ -210,7 +210,7 @@ export async function countGroups(
   allowed: Allowed,
   denial: ErrorCode,
   filter: CountFilter,
-  { by, order }: GroupsWanted,
+  { by, order, limit = defaultGroups }: GroupsWanted,
 ): Promise<RequestGroups> {
   const { fromMs, toMs } = stepsOf(filter.span, Date.now());
   const steps = inOneStep({ fromMs, toMs });
@@ -218,12 +218,12 @@ export async function countGroups(
   await requireAccess(snapshot, allowed(snapshot), denial, filter);
   const progress = await readProgress(snapshot, steps);
   const all: Wanted = { ...wantedOf(filter), by };
-  const wanted = await narrowed(snapshot, allowed, all, order, steps, progress);
+  const wanted = await narrowed(snapshot, allowed, all, order, limit, steps, progress);
   const rows = await snapshot<Found<Row, 'step'>[]>`
     select figures.*, ${nameOf(snapshot, by)} as name from ${allowed(snapshot)} as readable
     left join lateral (
       select * from (${figuresQuery(snapshot, wanted, steps, progress)}) as grouped
-      order by ${snapshot.unsafe(rankOf[order])} desc, value limit ${maxGroups}
+      order by ${snapshot.unsafe(rankOf[order])} desc, value limit ${limit}::int
     ) as figures on true
     order by ${snapshot.unsafe(rankOf[order])} desc, value`;
   if (rows.length === 0) throw new ApiError(denial);
@@ -251,13 +251,14 @@ async function narrowed(
   allowed: Allowed,
   wanted: Wanted,
   order: GroupOrder,
+  limit: number,
   steps: Steps,
   progress: Progress,
 ): Promise<Wanted> {
   if (wanted.by !== 'key' && wanted.by !== 'account') return wanted;
   const rows = await snapshot<{ value: string }[]>`
     select first.value from ${allowed(snapshot)} as readable
-    cross join lateral (${firstQuery(snapshot, wanted, order, maxGroups, steps, progress)}) as first`;
+    cross join lateral (${firstQuery(snapshot, wanted, order, limit, steps, progress)}) as first`;
   return { ...wanted, among: rows.map(({ value }) => value) };
 }
 

@@ -74,8 +74,11 @@ function countedQuery(sql: SQL, isWanted: SQL.Query<unknown>, steps: Steps, prog
     ${sums('hour', hours)} union all ${sums('minute', minutes)}
     union all
     select step, provider, model, status, error_code, 1, ${sql.unsafe(ownBucketsOf('duration'))}
-    from ${piecesAs(sql, raw)} join counted_attempts
-      on generation_id >= first_id_at(begins_at) and generation_id < first_id_at(ends_at)
-      and id >= first_id_at(begins_at) and id < first_id_at(ends_at)
+    from ${piecesAs(sql, raw)} cross join lateral (
+      select * from counted_attempts
+      where generation_id >= first_id_at(begins_at) and generation_id < first_id_at(ends_at)
+        and id >= first_id_at(begins_at) and id < first_id_at(ends_at)
+      -- Without this, the planner may read all attempts that there are.
+      offset 0) as ended
     where ${isWanted}`;
 }

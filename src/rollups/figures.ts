@@ -203,8 +203,8 @@ export function firstQuery(
 }
 
 /**
- * Without the offset, the planner may read everything of an account before it looks at the pieces; with more than these conditions
- * before it, everything of a minute for each key.
+ * Without the offset, the planner may read everything of an account before it looks at the pieces. What is left of an hour is compared in
+ * the index, because there are many; with such conditions on minutes, which are few, it may read all of a minute for each key.
  */
 function sumsQuery(
   sql: SQL,
@@ -223,6 +223,7 @@ function sumsQuery(
       select * from ${sql.unsafe(`request_${unit}s`)} as sums
       where account_id = of_account and key_id = of_key
         and ${sql.unsafe(unit)} >= ${time('begins_at')} and ${sql.unsafe(unit)} < ${time('ends_at')}
+        and ${unit === 'hour' ? matches(sql, filter) : sql`true`}
       offset 0) as sums
     where (wants = 'all' or (wants = 'refused') = (status = 'refused')) and ${matches(sql, filter)} and ${hasSource(sql, by)}`;
 }

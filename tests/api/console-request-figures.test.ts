@@ -203,6 +203,8 @@ describe('groups', () => {
   test('by each of what there is', async () => {
     for (const by of ['key', 'model', 'provider', 'error_code']) {
       const { data } = await get<RequestGroups>(`/requests/groups?by=${by}`);
+      const first = await get<RequestGroups>(`/requests/groups?by=${by}&limit=1`);
+      expect(first.data).toEqual(data.slice(0, 1));
       expect(data.reduce((sum, group) => sum + countOf(group), 0)).toBe(await counted('true'));
     }
     const { data } = await get<RequestGroups>('/requests/groups?by=account&order=cost', 'operator');
@@ -211,7 +213,14 @@ describe('groups', () => {
   });
 
   test('customers have one account, and other filters are refused', async () => {
-    for (const query of ['by=account', 'by=colour', 'by=model&order=name', '', 'by=model&api=messages']) {
+    for (const query of [
+      'by=account',
+      'by=colour',
+      'by=model&order=name',
+      'by=model&limit=0',
+      '',
+      'by=model&api=messages',
+    ]) {
       const response = await fixture.people.owner.send(
         'GET',
         `/api/console/accounts/${fixture.account}/requests/groups?${query}`,

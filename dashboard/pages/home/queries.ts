@@ -10,14 +10,19 @@ import { timesOf, type View } from '../requests/view.ts';
 
 const refreshMs = 30_000;
 
-/** What the requests of a range have in common, the most of it first. */
-export function useTop({ range }: View, by: RequestGrouping, order: 'requests' | 'cost' | 'errors') {
+/** What the requests of a range have in common, the most of it first: 50, unless fewer are enough. */
+export function useTop(
+  { range }: View,
+  by: RequestGrouping,
+  order: 'requests' | 'cost' | 'errors',
+  limit = 50,
+) {
   const { queryKey, pathOf } = useScope();
   return useQuery<RequestGroups>({
-    queryKey: [...queryKey, 'requests', 'groups', { by, order, range }],
+    queryKey: [...queryKey, 'requests', 'groups', { by, order, limit, range }],
     queryFn: ({ signal }) =>
       get<RequestGroups>(pathOf('requests', 'groups'), {
-        query: { by, order, ...timesOf(range, Date.now()) },
+        query: { by, order, limit, ...timesOf(range, Date.now()) },
         signal,
       }),
     placeholderData: keepPreviousData,

@@ -27,6 +27,8 @@ type TopTableProps = Readonly<{
 }>;
 
 const shownRows = 6;
+/** One may have no name. */
+export const topLimit = shownRows + 1;
 
 export function TopTable({ title, header, query, name, requestsOf, all }: TopTableProps) {
   const rows = query.data?.data.filter(({ value }) => value !== null).slice(0, shownRows);

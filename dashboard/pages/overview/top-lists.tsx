@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { ModelMark } from '../../kit/model-mark.tsx';
 import { keyLink, modelLink } from '../../links.ts';
 import { useTop } from '../home/queries.ts';
-import { TopTable } from '../home/top-table.tsx';
+import { TopTable, topLimit } from '../home/top-table.tsx';
 import { type HomeView, inExplorer } from '../home/view.ts';
 import { useScope } from '../requests/scope.ts';
 
@@ -17,7 +17,7 @@ export function TopKeys({ range, view }: HomeView) {
     <TopTable
       title="Top keys"
       header="Key"
-      query={useTop(view, 'key', 'cost')}
+      query={useTop(view, 'key', 'cost', topLimit)}
       name={({ value, name }) => (
         <Link {...keyLink(value ?? '')} title={name ?? undefined} className={nameClass}>
           {name}
@@ -35,7 +35,7 @@ export function TopModels({ range, view }: HomeView) {
     <TopTable
       title="Top models"
       header="Model"
-      query={useTop(view, 'model', 'cost')}
+      query={useTop(view, 'model', 'cost', topLimit)}
       name={({ value }) => (
         <Link {...modelLink(value ?? '')} title={value ?? undefined} className={nameClass}>
           <ModelMark model={value ?? ''} />

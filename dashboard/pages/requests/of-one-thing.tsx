@@ -105,13 +105,13 @@ export function FiguresOverTime({ view }: Readonly<{ view: View }>) {
 
 type Order = 'requests' | 'cost' | 'errors';
 
-export function useGroupsOf({ range, filters }: View, by: RequestGrouping, order: Order) {
+export function useGroupsOf({ range, filters }: View, by: RequestGrouping, order: Order, limit = 50) {
   const { queryKey, pathOf } = useScope();
   return useQuery<RequestGroups>({
-    queryKey: [...queryKey, 'requests', 'groups', { by, order, range, filters }],
+    queryKey: [...queryKey, 'requests', 'groups', { by, order, limit, range, filters }],
     queryFn: ({ signal }) =>
       get<RequestGroups>(pathOf('requests', 'groups'), {
-        query: { by, order, ...filterQuery(filters), ...timesOf(range, Date.now()) },
+        query: { by, order, limit, ...filterQuery(filters), ...timesOf(range, Date.now()) },
         signal,
       }),
     placeholderData: keepPreviousData,

@@ -75,7 +75,7 @@ export function TopKeys({ view }: Readonly<{ view: View }>) {
 const maxShown = 10;
 
 function TopGroups({ view, by, title }: Readonly<{ view: View; by: 'model' | 'key'; title: string }>) {
-  const groups = useGroupsOf(view, by, 'requests');
+  const groups = useGroupsOf(view, by, 'requests', maxShown);
   return (
     <Card title={title} description="Those with the most requests of this range." isFlush>
       <QueryTable
@@ -91,7 +91,7 @@ function TopGroups({ view, by, title }: Readonly<{ view: View; by: 'model' | 'ke
           },
           ...figureColumns.map((column) => (column.key === 'success' ? errorsColumn : column)),
         ]}
-        rows={groups.data?.data.slice(0, maxShown)}
+        rows={groups.data?.data}
         rowKey={({ value }) => value ?? ''}
         expectedRows={2}
         empty={<p className="py-3 text-ink-faint">No requests.</p>}

@@ -26,7 +26,7 @@ export function anyRequestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>)
     },
     '/requests/groups': {
       GET: async (request, { signedIn }) => {
-        const query = readQuery(request.url, [...sumParameters, 'account', 'by', 'order']);
+        const query = readQuery(request.url, [...sumParameters, 'account', 'by', 'order', 'limit']);
         const filter = parseCountFilter(query, Date.now());
         const wanted = parseGrouping(query);
         const groups = await lookUp(failure, () =>
