@@ -18,7 +18,7 @@ import { Page } from '../../../kit/page.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
-import { type Column, moneyColumn } from '../../../kit/table.tsx';
+import { type Column, moneyColumn, type Sorting } from '../../../kit/table.tsx';
 import { accountLink, providerLink, requestsWith } from '../../../links.ts';
 import { dayOf, RangePicker, rangeIn } from '../../usage/range-picker.tsx';
 import { operatorPath, useOperatorQuery } from '../operator-query.ts';
@@ -44,7 +44,8 @@ export function OperatorMarginsPage() {
   const range = rangeIn(useSearchParameters(), today);
   const [byText, setBy] = useSearchValue('by', 'day');
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
-  const wanted = { from: range.from, to: range.to, by };
+  const [order, setOrder] = useSearchValue('order');
+  const wanted = { from: range.from, to: range.to, by, ...(order === '' ? {} : { order }) };
   const margins = useOperatorQuery<Margins>(['margins'], {
     query: wanted,
     placeholderData: keepPreviousData,
@@ -83,6 +84,7 @@ export function OperatorMarginsPage() {
           columns={columnsOf(header, shownBy)}
           rows={margins.data && withOthers(margins.data)}
           rowKey={({ id, name }) => `${id} ${name}`}
+          sorting={sortingOf(order, shownBy, setOrder)}
           empty={
             <EmptyState icon={ChartNoAxesCombined} title="Nothing was charged on these days">
               Choose another date range.
@@ -93,6 +95,19 @@ export function OperatorMarginsPage() {
       </Card>
     </Page>
   );
+}
+
+/** Losses first, when margins are sorted for the first time. */
+function sortingOf(order: string, by: Margins['by'], setOrder: (order: string) => void): Sorting {
+  const usual = by === 'day' ? 'name' : 'revenue';
+  return {
+    key: order.endsWith('_margin') ? 'margin' : order === 'revenue' ? order : usual,
+    isDown: order !== 'lowest_margin' && (order !== '' || by !== 'day'),
+    onSort: (key) => {
+      if (key === 'revenue') setOrder('revenue');
+      else setOrder(order === 'lowest_margin' ? 'highest_margin' : 'lowest_margin');
+    },
+  };
 }
 
 function Totals({ totals }: Readonly<{ totals: MarginFigures | undefined }>) {
@@ -136,7 +151,13 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
   return [
     { key: 'name', header, isBare: true, cell: (row) => <GroupName row={row} by={by} /> },
     { key: 'requests', header: 'Requests', align: 'right', cell: (row) => formatCount(row.requests) },
-    moneyColumn({ key: 'revenue', header: 'Revenue', amountOf: ({ revenue }) => revenue, style: 'total' }),
+    moneyColumn({
+      key: 'revenue',
+      header: 'Revenue',
+      isSortable: true,
+      amountOf: ({ revenue }) => revenue,
+      style: 'total',
+    }),
     moneyColumn({ key: 'cost', header: 'Cost', amountOf: (row) => knownAmounts(row).cost, style: 'total' }),
     moneyColumn({
       key: 'uncharged',
@@ -144,17 +165,22 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       amountOf: (row) => knownAmounts(row).uncharged,
       style: 'total',
     }),
-    moneyColumn({
+    {
       key: 'margin',
       header: 'Margin',
-      amountOf: (row) => knownAmounts(row).margin,
-      style: 'total',
-    }),
+      align: 'right',
+      isSortable: true,
+      cell: (row) => (
+        <Money amount={knownAmounts(row).margin} isTotal className={isLoss(row) ? 'text-bad' : undefined} />
+      ),
+    },
     {
       key: 'share',
       header: 'Margin %',
       align: 'right',
-      cell: (row) => formatMarginShare(row) ?? <Dash />,
+      cell: (row) => (
+        <span className={isLoss(row) ? 'text-bad' : undefined}>{formatMarginShare(row) ?? <Dash />}</span>
+      ),
     },
     {
       key: 'unknown',
@@ -163,6 +189,10 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       cell: (row) => unknownCount(row) ?? <Dash />,
     },
   ];
+}
+
+function isLoss({ margin }: Pick<MarginFigures, 'margin'>): boolean {
+  return signOfMoney(margin) < 0;
 }
 
 function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }>) {
