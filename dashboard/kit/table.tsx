@@ -49,7 +49,7 @@ export type Column<Row> = Readonly<{
   amounts?: Readonly<{ of: (row: Row) => string | null; style: AmountStyle }>;
 }>;
 
-type MoneyColumn<Row> = Pick<Column<Row>, 'key' | 'header' | 'width'> &
+type MoneyColumn<Row> = Pick<Column<Row>, 'isSortable' | 'key' | 'header' | 'width'> &
   Readonly<{ amountOf: (row: Row) => string | null; style?: AmountStyle; className?: string }>;
 
 export function moneyColumn<Row>({

@@ -284,8 +284,9 @@ export type DeadLetter = {
 };
 
 /**
- * GET …/operator/margins?from&to&by → Margins, by `day`, `model`, `provider`, `account` or `price_group`; …/margins.csv is the same as a
- * file. Days are UTC, both included. At most 500 rows, the highest revenue first, and the sum of the others.
+ * GET …/operator/margins?from&to&by&order → Margins, by `day`, `model`, `provider`, `account` or `price_group`; …/margins.csv is the same as a
+ * file. Days are UTC, both included. At most 500 rows, and the sum of the others. `order` is `revenue`, `lowest_margin` or
+ * `highest_margin`; without it days are in their order, and otherwise the highest revenue comes first.
  */
 export type Margins = {
   from: string;

@@ -248,6 +248,20 @@ describe('margins', () => {
     expect((await margins('?by=day')).rows).toMatchObject([{ id: today, name: today }]);
   });
 
+  test('are sorted by what is asked for', async () => {
+    for (const by of ['day', 'model', 'provider', 'account']) {
+      const lowest = (await margins(`?by=${by}&order=lowest_margin`)).rows;
+      const amounts = lowest.map(({ margin }) => parseMoney(margin) ?? 0n);
+      expect(amounts).toEqual(amounts.toSorted((one, other) => (one < other ? -1 : 1)));
+      const highest = (await margins(`?by=${by}&order=highest_margin`)).rows;
+      expect(highest.map(({ margin }) => margin)).toEqual(lowest.map(({ margin }) => margin).toReversed());
+      expect(highest).toHaveLength(lowest.length);
+    }
+    expect((await margins('?by=provider&order=lowest_margin')).rows[0]?.margin).toStartWith('-');
+    const refused = await fixture.people.operator.send('GET', `${path}?order=name`);
+    expect([refused.status, ((await refused.json()) as ErrorBody).error.param]).toEqual([400, 'order']);
+  });
+
   test('are those of the days that were asked for', async () => {
     const yesterday = addDays(today, -1);
     const { totals, rows } = await margins(`?from=${addDays(yesterday, -300)}&to=${yesterday}`);

@@ -7,6 +7,10 @@ import type { DayRange } from '../usage.ts';
 export const dimensions = ['day', 'model', 'provider', 'account', 'price_group'] as const;
 export type Dimension = (typeof dimensions)[number];
 
+/** Which come first; days are in their own order unless another is asked for. */
+export const marginOrders = ['revenue', 'lowest_margin', 'highest_margin'] as const;
+export type MarginOrder = (typeof marginOrders)[number];
+
 export type MarginFigures = Readonly<{
   requests: bigint;
   revenue: Money;
@@ -28,7 +32,7 @@ type Columns = Omit<MarginRow, 'revenue' | 'cost' | 'unpricedRevenue' | 'uncharg
   Readonly<Record<'revenue' | 'cost' | 'unpricedRevenue' | 'unchargedCost', string>>;
 
 /**
- * By day in their order, otherwise the highest revenue first. At most `maxGroups` rows, and one with the sum of the others, in
+ * By day in their order, otherwise the highest revenue first, unless another order is asked for. At most `maxGroups` rows, and one with the sum of the others, in
  * one snapshot: what has been added up, what has not been yet, and what was never charged.
  */
 export async function findMargins(
@@ -37,6 +41,7 @@ export async function findMargins(
   { from, to }: DayRange,
   by: Dimension,
   maxGroups: number,
+  order: MarginOrder | null = null,
 ): Promise<MarginRow[]> {
   const rows = await sql<Found<Columns, 'groups'>[]>`
     select margins.name, groups, ${labelOf(sql, by)} as label, requests, revenue, cost,
@@ -47,7 +52,7 @@ export async function findMargins(
       select case when place <= ${maxGroups}::int then ${nameOf(sql, by)} end as name, count(*) as groups,
              min(place) as place, ${chargedSums(sql)}, ${unchargedSums(sql)}
       from (
-        select *, row_number() over (order by ${orderOf(sql, by)}) as place
+        select *, row_number() over (order by ${orderOf(sql, by, order)}) as place
         from (
           select ${groupOf(sql, by)} as key, ${chargedSums(sql)}, ${unchargedSums(sql)}
           from (${partsOf(sql, from, to, by)}) as part group by 1
@@ -158,8 +163,11 @@ function nameOf(sql: SQL, by: Dimension) {
   return by === 'account' ? sql`coalesce(key::text, '')` : sql`key`;
 }
 
-function orderOf(sql: SQL, by: Dimension) {
-  return by === 'day' ? sql`key` : sql`revenue desc, cost + uncharged_cost desc, key`;
+function orderOf(sql: SQL, by: Dimension, order: MarginOrder | null) {
+  const margin = sql`revenue - unpriced_revenue - cost - uncharged_cost`;
+  if (order === 'lowest_margin') return sql`${margin}, key`;
+  if (order === 'highest_margin') return sql`${margin} desc, key`;
+  return by === 'day' && order === null ? sql`key` : sql`revenue desc, cost + uncharged_cost desc, key`;
 }
 
 function labelOf(sql: SQL, by: Dimension) {

@@ -2,7 +2,7 @@
 import type { SQL } from 'bun';
 import { csvType } from '../../http/download.ts';
 import { lookUp } from '../../http/lookup.ts';
-import { invalidQuery, readQuery } from '../../http/query.ts';
+import { invalidQuery, type Query, readQuery } from '../../http/query.ts';
 import { lineOf, textCell } from '../../lib/csv.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { dayOf } from '../../usage/days.ts';
@@ -14,7 +14,9 @@ import {
   dimensions,
   type MarginFigures as Figures,
   findMargins,
+  type MarginOrder,
   type MarginRow,
+  marginOrders,
 } from './margin-queries.ts';
 
 const failure = 'usage_lookup_failed';
@@ -23,8 +25,8 @@ const maxRowsOnPage = 500;
 const maxRowsInFile = 50_000;
 
 export function marginsPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<ConsoleHandler> {
-  const find = (operatorId: string, { range, by }: Wanted, maxRows: number) =>
-    lookUp(failure, () => findMargins(reads(), operatorId, range, by, maxRows));
+  const find = (operatorId: string, { range, by, order }: Wanted, maxRows: number) =>
+    lookUp(failure, () => findMargins(reads(), operatorId, range, by, maxRows, order));
   return {
     '/margins': {
       GET: async (request, { signedIn }) => {
@@ -48,14 +50,21 @@ export function marginsPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<C
   };
 }
 
-type Wanted = Readonly<{ range: DayRange; by: Dimension }>;
+type Wanted = Readonly<{ range: DayRange; by: Dimension; order: MarginOrder | null }>;
 
 function wantedIn(request: Request): Wanted {
-  const query = readQuery(request.url, ['from', 'to', 'by']);
+  const query = readQuery(request.url, ['from', 'to', 'by', 'order']);
   const text = query.get('by') ?? 'day';
   const by = dimensions.find((dimension) => dimension === text);
   if (by === undefined) throw invalidQuery('by', `one of ${dimensions.join(', ')}`);
-  return { range: parseRange(query, dayOf(new Date())), by };
+  return { range: parseRange(query, dayOf(new Date())), by, order: orderIn(query) };
+}
+
+function orderIn(query: Query): MarginOrder | null {
+  const text = query.get('order');
+  const order = marginOrders.find((one) => one === text) ?? null;
+  if (text !== null && order === null) throw invalidQuery('order', `one of ${marginOrders.join(', ')}`);
+  return order;
 }
 
 function presentMargins({ range, by }: Wanted, rows: readonly MarginRow[]): Margins {

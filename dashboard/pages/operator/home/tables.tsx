@@ -252,7 +252,7 @@ type Loss = OperatorHome['money']['below_cost'][number];
 export function BelowCost({ home }: Home) {
   const inMargins = (search: Readonly<Record<string, string>>): Destination => ({
     to: '/operator/margins',
-    search: { ...search, by: 'account', sort: 'margin' },
+    search: { ...search, by: 'account', order: 'lowest_margin' },
   });
   const money = home?.money;
   const days = money === undefined ? {} : { range: 'custom', from: money.from, to: money.to };

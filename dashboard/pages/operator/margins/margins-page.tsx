@@ -6,19 +6,19 @@ import { useState } from 'react';
 import type { MarginFigures, Margins } from '../../../../src/console/operator-contract.ts';
 import { useSearchParameters, useSearchValue } from '../../../address.ts';
 import { addressOf } from '../../../api/client.ts';
-import { compareMoneyDown, signOfMoney } from '../../../kit/amounts.ts';
+import { signOfMoney } from '../../../kit/amounts.ts';
 import { AnchorButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { Segmented } from '../../../kit/choice.tsx';
-import { nameLinkClass } from '../../../kit/class-names.ts';
+import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money } from '../../../kit/figures.tsx';
 import { formatCount, formatDay } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
-import { type Column, moneyColumn } from '../../../kit/table.tsx';
+import { type Column, moneyColumn, type Sorting } from '../../../kit/table.tsx';
 import { accountLink, providerLink, requestsWith } from '../../../links.ts';
 import { dayOf, RangePicker, rangeIn } from '../../usage/range-picker.tsx';
 import { operatorPath, useOperatorQuery } from '../operator-query.ts';
@@ -44,8 +44,8 @@ export function OperatorMarginsPage() {
   const range = rangeIn(useSearchParameters(), today);
   const [byText, setBy] = useSearchValue('by', 'day');
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
-  const [sort, setSort] = useSearchValue('sort');
-  const wanted = { from: range.from, to: range.to, by };
+  const [order, setOrder] = useSearchValue('order');
+  const wanted = { from: range.from, to: range.to, by, ...(order === '' ? {} : { order }) };
   const margins = useOperatorQuery<Margins>(['margins'], {
     query: wanted,
     placeholderData: keepPreviousData,
@@ -83,13 +83,9 @@ export function OperatorMarginsPage() {
           caption={`Margins by ${shownBy}`}
           isDense
           columns={columnsOf(header, shownBy)}
-          rows={margins.data && sortedBy(sort, withOthers(margins.data))}
-          sorting={{
-            key: sort,
-            isDown: false,
-            onSort: (key) => setSort(key === sort ? '' : key),
-          }}
+          rows={margins.data && withOthers(margins.data)}
           rowKey={({ id, name }) => `${id} ${name}`}
+          sorting={sortingOf(order, shownBy, setOrder)}
           empty={
             <EmptyState icon={ChartNoAxesCombined} title="Nothing was charged on these days">
               Choose another date range.
@@ -100,6 +96,19 @@ export function OperatorMarginsPage() {
       </Card>
     </Page>
   );
+}
+
+/** Losses first, when margins are sorted for the first time. */
+function sortingOf(order: string, by: Margins['by'], setOrder: (order: string) => void): Sorting {
+  const usual = by === 'day' ? 'name' : 'revenue';
+  return {
+    key: order.endsWith('_margin') ? 'margin' : order === 'revenue' ? order : usual,
+    isDown: order !== 'lowest_margin' && (order !== '' || by !== 'day'),
+    onSort: (key) => {
+      if (key === 'revenue') setOrder('revenue');
+      else setOrder(order === 'lowest_margin' ? 'highest_margin' : 'lowest_margin');
+    },
+  };
 }
 
 function Totals({ totals }: Readonly<{ totals: MarginFigures | undefined }>) {
@@ -143,7 +152,13 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
   return [
     { key: 'name', header, isBare: true, cell: (row) => <GroupName row={row} by={by} /> },
     { key: 'requests', header: 'Requests', align: 'right', cell: (row) => formatCount(row.requests) },
-    moneyColumn({ key: 'revenue', header: 'Revenue', amountOf: ({ revenue }) => revenue, style: 'total' }),
+    moneyColumn({
+      key: 'revenue',
+      header: 'Revenue',
+      isSortable: true,
+      amountOf: ({ revenue }) => revenue,
+      style: 'total',
+    }),
     moneyColumn({ key: 'cost', header: 'Cost', amountOf: (row) => knownAmounts(row).cost, style: 'total' }),
     moneyColumn({
       key: 'uncharged',
@@ -152,20 +167,21 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       style: 'total',
     }),
     {
-      ...moneyColumn<MarginGroup>({
-        key: 'margin',
-        header: 'Margin',
-        amountOf: (row) => knownAmounts(row).margin,
-        style: 'total',
-      }),
+      key: 'margin',
+      header: 'Margin',
+      align: 'right',
       isSortable: true,
-      cell: (row) => <Money amount={knownAmounts(row).margin} isTotal className={lossClass(row)} />,
+      cell: (row) => (
+        <Money amount={knownAmounts(row).margin} isTotal className={isLoss(row) ? 'text-bad' : undefined} />
+      ),
     },
     {
       key: 'share',
       header: 'Margin %',
       align: 'right',
-      cell: (row) => <span className={lossClass(row)}>{formatMarginShare(row) ?? <Dash />}</span>,
+      cell: (row) => (
+        <span className={isLoss(row) ? 'text-bad' : undefined}>{formatMarginShare(row) ?? <Dash />}</span>
+      ),
     },
     {
       key: 'unknown',
@@ -176,14 +192,8 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
   ];
 }
 
-/** Who costs more than they pay. */
-function lossClass({ margin }: Pick<MarginGroup, 'margin'>): string {
-  return signOfMoney(margin) < 0 ? 'text-bad' : '';
-}
-
-/** The least margin first, where that is asked for; otherwise as the gateway has them. */
-function sortedBy(sort: string, rows: readonly MarginGroup[]): readonly MarginGroup[] {
-  return sort === 'margin' ? rows.toSorted((one, other) => compareMoneyDown(other.margin, one.margin)) : rows;
+function isLoss({ margin }: Pick<MarginFigures, 'margin'>): boolean {
+  return signOfMoney(margin) < 0;
 }
 
 function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }>) {
@@ -196,7 +206,7 @@ function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }
       {by === 'day' || by === 'price_group' ? (
         name
       ) : (
-        <Link {...linkOf(by, row.id)} className={nameLinkClass}>
+        <Link {...linkOf(by, row.id)} className={textLinkClass}>
           {name}
         </Link>
       )}
