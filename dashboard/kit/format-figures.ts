@@ -35,7 +35,7 @@ export function formatUtc(instant: Date): string {
   return `${instant.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-export type TimeStyle = 'moment' | 'exact' | 'brief' | 'date' | 'minute' | 'day' | 'clock';
+export type TimeStyle = 'moment' | 'exact' | 'brief' | 'date' | 'minute' | 'day' | 'weekday' | 'clock';
 
 const styles: Readonly<Record<TimeStyle, Intl.DateTimeFormatOptions>> = {
   moment: { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
@@ -53,6 +53,7 @@ const styles: Readonly<Record<TimeStyle, Intl.DateTimeFormatOptions>> = {
   /** For charts. */
   minute: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
   day: { day: 'numeric', month: 'short' },
+  weekday: { weekday: 'short', day: 'numeric', month: 'short' },
   clock: { hour: '2-digit', minute: '2-digit' },
 };
 

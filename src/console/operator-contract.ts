@@ -7,6 +7,7 @@ import type {
   Page,
   Payment,
   Role,
+  Runway,
   StatementEntry,
 } from './contract.ts';
 import type { Allowance } from './grant-contract.ts';
@@ -29,12 +30,9 @@ export type OperatorAccount = {
 export type OperatorAccounts = Page<OperatorAccount>;
 /** GET …/operator/accounts/{id} → OperatorAccountDetail. */
 export type OperatorAccountDetail = OperatorAccount & {
-  runway: {
-    /** How many more hours of use are paid for, at the pace of those of the last 7 days; null if there were none. */
-    hours_left: number | null;
-    /** Of the last 168, those in which something was spent. */
-    hours_used: number;
-  };
+  runway: Runway;
+  /** What its requests usually hold; null if none completed in the last month. */
+  typical_hold: string | null;
 };
 
 /** POST …/operator/accounts → OperatorAccount. Repeating a `reference` (a UUID) creates no second account. */

@@ -1,13 +1,13 @@
 /** The lists of the operator's home. */
 import { Link } from '@tanstack/react-router';
 import type { OperatorHome } from '../../../../src/console/home-contract.ts';
-import { compareMoneyDown, formatMoney, signOfMoney } from '../../../kit/amounts.ts';
 import { Card } from '../../../kit/card.tsx';
 import { classNames, textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { BreakableCode, type Column, moneyColumn, Table } from '../../../kit/table.tsx';
 import { accountLink, providerLink, requestLink } from '../../../links.ts';
+import { describeRunway } from '../../home/runway.ts';
 import { ErrorShare } from '../../home/top-table.tsx';
 import { type HomeRange, inExplorer } from '../../home/view.ts';
 import { formatPoints } from '../../requests/figures.ts';
@@ -128,6 +128,8 @@ export function RefusalTable({ home, range }: Home & Readonly<{ range: HomeRange
 
 type DryAccount = OperatorHome['dry_accounts'][number];
 
+const endTones = { plain: '', warn: 'text-warn', bad: 'text-bad' } as const;
+
 const dryColumns: readonly Column<DryAccount>[] = [
   {
     key: 'account',
@@ -140,28 +142,18 @@ const dryColumns: readonly Column<DryAccount>[] = [
     ),
   },
   {
-    key: 'left',
-    header: 'Lasts for',
+    key: 'end',
+    header: 'Runs out',
     align: 'right',
-    width: 'w-44',
-    cell: ({ hours_left: hours, available, typical_hold: hold }) =>
-      hold !== null && signOfMoney(available) > 0 && compareMoneyDown(available, hold) > 0 ? (
-        <span className="text-bad" title={`A typical request holds ${formatMoney(hold)}`}>
-          Too little for a request
+    width: 'w-48',
+    cell: (funds) => {
+      const { words, detail, tone } = describeRunway(funds, new Date());
+      return (
+        <span title={detail} className={endTones[tone]}>
+          {words}
         </span>
-      ) : (
-        <span className={classNames(hours < 1 ? 'text-bad' : hours < 24 && 'text-warn')}>
-          {hoursOfUse(hours)}
-        </span>
-      ),
-  },
-  {
-    key: 'used',
-    header: 'Hours used',
-    align: 'right',
-    width: 'w-24',
-    isOptional: true,
-    cell: ({ hours_used: hours }) => formatCount(hours),
+      );
+    },
   },
   moneyColumn({
     key: 'available',
@@ -172,22 +164,16 @@ const dryColumns: readonly Column<DryAccount>[] = [
   }),
 ];
 
-export function hoursOfUse(hours: number): string {
-  if (hours === 0) return 'Used up';
-  if (hours < 1) return 'Less than 1 h';
-  return `${formatCount(Math.floor(hours))} h of use`;
-}
-
 export function DryAccounts({ home }: Home) {
   return (
-    <Card title="Accounts running dry" description="At the pace of the hours used in the last 7 days" isFlush>
+    <Card title="Accounts running dry" description="If they go on spending as in the last 7 days" isFlush>
       <Table
         caption="Accounts running dry"
         columns={dryColumns}
         rows={home?.dry_accounts}
         rowKey={({ account }) => account.id}
         expectedRows={3}
-        empty={<p className="py-3 text-ink-faint">Every account in use lasts for more than a week of it.</p>}
+        empty={<p className="py-3 text-ink-faint">Every account in use lasts for more than 30 days.</p>}
       />
     </Card>
   );
