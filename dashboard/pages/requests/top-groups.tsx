@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { RequestGroups } from '../../../src/console/request-contract.ts';
 import { Card } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
-import { Duration } from '../../kit/figures.tsx';
+import { EstimatedDuration } from '../../kit/figures.tsx';
 import { formatShare } from '../../kit/format-figures.ts';
 import { ModelMark } from '../../kit/model-mark.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
@@ -51,7 +51,7 @@ export const figureColumns: readonly Column<Group>[] = [
 ];
 
 function durationColumn(key: string, header: string, msOf: (group: Group) => number | null): Column<Group> {
-  return { key, header, align: 'right', cell: (group) => <Duration ms={msOf(group)} /> };
+  return { key, header, align: 'right', cell: (group) => <EstimatedDuration ms={msOf(group)} /> };
 }
 
 export function TopModels({ view }: Readonly<{ view: View }>) {

@@ -10,7 +10,7 @@ import { accountLink, providerLink, requestLink } from '../../../links.ts';
 import { describeRunway } from '../../home/runway.ts';
 import { ErrorShare } from '../../home/top-table.tsx';
 import { type HomeRange, inExplorer } from '../../home/view.ts';
-import { formatPoints } from '../../requests/figures.ts';
+import { formatPoints, isMoreErrors } from '../../requests/figures.ts';
 import { useScope } from '../../requests/scope.ts';
 
 /** Two tables share a line, so long names are cut off. */
@@ -67,8 +67,11 @@ const providerColumns: readonly Column<Provider>[] = [
     header: 'Change',
     align: 'right',
     width: 'w-24',
-    cell: (row) =>
-      (row.before !== null && formatPoints(failedShare(row), failedShare(row.before))) || <Dash />,
+    cell: ({ before, ...row }) => {
+      const [now, earlier] = [failedShare(row), before === null ? null : failedShare(before)];
+      const isWorse = isMoreErrors(now, earlier);
+      return <span className={isWorse ? 'text-bad' : ''}>{formatPoints(now, earlier) ?? <Dash />}</span>;
+    },
   },
 ];
 
