@@ -2,7 +2,15 @@
 import { type ClipboardEvent, createContext, useContext, useEffect, useState } from 'react';
 import { type AmountStyle, formatAmount, formatMoneyExactly, missingZeros, plainAmount } from './amounts.ts';
 import { classNames } from './class-names.ts';
-import { formatDistance, formatDuration, formatTime, formatUtc, type TimeStyle } from './format-figures.ts';
+import {
+  estimateHint,
+  formatDistance,
+  formatDuration,
+  formatEstimate,
+  formatTime,
+  formatUtc,
+  type TimeStyle,
+} from './format-figures.ts';
 
 /** In place of a value that does not exist. */
 export function Dash() {
@@ -124,6 +132,16 @@ export function Duration({ ms }: Readonly<{ ms: number | null }>) {
   return (
     <span title={`${ms} ms`} className="figures whitespace-nowrap">
       {formatDuration(ms)}
+    </span>
+  );
+}
+
+/** A percentile of durations. */
+export function EstimatedDuration({ ms }: Readonly<{ ms: number | null }>) {
+  if (ms === null) return <Dash />;
+  return (
+    <span title={estimateHint} className="figures whitespace-nowrap">
+      {formatEstimate(ms)}
     </span>
   );
 }

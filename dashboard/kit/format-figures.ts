@@ -30,12 +30,27 @@ export function formatDuration(durationMs: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/**
+ * A percentile, with the two digits that are known of it: `≈ 5.1 s`. The gateway counts durations in ranges of which each ends at
+ * 1.7 times its beginning or less, and knows no more than the range that a percentile is in.
+ */
+export function formatEstimate(durationMs: number): string {
+  const ms = Number(durationMs.toPrecision(2));
+  if (ms === 0) return '0 ms';
+  if (ms < 1_000) return `≈ ${ms} ms`;
+  const [size, unit] =
+    ms < 60_000 ? [ms / 1_000, 's'] : [Number((durationMs / 60_000).toPrecision(2)), 'min'];
+  return `≈ ${size.toFixed(size < 10 ? 1 : 0)} ${unit}`;
+}
+
+export const estimateHint = 'Estimated: the exact duration is at most 1.7 times as long, or as short';
+
 /** `2025-03-01 14:05:09 UTC`: the same for everyone. */
 export function formatUtc(instant: Date): string {
   return `${instant.toISOString().slice(0, 19).replace('T', ' ')} UTC`;
 }
 
-export type TimeStyle = 'moment' | 'exact' | 'brief' | 'date' | 'minute' | 'day' | 'clock';
+export type TimeStyle = 'moment' | 'exact' | 'brief' | 'date' | 'minute' | 'day' | 'weekday' | 'clock';
 
 const styles: Readonly<Record<TimeStyle, Intl.DateTimeFormatOptions>> = {
   moment: { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit' },
@@ -53,6 +68,7 @@ const styles: Readonly<Record<TimeStyle, Intl.DateTimeFormatOptions>> = {
   /** For charts. */
   minute: { day: 'numeric', month: 'short', hour: '2-digit', minute: '2-digit' },
   day: { day: 'numeric', month: 'short' },
+  weekday: { weekday: 'short', day: 'numeric', month: 'short' },
   clock: { hour: '2-digit', minute: '2-digit' },
 };
 

@@ -1,6 +1,7 @@
 /**
- * One colour for each model (or key), everywhere the same: it follows from the name alone. Where several are shown at once
- * and two would have the same colour, one of them gets another that is free.
+ * One colour for each model (or key), everywhere the same. Those of models follow from the names in the catalogue: no two have the
+ * same colour unless there are more models than colours. Others follow from their own name; where several are shown at once and two
+ * would have the same colour, one of them gets another that is free.
  */
 const colours = [
   'bg-chart-1',
@@ -17,28 +18,38 @@ const colours = [
 export const othersColour = 'bg-chart-6';
 export const colourCount = colours.length;
 
-export function modelColour(name: string): string {
-  return colours[placeOf(name)] ?? othersColour;
+/** Also of a model that is no longer in the catalogue, which may have the colour of one that is. */
+export function modelColour(name: string, catalogue: readonly string[] = []): string {
+  return colours[placesOf(catalogue).get(name) ?? placeOf(name)] ?? othersColour;
 }
 
 /** Distinct for up to `colourCount` names. Only of those that collide, all but the first by name get another colour. */
-export function modelColours(names: readonly string[]): ReadonlyMap<string, string> {
+export function modelColours(
+  names: readonly string[],
+  catalogue: readonly string[] = [],
+): ReadonlyMap<string, string> {
+  const inCatalogue = placesOf(catalogue);
+  const places = placesOf(names, (name) => inCatalogue.get(name) ?? placeOf(name));
+  return new Map([...places].map(([name, place]) => [name, colours[place] ?? othersColour]));
+}
+
+function placesOf(names: readonly string[], ownPlaceOf = placeOf): ReadonlyMap<string, number> {
   const places = new Map<string, number>();
   const taken = new Set<number>();
   const sorted = [...new Set(names)].toSorted();
   for (const name of sorted) {
-    const place = placeOf(name);
+    const place = ownPlaceOf(name);
     if (taken.has(place)) continue;
     places.set(name, place);
     taken.add(place);
   }
   for (const name of sorted) {
     if (places.has(name)) continue;
-    const place = firstFree(placeOf(name), taken);
+    const place = firstFree(ownPlaceOf(name), taken);
     places.set(name, place);
     taken.add(place);
   }
-  return new Map([...places].map(([name, place]) => [name, colours[place] ?? othersColour]));
+  return places;
 }
 
 /** Their own place if all are taken. */

@@ -1,11 +1,13 @@
+import { createContext, useContext } from 'react';
 import { classNames } from './class-names.ts';
 import { modelColour } from './model-colours.ts';
 
+/** The names of all models that there are; none until they are loaded. */
+export const CatalogueContext = createContext<readonly string[]>([]);
+
 /** A small square in the colour of the model, before its name. */
-export function ModelMark({
-  model,
-  colour = modelColour(model),
-}: Readonly<{ model: string; colour?: string }>) {
+export function ModelMark({ model }: Readonly<{ model: string }>) {
+  const colour = modelColour(model, useContext(CatalogueContext));
   return (
     <span aria-hidden className={classNames('mr-1.5 inline-block size-2 shrink-0 rounded-xs', colour)} />
   );

@@ -2,7 +2,7 @@
 import { useQueryClient } from '@tanstack/react-query';
 import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
 import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
-import { type ReactNode, useEffect, useLayoutEffect, useRef, useState } from 'react';
+import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import { get, useIsReachable } from '../api/client.ts';
 import {
   selectAccount,
@@ -13,7 +13,9 @@ import {
 } from '../api/session.ts';
 import { FindButton, Finder } from '../find/finder.tsx';
 import { IconButton } from '../kit/button.tsx';
+import { CatalogueContext } from '../kit/model-mark.tsx';
 import { Loading, SkeletonLines } from '../kit/states.tsx';
+import { useModels } from '../pages/models/models.ts';
 import { ForeignAccountPage, NoAccountPage } from './fallback-pages.tsx';
 import { ForeignAccount } from './foreign-account.tsx';
 import { Sidebar } from './sidebar.tsx';
@@ -61,10 +63,21 @@ export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
         <UnreachableNote />
         {/* The overview has a place of its own for it. */}
         {path !== '/' && <VerifyEmailNote />}
-        {children ?? <Outlet />}
+        {account === null ? (
+          (children ?? <Outlet />)
+        ) : (
+          <WithCatalogue>{children ?? <Outlet />}</WithCatalogue>
+        )}
       </main>
     </div>
   );
+}
+
+/** The colour of a model depends on which others there are. */
+function WithCatalogue({ children }: Readonly<{ children: ReactNode }>) {
+  const { data } = useModels();
+  const names = useMemo(() => data?.data.map(({ id }) => id) ?? [], [data]);
+  return <CatalogueContext value={names}>{children}</CatalogueContext>;
 }
 
 function Drawer({ onClose }: Readonly<{ onClose: () => void }>) {

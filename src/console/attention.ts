@@ -7,8 +7,8 @@ import type { Attention } from './contract.ts';
 const maxOfAKind = 20;
 export const nearLimitPercent = 80;
 export const expiryDays = 7;
-/** A balance is low when it lasts for less use than this: a day, or three working days, */
-const fewHours = 24;
+/** A balance is low when it lasts for less than this, because it takes people a few days to add credit, */
+const shortlyMs = 3 * 24 * 3_600_000;
 /** or is less than one dollar, which a single request can cost. */
 const littleMoney = 10n ** BigInt(moneyScaleDigits);
 
@@ -32,9 +32,9 @@ export type WatchedKey = Readonly<{
 export type ReportedCircuit = NodeReport['circuits'][number];
 
 export type Facts = Readonly<{
+  nowMs: number;
   account: AccountState;
-  /** How many more hours of use are paid for; null when that is not known. */
-  hoursLeft: number | null;
+  runsOutAt: string | null;
   /** What its requests usually hold; null when that is not known. */
   typicalHold: Money | null;
   keys: readonly WatchedKey[];
@@ -62,15 +62,15 @@ export function attentionTo(facts: Facts): Attention[] {
 }
 
 /** What is held for open requests cannot be spent on others. */
-function balanceAttention({ account, hoursLeft, typicalHold }: Facts): Attention[] {
+function balanceAttention({ account, runsOutAt, typicalHold, nowMs }: Facts): Attention[] {
   const available = account.balance - account.held;
   const balance = formatMoney(available);
-  if (available <= 0n) return [{ kind: 'balance_empty', balance, hours_left: hoursLeft }];
+  if (available <= 0n) return [{ kind: 'balance_empty', balance, runs_out_at: runsOutAt }];
   // However long it would last for smaller requests.
   if (typicalHold !== null && available < typicalHold)
     return [{ kind: 'balance_blocked', balance, typical_hold: formatMoney(typicalHold) }];
-  const isLow = available < littleMoney || (hoursLeft !== null && hoursLeft < fewHours);
-  return isLow ? [{ kind: 'balance_low', balance, hours_left: hoursLeft }] : [];
+  const isLow = available < littleMoney || (runsOutAt !== null && Date.parse(runsOutAt) < nowMs + shortlyMs);
+  return isLow ? [{ kind: 'balance_low', balance, runs_out_at: runsOutAt }] : [];
 }
 
 function limitAttention(key: WatchedKey, kind: 'key_at_limit' | 'key_near_limit'): Attention[] {

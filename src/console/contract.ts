@@ -57,6 +57,11 @@ export type Runway = {
   hours_left: number | null;
   /** Of the last 168 hours, those in which something was spent. */
   hours_used: number;
+  /**
+   * When nothing is left if all hours since the first of those go on as they were, counted as at least a day; now if a typical
+   * request no longer fits. Null if nothing was spent, or it takes more than a year.
+   */
+  runs_out_at: string | null;
 };
 
 /** `pending` until the address is verified; not given if `refused`, because enough was given that day. */
@@ -66,8 +71,8 @@ export type WelcomeGrant =
 
 export type Attention =
   | { kind: 'account_suspended' }
-  /** `balance` excludes holds, and `hours_left` is that of the runway. */
-  | { kind: 'balance_empty' | 'balance_low'; balance: string; hours_left: number | null }
+  /** `balance` excludes holds, and `runs_out_at` is that of the runway. */
+  | { kind: 'balance_empty' | 'balance_low'; balance: string; runs_out_at: string | null }
   /** What is available is less than requests usually hold, so they are rejected. */
   | { kind: 'balance_blocked'; balance: string; typical_hold: string }
   /** `spent` includes holds, as the limit does. */

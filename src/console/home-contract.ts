@@ -1,4 +1,5 @@
 /** The types of the console API that are about the operator's home. They follow the conventions of contract.ts. */
+import type { Runway } from './contract.ts';
 import type { Audit } from './operator-contract.ts';
 
 /**
@@ -40,12 +41,11 @@ export type OperatorHome = {
       available: string;
     }[];
   };
-  /** Those 20 that run dry first, of all that last for less than a week of use. */
+  /** Those 20 that run dry first, of all that do within 30 days: the ones whose requests no longer fit, then by date. */
   dry_accounts: {
     account: { id: string; name: string };
     available: string;
-    hours_left: number;
-    hours_used: number;
+    runway: Runway;
     /** What its requests usually hold: if that is more than what is available, they are refused. Null if it is not known. */
     typical_hold: string | null;
   }[];

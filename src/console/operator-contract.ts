@@ -29,7 +29,11 @@ export type OperatorAccount = {
 };
 export type OperatorAccounts = Page<OperatorAccount>;
 /** GET …/operator/accounts/{id} → OperatorAccountDetail. */
-export type OperatorAccountDetail = OperatorAccount & { runway: Runway };
+export type OperatorAccountDetail = OperatorAccount & {
+  runway: Runway;
+  /** What its requests usually hold; null if none completed in the last month. */
+  typical_hold: string | null;
+};
 
 /** POST …/operator/accounts → OperatorAccount. Repeating a `reference` (a UUID) creates no second account. */
 export type AccountDraft = { name: string; credit?: string; reference: string };

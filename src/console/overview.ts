@@ -23,7 +23,7 @@ import {
 } from './attention.ts';
 import type { Overview } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
-import { hoursLeft } from './runway.ts';
+import { runwayOf } from './runway.ts';
 import { findSpentHours } from './spent-hours.ts';
 
 type OverviewServices = Readonly<{
@@ -49,17 +49,20 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
         const served = circuits.some(isInDoubt)
           ? await lookUp('generation_lookup_failed', () => findServed(reads(), caller))
           : [];
-        const left = hoursLeft(hours.spent, account.balance - account.held);
+        const nowMs = Date.now();
+        const available = account.balance - account.held;
+        const runway = runwayOf(hours.use, { available, typicalHold: account.typicalHold }, nowMs);
         const { providers } = catalog().catalog;
         return Response.json({
           balance: formatMoney(account.balance),
           held: formatMoney(account.held),
           is_suspended: account.isSuspended,
-          runway: { hours_left: left, hours_used: hours.spent.length },
+          runway,
           typical_hold: account.typicalHold === null ? null : formatMoney(account.typicalHold),
           attention: attentionTo({
+            nowMs,
             account,
-            hoursLeft: left,
+            runsOutAt: runway.runs_out_at,
             typicalHold: account.typicalHold,
             keys,
             circuits,

@@ -4,7 +4,7 @@
  */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import { SQL } from 'bun';
-import type { Overview } from '../../src/console/contract.ts';
+import type { Overview, Runway } from '../../src/console/contract.ts';
 import type { OperatorHome } from '../../src/console/home-contract.ts';
 import { circuitsIn } from '../../src/console/operator/open-circuits.ts';
 import type { OperatorAccountDetail } from '../../src/console/operator-contract.ts';
@@ -57,6 +57,56 @@ async function chat(origin: string, key: string, body: object): Promise<number> 
   });
   await response.text();
   return response.status;
+}
+
+type InSql = Readonly<{
+  id: string;
+  available: string;
+  used: number;
+  /** Hours of use. */
+  left: number;
+  /** By the clock. */
+  hours: number;
+  /** Whether a typical request no longer fits. */
+  out: boolean;
+  end: Date;
+}>;
+
+/** Until when the money of each account lasts, the one that runs out first first. */
+async function runwaysInSql(): Promise<InSql[]> {
+  return await sqlOf()<InSql[]>`
+    select *, clock_timestamp() + case when out then interval '0' else make_interval(secs => hours * 3600) end as end from (
+      select id, (balance - held)::text as available, used,
+             (trunc(greatest(balance - held, 0) * used * 10 / spent) / 10)::float8 as left,
+             (greatest(balance - held, 0) * greatest(24, 1 + extract(epoch from date_trunc('hour', now(), 'UTC') - first) / 3600)
+               / spent)::float8 as hours,
+             balance - held <= 0 or coalesce(balance - held < (
+               select percentile_disc(0.5) within group (order by hold) from (
+                 select hold from generations where account_id = accounts.id and status = 'completed' and created_at > now() - interval '31 days'
+                 order by id desc limit 20) as newest), false) as out
+      from (
+        select account_id, sum(spent) as spent, count(*)::int as used, min(hour) as first from (
+          select account_id, date_trunc('hour', to_timestamp(id_ms(id) / 1000.0), 'UTC') as hour, sum(cost_total) as spent
+          from generations where id >= first_id_at(date_trunc('hour', now(), 'UTC') - interval '167 hours')
+          group by 1, 2 having sum(cost_total) > 0
+        ) as hourly group by account_id
+      ) as used join accounts on id = account_id
+    ) as lasting order by out desc, case when out then 0 else hours end, available::numeric`;
+}
+
+/** What was asked in between. The gateway rounds down to minutes, and leaves out what is more than a year away. */
+function expectEndBetween(
+  { runs_out_at: at }: Runway,
+  earliest: InSql | undefined,
+  latest: InSql | undefined,
+): void {
+  if (earliest === undefined || latest === undefined) throw new Error('Nothing was spent.');
+  if (at === null) {
+    expect(latest.hours).toBeGreaterThan(8_760);
+    return;
+  }
+  expect(Date.parse(at)).toBeGreaterThan(earliest.end.getTime() - 60_001);
+  expect(Date.parse(at)).toBeLessThanOrEqual(latest.end.getTime());
 }
 
 async function get<Body>(path: string): Promise<Body> {
@@ -314,24 +364,28 @@ describe('with traffic of two nodes and of the past', () => {
   test('how long the money of a customer lasts, here and for operators', async () => {
     const sql = sqlOf();
     await sql`update accounts set held = held where id = ${account}`;
-    const [expected] = await sql<[{ used: number; left: string; available: string }]>`
-      select count(*)::int as used, (trunc((select balance - held from accounts where id = ${account}) * count(*) * 10
-               / sum(spent)) / 10)::text as left
-      from (
-        select sum(cost_total) as spent from generations
-        where account_id = ${account} and id >= first_id_at(date_trunc('hour', now(), 'UTC') - interval '167 hours')
-        group by date_trunc('hour', to_timestamp(id_ms(id) / 1000.0), 'UTC') having sum(cost_total) > 0
-      ) as hourly`;
+    const expectedOf = async () => {
+      const found = (await runwaysInSql()).find(({ id }) => id === account);
+      if (found === undefined) throw new Error('Nothing was spent.');
+      return found;
+    };
+    const earliest = await expectedOf();
     const { runway, typical_hold: hold } = await get<Overview>(`accounts/${account}/overview`);
+    const expected = await expectedOf();
     expect(expected.used).toBeGreaterThan(2);
-    expect(runway).toEqual({ hours_used: expected.used, hours_left: Number(expected.left) });
+    expect(runway).toMatchObject({ hours_used: expected.used, hours_left: expected.left });
+    expectEndBetween(runway, earliest, expected);
     const [{ typical }] = await sql<[{ typical: string }]>`
       select percentile_disc(0.5) within group (order by hold)::text as typical from (
         select hold from generations where account_id = ${account} and status = 'completed' and created_at > now() - interval '31 days'
         order by id desc limit 20) as newest`;
     expect(hold).toBe(typical);
     const shown = await get<OperatorAccountDetail>(`operator/accounts/${account}`);
-    expect(shown.runway).toEqual(runway);
+    expect(shown).toMatchObject({
+      typical_hold: typical,
+      runway: { hours_used: runway.hours_used, hours_left: runway.hours_left },
+    });
+    expectEndBetween(shown.runway, earliest, await expectedOf());
   });
 
   test('accounts run dry in the order of their runway', async () => {
@@ -344,27 +398,29 @@ describe('with traffic of two nodes and of the past', () => {
       await fixture.people.operator.send('POST', `/api/console/operator/accounts/${id}/corrections`, body);
     };
     await leave(fixture.strangersAccount, '0.002');
+    const earliest = await runwaysInSql();
     const { dry_accounts: dry } = await get<OperatorHome>('operator/home');
-    const rows = await sql<{ id: string; left: number; available: string; used: number }[]>`
-      select id, (trunc(greatest(balance - held, 0) * used * 10 / spent) / 10)::float8 as left,
-             (balance - held)::text as available, used
-      from (
-        select account_id, sum(spent) as spent, count(*)::int as used from (
-          select account_id, sum(cost_total) as spent from generations
-          where id >= first_id_at(date_trunc('hour', now(), 'UTC') - interval '167 hours')
-          group by account_id, date_trunc('hour', to_timestamp(id_ms(id) / 1000.0), 'UTC') having sum(cost_total) > 0
-        ) as hourly group by account_id
-      ) as used join accounts on id = account_id order by 2, 3::numeric`;
-    const expected = rows.filter(({ left }) => left < 168);
+    const expected = (await runwaysInSql()).filter(({ out, hours }) => out || hours < 720);
     expect(expected.length).toBeGreaterThanOrEqual(2);
     expect(
-      dry.map(({ account: { id }, available, hours_left: left, hours_used: used }) => ({
+      dry.map(({ account: { id }, available, runway: { hours_left: left, hours_used: used } }) => ({
         id,
         left,
         available,
         used,
       })),
-    ).toEqual(expected.map((row) => ({ ...row })));
+    ).toEqual(expected.map(({ id, left, available, used }) => ({ id, left, available, used })));
+    for (const [at, { runway }] of dry.entries())
+      expectEndBetween(
+        runway,
+        earliest.find(({ id }) => id === expected[at]?.id),
+        expected[at],
+      );
+    // It could be spent slowly for months, but no request fits.
+    await leave(fixture.strangersAccount, '0.000001');
+    const [first] = (await get<OperatorHome>('operator/home')).dry_accounts;
+    expect(first?.account.id).toBe(fixture.strangersAccount);
+    expect(Date.parse(first?.runway.runs_out_at ?? '')).toBeLessThanOrEqual(Date.now());
     await sql`update accounts set suspended_at = now() where id = ${fixture.strangersAccount}`;
     const { dry_accounts: fewer } = await get<OperatorHome>('operator/home');
     await sql`update accounts set suspended_at = null where id = ${fixture.strangersAccount}`;

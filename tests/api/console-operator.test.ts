@@ -206,7 +206,7 @@ describe('accounts', () => {
     const path = `/accounts/${account}`;
     const idle = await ask<OperatorAccountDetail>('GET', path);
     expect(idle).toMatchObject({ id: account, balance: '3.000000000000' });
-    expect(idle.runway).toEqual({ hours_left: null, hours_used: 0 });
+    expect(idle.runway).toEqual({ hours_left: null, hours_used: 0, runs_out_at: null });
     const [{ id: keyId }] = await sql<
       [{ id: string }]
     >`select id from api_keys where account_id = ${account}`;

@@ -94,7 +94,7 @@ describe('an account', () => {
       balance: '100.000000000000',
       held: '0.000000000000',
       is_suspended: false,
-      runway: { hours_left: null, hours_used: 0 },
+      runway: { hours_left: null, hours_used: 0, runs_out_at: null },
       typical_hold: null,
       attention: [],
       welcome: null,
@@ -210,9 +210,12 @@ describe('an account', () => {
 });
 
 describe('attention', () => {
+  const nowMs = Date.UTC(2026, 0, 1);
+  const inHours = (hours: number) => new Date(nowMs + hours * 3_600_000).toISOString();
   const calm: Facts = {
+    nowMs,
     account: { balance: dollars('100'), held: 0n, isSuspended: false },
-    hoursLeft: null,
+    runsOutAt: null,
     typicalHold: null,
     keys: [],
     circuits: [],
@@ -221,28 +224,28 @@ describe('attention', () => {
     lastSuccess: () => null,
   };
   const of = (changes: Partial<Facts>): Attention[] => attentionTo({ ...calm, ...changes });
-  const balance = (held: string, hoursLeft: number | null, hold: string | null, whole = '100') =>
+  const balance = (held: string, runsOutAt: string | null, hold: string | null, whole = '100') =>
     of({
       account: { balance: dollars(whole), held: dollars(held), isSuspended: false },
-      hoursLeft,
+      runsOutAt,
       typicalHold: hold === null ? null : dollars(hold),
     });
-  const low = (left: string, hours: number | null): Attention => ({
+  const low = (left: string, at: string | null): Attention => ({
     kind: 'balance_low',
     balance: left,
-    hours_left: hours,
+    runs_out_at: at,
   });
 
   test.each([
     ['all is well', '0', null, null, '100', []],
-    ['it lasts for a day of use', '70', 24, '1', '100', []],
-    ['it lasts for less', '70', 23.9, '1', '100', [low('30.000000000000', 23.9)]],
+    ['it lasts for three days', '70', inHours(72), '1', '100', []],
+    ['it lasts for less', '70', inHours(71.9), '1', '100', [low('30.000000000000', inHours(71.9))]],
     ['it is little, though nothing is spent', '0', null, null, '0.99', [low('0.990000000000', null)]],
     ['it is one dollar', '0', null, '1', '1', []],
     [
       'a typical request fits no more, however long it would last',
       '0',
-      48,
+      inHours(0),
       '0.032',
       '0.0144',
       [{ kind: 'balance_blocked', balance: '0.014400000000', typical_hold: '0.032000000000' }],
@@ -250,15 +253,15 @@ describe('attention', () => {
     [
       'all of it is held',
       '100',
-      0,
+      inHours(0),
       '1',
       '100',
-      [{ kind: 'balance_empty', balance: '0.000000000000', hours_left: 0 }],
+      [{ kind: 'balance_empty', balance: '0.000000000000', runs_out_at: inHours(0) }],
     ],
-  ] as [string, string, number | null, string | null, string, Attention[]][])(
+  ] as [string, string, string | null, string | null, string, Attention[]][])(
     'balance: %s',
-    (_, held, hoursLeft, hold, whole, expected) => {
-      expect(balance(held, hoursLeft, hold, whole)).toEqual(expected);
+    (_, held, runsOutAt, hold, whole, expected) => {
+      expect(balance(held, runsOutAt, hold, whole)).toEqual(expected);
     },
   );
 

@@ -95,7 +95,7 @@ test('an operator sees money, providers, refusals and what is wrong', async () =
   const gone = page.getByRole('table', { name: 'Providers' }).getByRole('row', { name: /Gone/ });
   await gone.getByText('100%', { exact: true }).waitFor();
   const dry = page.getByRole('table', { name: 'Accounts running dry' });
-  await dry.getByText('Too little for a request').waitFor();
+  await dry.getByText('Out of money').waitFor();
   await waitUntilLoaded(page);
   await checkLooks(page, 'home-operator', true);
   const refused = page.getByRole('table', { name: 'Refusals' }).getByRole('link', { name: '48' });

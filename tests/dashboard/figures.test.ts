@@ -14,17 +14,20 @@ import {
   plainAmount,
 } from '../../dashboard/kit/amounts.ts';
 import {
+  estimateHint,
   formatCount,
   formatCountShort,
   formatDay,
   formatDistance,
   formatDuration,
+  formatEstimate,
   formatShare,
   formatTime,
   formatUtc,
 } from '../../dashboard/kit/format-figures.ts';
 import { describeBrowser } from '../../dashboard/pages/account/sessions.tsx';
 import { parseMoney, formatMoney as wireForm } from '../../src/lib/money.ts';
+import { durationBoundsMs } from '../../src/rollups/buckets.ts';
 
 const amounts = fc.bigInt({ min: -(10n ** 26n), max: 10n ** 26n });
 const back = (shown: string) =>
@@ -179,6 +182,25 @@ describe('figures', () => {
     [90_000_000, '1 d 1 h'],
   ])('%p ms are %s', (durationMs, shown) => {
     expect(formatDuration(durationMs)).toBe(shown);
+  });
+
+  test.each([
+    [0, '0 ms'],
+    [47, '≈ 47 ms'],
+    [994, '≈ 990 ms'],
+    [996, '≈ 1.0 s'],
+    [5_050, '≈ 5.1 s'],
+    [6_085, '≈ 6.1 s'],
+    [15_480, '≈ 15 s'],
+    [59_600, '≈ 1.0 min'],
+    [300_000, '≈ 5.0 min'],
+  ])('%p ms as a percentile are %s', (durationMs, shown) => {
+    expect(formatEstimate(durationMs)).toBe(shown);
+  });
+
+  test('a percentile is no farther off than its hint says, from the end of the first range on', () => {
+    for (const [at, end] of durationBoundsMs.slice(1).entries())
+      expect(end / (durationBoundsMs[at] ?? 0)).toBeLessThanOrEqual(Number(/[\d.]+/.exec(estimateHint)?.[0]));
   });
 
   test.each([

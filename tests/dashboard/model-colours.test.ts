@@ -26,10 +26,25 @@ test('only those that collide get another colour than alone, and of these all bu
   fc.assert(
     fc.property(names, (some) => {
       const colours = modelColours(some);
-      for (const [colour, same] of Map.groupBy(some, modelColour))
+      for (const [colour, same] of Map.groupBy(some, (name) => modelColour(name)))
         expect(same.filter((name) => colours.get(name) === colour)).toHaveLength(1);
     }),
   );
+});
+
+test('no two models of the catalogue have the same colour, on every page and in every chart', () => {
+  fc.assert(
+    fc.property(names, fc.nat(colourCount), (catalogue, count) => {
+      const colours = catalogue.map((name) => modelColour(name, catalogue));
+      expect(new Set(colours).size).toBe(catalogue.length);
+      expect(catalogue.map((name) => modelColour(name, catalogue.toReversed()))).toEqual(colours);
+      const drawn = catalogue.slice(0, count);
+      expect([...modelColours(drawn, catalogue)].toSorted()).toEqual(
+        drawn.map((name) => [name, modelColour(name, catalogue)] as [string, string]).toSorted(),
+      );
+    }),
+  );
+  expect(modelColour('gone', ['gpt-5-mini'])).toBe(modelColour('gone'));
 });
 
 test('beyond the number of colours, each has one still', () => {

@@ -2,7 +2,6 @@
 import { describe, expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { newUuid, uuidFrom } from '../../dashboard/pages/operator/accounts/account-dialogs.tsx';
-import { describeRunway } from '../../dashboard/pages/operator/accounts/account-figures.tsx';
 import { amountProblem } from '../../dashboard/pages/operator/accounts/amount-field.tsx';
 import { type CatalogModel, filterModels } from '../../dashboard/pages/operator/catalog/catalog-page.tsx';
 import {
@@ -255,19 +254,6 @@ describe('a provider', () => {
     expect(failedShare({ attempts: 0, failed: 0 })).toBeNull();
     expect(failedShare({ attempts: 4, failed: 1 })).toBe(0.25);
   });
-});
-
-test.each([
-  [null, 0, 'Unknown', 'plain'],
-  [0, 3, 'Used up', 'bad'],
-  [0.9, 1, 'Less than an hour of use', 'bad'],
-  [1.9, 3, '1 hour of use', 'warn'],
-  [7.9, 3, '7 hours of use', 'warn'],
-  [1234.5, 3, '1,234 hours of use', 'plain'],
-] as const)('an account with %p hours left, after %p of use: %s', (left, used, words, tone) => {
-  const described = describeRunway({ hours_left: left, hours_used: used });
-  expect(described).toMatchObject({ words, tone });
-  if (left !== null) expect(described.hint).toContain(used === 1 ? 'the 1 hour of use' : '3 hours of use');
 });
 
 describe('a heartbeat', () => {

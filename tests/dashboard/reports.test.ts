@@ -6,7 +6,6 @@ import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../../da
 import { digitsOf } from '../../dashboard/pages/billing/statement.tsx';
 import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
-import { describeAvailable } from '../../dashboard/pages/overview/figures.tsx';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
 import { problemsIn, shareWords } from '../../dashboard/pages/overview/problems.tsx';
 import { firstChatModel } from '../../dashboard/pages/overview/queries.ts';
@@ -371,8 +370,12 @@ test('what needs attention links to where it can be fixed', () => {
     link: { to: '/keys' },
   });
   expect(describeAttention({ kind: 'key_at_limit', ...limit })).toMatchObject({ tone: 'bad' });
-  const low = describeAttention({ kind: 'balance_low', balance: '2.5', hours_left: 1.9 });
-  expect(low.text).toContain('Lasts for 1 more hour of use.');
+  const low = describeAttention({
+    kind: 'balance_low',
+    balance: '2.5',
+    runs_out_at: '2027-06-01T12:00:00.000Z',
+  });
+  expect(low.text).toContain('Lasts until about Tue 1 Jun.');
   expect(low.link.to).toBe('/billing');
 });
 
@@ -398,29 +401,6 @@ test('the first request has the new key in every language, and calls the cheapes
   expect(firstChatModel(models, ['grand', 'fair', 'picture'])?.id).toBe('fair');
   expect(firstChatModel(models, ['picture'])).toBeUndefined();
   expect(firstChatModel([...models, model('sandbox-chat', 5)], null)?.id).toBe('sandbox-chat');
-});
-
-test('what is available says how long it lasts, unless the next request does not fit', () => {
-  const account = {
-    balance: '5',
-    held: '0',
-    runway: { hours_left: 30.9, hours_used: 4 },
-    typical_hold: '0.1',
-  };
-  expect(describeAvailable(account)).toEqual({ words: 'Lasts for 30 more hours of use', tone: 'plain' });
-  const short = { ...account, runway: { hours_left: 0.9, hours_used: 4 } };
-  expect(describeAvailable(short)).toEqual({ words: 'Lasts for less than an hour of use', tone: 'warn' });
-  const unused = { ...account, runway: { hours_left: null, hours_used: 0 }, typical_hold: null };
-  expect(describeAvailable(unused).words).toBe('Nothing was spent in 7 days');
-  expect(describeAvailable({ ...account, balance: '0.1' }).tone).toBe('plain');
-  expect(describeAvailable({ ...account, balance: '0.0144', typical_hold: '0.032' })).toEqual({
-    words: 'A typical request holds $0.032, which no longer fits',
-    tone: 'bad',
-  });
-  expect(describeAvailable({ ...account, held: '5' })).toEqual({
-    words: 'Nothing is left, $5.00 is held',
-    tone: 'bad',
-  });
 });
 
 test('problems are what failed or was refused, each with its fix', () => {

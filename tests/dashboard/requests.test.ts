@@ -17,6 +17,8 @@ import {
   errorRateOf,
   formatChange,
   formatPoints,
+  isMoreErrors,
+  isSlower,
 } from '../../dashboard/pages/requests/figures.ts';
 import { describeFilter, filterKindsFor } from '../../dashboard/pages/requests/filters.ts';
 import { explainRefusal, fixes } from '../../dashboard/pages/requests/refusal-fixes.ts';
@@ -108,6 +110,17 @@ test('the difference of two shares is in points', () => {
     '±0 pts',
   ]);
   expect(formatPoints(null, 0.1)).toBeNull();
+});
+
+test('a change is coloured only if it is large and for the worse', () => {
+  expect([isMoreErrors(0.04, 0.03), isMoreErrors(0.031, 0.03), isMoreErrors(0.03, 0.9)]).toEqual([
+    true,
+    false,
+    false,
+  ]);
+  expect([isMoreErrors(null, 0.03), isMoreErrors(0.5, null)]).toEqual([false, false]);
+  expect([isSlower(125, 100), isSlower(124, 100), isSlower(10, 100)]).toEqual([true, false, false]);
+  expect([isSlower(null, 100), isSlower(5, null), isSlower(5, 0)]).toEqual([false, false, false]);
 });
 
 /** Codes that a request to a model cannot be refused with: its key is not known, or they are of other endpoints. */

@@ -5,9 +5,22 @@ import type { MarginFigures } from '../../src/console/operator-contract.ts';
 /** Of the ledger alone. */
 export async function moneyOf(sql: SQL, account: string) {
   const [row] = await sql<
-    [{ balance: string; held: string; typical: string | null; used: number; left: number | null }]
+    [
+      {
+        balance: string;
+        held: string;
+        typical: string | null;
+        used: number;
+        /** Hours of use. */
+        left: number | null;
+        /** Hours by the clock, 0 once a typical request no longer fits; null without use. */
+        lasts: number | null;
+      },
+    ]
   >`
-    select balance::text, held::text, typical::text, used, (trunc((balance - held) * used * 10 / spent) / 10)::float8 as left
+    select balance::text, held::text, typical::text, used, (trunc((balance - held) * used * 10 / spent) / 10)::float8 as left,
+           case when balance - held <= 0 or balance - held < typical then spent * 0
+                else (balance - held) * greatest(24, floor(extract(epoch from now()) / 3600) + 1 - first) / spent end::float8 as lasts
     from (
       select (select balance_after from ledger_entries where account_id = ${account} order by number desc limit 1) as balance,
              (select coalesce(sum(hold), 0)::numeric(38,12) from open_generations where account_id = ${account}) as held,
@@ -19,8 +32,8 @@ export async function moneyOf(sql: SQL, account: string) {
                 ) as wanted order by id desc limit 20
               ) as newest) as typical, spending.*
       from (
-        select count(*)::int as used, sum(spent) as spent from (
-          select sum(cost_total) as spent from (${timedCosts(sql, account)}) as request
+        select count(*)::int as used, sum(spent) as spent, min(hour) as first from (
+          select ms / 3600000 as hour, sum(cost_total) as spent from (${timedCosts(sql, account)}) as request
           where ms >= (floor(extract(epoch from now()) / 3600) - 167) * 3600000
           group by ms / 3600000 having sum(cost_total) > 0
         ) as hourly

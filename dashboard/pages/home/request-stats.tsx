@@ -2,10 +2,18 @@
 import type { ReactNode } from 'react';
 import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
 import { formatTotal } from '../../kit/amounts.ts';
-import { Dash, Duration, Money } from '../../kit/figures.tsx';
-import { formatCount, formatDuration, formatShare } from '../../kit/format-figures.ts';
+import { Dash, EstimatedDuration, Money } from '../../kit/figures.tsx';
+import { formatCount, formatEstimate, formatShare } from '../../kit/format-figures.ts';
 import { Stat } from '../../kit/stat.tsx';
-import { changeOf, countRequests, errorRateOf, formatChange, formatPoints } from '../requests/figures.ts';
+import {
+  changeOf,
+  countRequests,
+  errorRateOf,
+  formatChange,
+  formatPoints,
+  isMoreErrors,
+  isSlower,
+} from '../requests/figures.ts';
 import type { Scope } from '../requests/scope.ts';
 import { type HomeRange, inExplorer } from './view.ts';
 
@@ -18,6 +26,7 @@ type Compared = Readonly<{
   /** In few words, for the period before; null where there is nothing to compare with. */
   wordsOf: (figures: RequestFigures) => string | null;
   changeFrom: (now: RequestFigures, before: RequestFigures) => string | null;
+  isWorse?: (now: RequestFigures, before: RequestFigures) => boolean;
 }>;
 
 const requests: Compared = {
@@ -36,15 +45,17 @@ const errorRate: Compared = {
   valueOf: (figures) => shareOr(errorRateOf(figures), <Dash />),
   wordsOf: (figures) => shareOr(errorRateOf(figures), null),
   changeFrom: (now, before) => formatPoints(errorRateOf(now), errorRateOf(before)),
+  isWorse: (now, before) => isMoreErrors(errorRateOf(now), errorRateOf(before)),
 };
 
 const p95: Compared = {
   key: 'p95',
   label: 'p95 duration',
   chart: 'duration',
-  valueOf: ({ duration_ms_p95: ms }) => <Duration ms={ms} />,
-  wordsOf: ({ duration_ms_p95: ms }) => (ms === null ? null : formatDuration(ms)),
+  valueOf: ({ duration_ms_p95: ms }) => <EstimatedDuration ms={ms} />,
+  wordsOf: ({ duration_ms_p95: ms }) => (ms === null ? null : formatEstimate(ms)),
   changeFrom: (now, before) => formatChange(changeOf(now.duration_ms_p95, before.duration_ms_p95)),
+  isWorse: (now, before) => isSlower(now.duration_ms_p95, before.duration_ms_p95),
 };
 
 const spend: Compared = {
@@ -90,9 +101,22 @@ function isBad({ totals }: RequestSeries): boolean {
   return (errorRateOf(totals) ?? 0) >= badShare;
 }
 
-function hintOf({ wordsOf, changeFrom }: Compared, { totals, before }: RequestSeries): string {
+function hintOf({ wordsOf, changeFrom, isWorse }: Compared, { totals, before }: RequestSeries): ReactNode {
   const words = before === null ? null : wordsOf(before);
   if (before === null || words === null) return 'Nothing to compare with';
   const change = changeFrom(totals, before);
-  return change === null ? `${words} in the period before` : `${change} from ${words}`;
+  if (change === null) return `${words} in the period before`;
+  return <ChangeFrom change={change} words={words} isWorse={isWorse?.(totals, before) ?? false} />;
+}
+
+function ChangeFrom({
+  change,
+  words,
+  isWorse,
+}: Readonly<{ change: string; words: string; isWorse: boolean }>) {
+  return (
+    <>
+      <span className={isWorse ? 'text-bad' : ''}>{change}</span> from {words}
+    </>
+  );
 }

@@ -5,7 +5,7 @@ import type { RequestFigures, RequestSeries } from '../../../src/console/request
 import { get } from '../../api/client.ts';
 import { Card } from '../../kit/card.tsx';
 import { Segmented } from '../../kit/choice.tsx';
-import { formatDuration, formatShare } from '../../kit/format-figures.ts';
+import { formatEstimate, formatShare } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { Skeleton } from '../../kit/states.tsx';
 import { distinctTones, TimeChart, TimeLegend, type TimeSeries } from '../../kit/time-chart.tsx';
@@ -25,7 +25,7 @@ type Measure = Readonly<{
 const timed = (label: string, of: Measure['of']): Measure => ({
   label,
   of,
-  format: formatDuration,
+  format: formatEstimate,
   formatMarks: durationMarks,
 });
 

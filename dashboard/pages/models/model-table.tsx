@@ -9,7 +9,7 @@ import { accountKey, accountPath, useAccount } from '../../api/session.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { Field, Select } from '../../kit/field.tsx';
-import { Dash, Duration, Money } from '../../kit/figures.tsx';
+import { Dash, EstimatedDuration, Money } from '../../kit/figures.tsx';
 import { formatCount, formatCountShort } from '../../kit/format-figures.ts';
 import { ModelMark } from '../../kit/model-mark.tsx';
 import { type Column, Table } from '../../kit/table.tsx';
@@ -134,7 +134,7 @@ const columns: readonly Column<ModelRow>[] = [
     align: 'right',
     isSortable: true,
     isWide: true,
-    cell: ({ figures }) => <Duration ms={figures?.duration_ms_p50 ?? null} />,
+    cell: ({ figures }) => <EstimatedDuration ms={figures?.duration_ms_p50 ?? null} />,
   },
   {
     key: 'success',
@@ -186,7 +186,7 @@ function ModelCell({ row: { model, price, figures, success } }: Readonly<{ row: 
         {model.context_window !== null && <span>{formatCountShort(model.context_window)} context</span>}
         {figures !== null && (
           <span>
-            <Duration ms={figures.duration_ms_p50} /> · <SuccessShare share={success} />
+            <EstimatedDuration ms={figures.duration_ms_p50} /> · <SuccessShare share={success} />
           </span>
         )}
       </span>

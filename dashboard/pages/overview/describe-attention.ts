@@ -2,7 +2,7 @@
 import type { Attention } from '../../../src/console/contract.ts';
 import { formatBalance, formatMoney, formatMoneyExactly, formatUsed } from '../../kit/amounts.ts';
 import { formatTime } from '../../kit/format-figures.ts';
-import { lastsFor } from './figures.tsx';
+import { formatEnd } from '../home/runway.ts';
 
 type Notice = Readonly<{
   key: string;
@@ -87,7 +87,7 @@ function describeBalance(attention: BalanceAttention): Pick<Notice, 'tone' | 'ti
       return {
         tone: 'warn',
         title: `The balance is low: ${formatBalance(attention.balance)}`,
-        text: `${attention.hours_left === null ? '' : `${lastsFor(attention.hours_left)}. `}Requests are rejected once it is used up.`,
+        text: `${attention.runs_out_at === null ? '' : `Lasts until about ${formatEnd(new Date(attention.runs_out_at), new Date())}. `}Requests are rejected once it is used up.`,
       };
   }
 }

@@ -36,3 +36,23 @@ export function formatPoints(now: number | null, before: number | null): string 
   const points = Math.round((now - before) * 1_000) / 10;
   return points === 0 ? '±0 pts' : `${points > 0 ? '+' : '−'}${Math.abs(points)} pts`;
 }
+
+/*
+ * One rule for the whole dashboard: a change is coloured only if it is for the worse, and more than chance. More requests, tokens or
+ * money are neither good nor bad.
+ */
+const worsePoints = 0.01;
+const slowerBy = 0.25;
+
+/** Of two shares of errors. */
+export function isMoreErrors(now: number | null, before: number | null | undefined): boolean {
+  // What is shown as a whole point is one, whatever its digits are in binary.
+  return (
+    typeof before === 'number' && now !== null && Math.round((now - before) * 1_000) >= worsePoints * 1_000
+  );
+}
+
+/** Of two durations. */
+export function isSlower(now: number | null, before: number | null | undefined): boolean {
+  return (changeOf(now, before) ?? 0) >= slowerBy;
+}

@@ -6,15 +6,24 @@ import { formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
 import { Segmented } from '../../kit/choice.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import {
+  estimateHint,
   formatCount,
   formatCountShort,
-  formatDuration,
+  formatEstimate,
   formatShare,
   formatTime,
 } from '../../kit/format-figures.ts';
 import { Skeleton } from '../../kit/states.tsx';
 import { TimeChart, TimeLegend } from '../../kit/time-chart.tsx';
-import { changeOf, countRequests, errorRateOf, formatChange, formatPoints } from './figures.ts';
+import {
+  changeOf,
+  countRequests,
+  errorRateOf,
+  formatChange,
+  formatPoints,
+  isMoreErrors,
+  isSlower,
+} from './figures.ts';
 import { drawSeries } from './measures.ts';
 import { useSeriesBefore } from './queries.ts';
 import { chartKinds, type Filter, type View, withFilter, withTimes } from './view.ts';
@@ -119,10 +128,10 @@ function CountedFrom({
 type Total = Readonly<{
   label: string;
   value: string;
-  /** All digits, where the value is shortened. */
+  /** All digits, where the value is shortened, or how many are known. */
   exact?: string;
   change: string | null;
-  /** What got worse is coloured. */
+  /** What got much worse is coloured. */
   isWorse?: boolean;
 }>;
 
@@ -131,6 +140,15 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
     before === null ? null : formatChange(changeOf(figureOf(totals), figureOf(before)));
   const rate = errorRateOf(totals);
   const rateBefore = before === null ? null : errorRateOf(before);
+  const durationTotal = (msOf: (figures: RequestFigures) => number | null) => {
+    const ms = msOf(totals);
+    return {
+      value: ms === null ? '–' : formatEstimate(ms),
+      exact: estimateHint,
+      change: compare(msOf),
+      isWorse: isSlower(ms, before && msOf(before)),
+    };
+  };
   const tokens = ({ input_tokens: input, output_tokens: output }: RequestFigures) => input + output;
   return [
     { label: 'Requests', value: formatCount(countRequests(totals)), change: compare(countRequests) },
@@ -138,10 +156,10 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
       label: 'Error rate',
       value: rate === null ? '–' : formatShare(rate),
       change: formatPoints(rate, rateBefore),
-      isWorse: rate !== null && rateBefore !== null && rate > rateBefore,
+      isWorse: isMoreErrors(rate, rateBefore),
     },
-    { label: 'p50', ...durationTotal(totals.duration_ms_p50), change: compare((one) => one.duration_ms_p50) },
-    { label: 'p95', ...durationTotal(totals.duration_ms_p95), change: compare((one) => one.duration_ms_p95) },
+    { label: 'p50', ...durationTotal((one) => one.duration_ms_p50) },
+    { label: 'p95', ...durationTotal((one) => one.duration_ms_p95) },
     {
       label: 'Tokens',
       value: formatCountShort(tokens(totals)),
@@ -155,10 +173,6 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
       change: compare((one) => Number(one.cost)),
     },
   ];
-}
-
-function durationTotal(ms: number | null): Pick<Total, 'value'> {
-  return { value: ms === null ? '–' : formatDuration(ms) };
 }
 
 export function Totals({ series }: Readonly<{ series: RequestSeries | undefined }>) {

@@ -2,7 +2,7 @@
 import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
 import { formatMoney, unitsOf } from '../../kit/amounts.ts';
 import { formatCountMarks, formatMoneyMarks } from '../../kit/chart-scale.ts';
-import { formatCount, formatDuration, formatShare } from '../../kit/format-figures.ts';
+import { formatCount, formatDuration, formatEstimate, formatShare } from '../../kit/format-figures.ts';
 import type { TimeChartProps, TimeSeries } from '../../kit/time-chart.tsx';
 import { countRequests, errorRateOf } from './figures.ts';
 import type { ChartKind } from './view.ts';
@@ -67,7 +67,7 @@ const timed = (name: DurationName): Measured => ({
 });
 
 function durationText(ms: number | null): string {
-  return ms === null ? '–' : formatDuration(ms);
+  return ms === null ? '–' : formatEstimate(ms);
 }
 
 const requests: Measured = {

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { RequestGroups } from '../../../src/console/request-contract.ts';
 import { Card } from '../../kit/card.tsx';
 import { nameLinkClass } from '../../kit/class-names.ts';
-import { Duration } from '../../kit/figures.tsx';
+import { EstimatedDuration } from '../../kit/figures.tsx';
 import { formatShare } from '../../kit/format-figures.ts';
 import { ModelMark } from '../../kit/model-mark.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
@@ -52,7 +52,7 @@ export const figureColumns: readonly Column<Group>[] = [
 ];
 
 function durationColumn(key: string, header: string, msOf: (group: Group) => number | null): Column<Group> {
-  return { key, header, align: 'right', cell: (group) => <Duration ms={msOf(group)} /> };
+  return { key, header, align: 'right', cell: (group) => <EstimatedDuration ms={msOf(group)} /> };
 }
 
 /** As on the homes: to whom a model or a key belongs, a refusal is an error like any other. */

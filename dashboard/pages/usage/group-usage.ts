@@ -58,13 +58,17 @@ export function stackUsage(
   days: readonly string[],
   by: 'model' | 'key',
   measure: Measure,
+  catalogue: readonly string[] = [],
 ): Stack {
   const ranked = groupUsage(rows, by).toSorted(
     (left, right) => figureOf(right, measure) - figureOf(left, measure),
   );
   const places = new Map(ranked.map(({ id }, at) => [id, Math.min(at, maxSeries)]));
   const placeOf = (row: UsageRow) => places.get(by === 'model' ? row.model : row.key_id) ?? maxSeries;
-  const colours = modelColours(ranked.slice(0, maxSeries).map(({ id }) => id));
+  const colours = modelColours(
+    ranked.slice(0, maxSeries).map(({ id }) => id),
+    catalogue,
+  );
   const members = Map.groupBy(rows, placeOf);
   const series = [...members.entries()]
     .toSorted(([left], [right]) => left - right)

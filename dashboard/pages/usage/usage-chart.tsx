@@ -1,9 +1,11 @@
+import { useContext } from 'react';
 import type { Usage } from '../../../src/console/contract.ts';
 import { useSearchValue } from '../../address.ts';
 import { Card } from '../../kit/card.tsx';
 import { formatCountMarks, formatMoneyMarks } from '../../kit/chart-scale.ts';
 import { Segmented } from '../../kit/choice.tsx';
 import { ChartLegend, DayChart } from '../../kit/day-chart.tsx';
+import { CatalogueContext } from '../../kit/model-mark.tsx';
 import { Skeleton } from '../../kit/states.tsx';
 import { type Measure, stackUsage } from './group-usage.ts';
 import { daysBetween } from './range-picker.tsx';
@@ -48,7 +50,7 @@ type ChartProps = Readonly<{ usage: Usage; measure: Measure; by: 'model' | 'key'
 
 function Chart({ usage, measure, by }: ChartProps) {
   const days = daysBetween(usage.from, usage.to);
-  const { series, totals } = stackUsage(usage.rows, days, by, measure);
+  const { series, totals } = stackUsage(usage.rows, days, by, measure, useContext(CatalogueContext));
   return (
     <div className="space-y-4">
       <DayChart

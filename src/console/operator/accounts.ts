@@ -3,10 +3,11 @@ import type { SQL } from 'bun';
 import { z } from 'zod';
 import { createAccountAs, suspendAccountAs, updateAccountAs } from '../../accounts/changes.ts';
 import { ApiError } from '../../errors.ts';
+import { typicalHoldOfAccount } from '../../generations/typical-hold.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';
 import { amountFrom, bodyOf, line, nothing, readBody, uuid } from '../../json/fields.ts';
-import { moneyFromDatabase } from '../../lib/money.ts';
+import { formatMoney, type Money, moneyFromDatabase } from '../../lib/money.ts';
 import { requirePriceGroup } from '../../models/access.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import {
@@ -20,7 +21,7 @@ import {
 import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorAccount, OperatorAccountDetail, OperatorAccounts } from '../operator-contract.ts';
-import { hoursLeft } from '../runway.ts';
+import { runwayOf } from '../runway.ts';
 import { findSpentHours } from '../spent-hours.ts';
 import { type ListQuery, pageOf, readListQuery } from './list.ts';
 
@@ -73,13 +74,15 @@ export function accountsPage({ sql, reads, catalog }: AccountsServices): Routes<
         const accountId = accountIn(params);
         const account = await findAccount(sql, signedIn, accountId);
         if (account === null) throw new ApiError('account_not_found');
-        const { spent } = await lookUp('usage_lookup_failed', () =>
+        const { use } = await lookUp('usage_lookup_failed', () =>
           findSpentHours(reads(), accountId, (replica) => operatorOnly(replica, signedIn)),
         );
+        const typicalHold = await findTypicalHold(sql, signedIn, accountId);
         const available = moneyFromDatabase(account.balance) - moneyFromDatabase(account.held);
         return Response.json({
           ...account,
-          runway: { hours_left: hoursLeft(spent, available), hours_used: spent.length },
+          runway: runwayOf(use, { available, typicalHold }, Date.now()),
+          typical_hold: typicalHold === null ? null : formatMoney(typicalHold),
         } satisfies Unsent<OperatorAccountDetail>);
       },
     },
@@ -122,4 +125,10 @@ export async function findAccount(sql: SQL, reader: OperatorReader, id: string):
   const rows = await sql<Found<AccountRow, 'id'>[]>`
     select account.* from ${operatorOnly(sql, reader)} as allowed left join account_overviews as account on account.id = ${id}`;
   return rowsForOperator(rows, 'id')[0] ?? null;
+}
+
+async function findTypicalHold(sql: SQL, reader: OperatorReader, id: string): Promise<Money | null> {
+  const [row] = await sql<[{ hold: string | null }?]>`
+    select ${typicalHoldOfAccount(sql, sql`${id}::uuid`)}::text as hold from ${operatorOnly(sql, reader)} as allowed`;
+  return row === undefined || row.hold === null ? null : moneyFromDatabase(row.hold);
 }

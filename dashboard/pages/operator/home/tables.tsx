@@ -2,16 +2,16 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { OperatorHome, ProviderCalls } from '../../../../src/console/home-contract.ts';
-import { compareMoneyDown, formatMoney, signOfMoney } from '../../../kit/amounts.ts';
 import { Card } from '../../../kit/card.tsx';
 import { classNames, nameLinkClass, textLinkClass } from '../../../kit/class-names.ts';
-import { Dash, Money, Time } from '../../../kit/figures.tsx';
-import { formatCount, formatDuration } from '../../../kit/format-figures.ts';
+import { Dash, EstimatedDuration, Money, Time } from '../../../kit/figures.tsx';
+import { formatCount } from '../../../kit/format-figures.ts';
 import { BreakableCode, type Column, moneyColumn, Table } from '../../../kit/table.tsx';
 import { accountLink, type Destination, providerLink, requestLink } from '../../../links.ts';
+import { describeRunway } from '../../home/runway.ts';
 import { ErrorShare } from '../../home/top-table.tsx';
 import { type HomeRange, inExplorer } from '../../home/view.ts';
-import { changeOf, formatChange, formatPoints } from '../../requests/figures.ts';
+import { changeOf, formatChange, formatPoints, isMoreErrors, isSlower } from '../../requests/figures.ts';
 import { useScope } from '../../requests/scope.ts';
 
 /** Two tables share a line, so long names are cut off. */
@@ -25,10 +25,6 @@ export function failedShare({ succeeded, failed, rejected, cancelled }: Provider
   const count = succeeded + failed + cancelled;
   return count === 0 ? null : (failed - rejected) / count;
 }
-
-/** From here on a change is more than chance. */
-const worseShare = 0.01;
-const slowerBy = 0.25;
 
 export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRange }>) {
   const scope = useScope();
@@ -61,7 +57,7 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
             link={linkTo(row.provider, 'errors')}
             value={<ErrorShare rate={now} />}
             change={formatPoints(now, before)}
-            isWorse={now !== null && before !== null && now - before >= worseShare}
+            isWorse={isMoreErrors(now, before)}
             className="md:max-xl:hidden xl:w-14"
           />
         );
@@ -71,18 +67,15 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
       key: 'p95',
       header: <Head of="p95" />,
       align: 'right',
-      cell: ({ provider, duration_ms_p95: now, before }) => {
-        const change = changeOf(now, before?.duration_ms_p95);
-        return (
-          <Changed
-            link={linkTo(provider, 'duration')}
-            value={now === null ? <Dash /> : formatDuration(now)}
-            change={formatChange(change)}
-            isWorse={change !== null && change >= slowerBy}
-            className="md:w-12"
-          />
-        );
-      },
+      cell: ({ provider, duration_ms_p95: now, before }) => (
+        <Changed
+          link={linkTo(provider, 'duration')}
+          value={<EstimatedDuration ms={now} />}
+          change={formatChange(changeOf(now, before?.duration_ms_p95))}
+          isWorse={isSlower(now, before?.duration_ms_p95)}
+          className="md:w-12"
+        />
+      ),
     },
   ];
   return (
@@ -180,6 +173,8 @@ export function RefusalTable({ home, range }: Home & Readonly<{ range: HomeRange
 
 type DryAccount = OperatorHome['dry_accounts'][number];
 
+const endTones = { plain: '', warn: 'text-warn', bad: 'text-bad' } as const;
+
 const dryColumns: readonly Column<DryAccount>[] = [
   {
     key: 'account',
@@ -192,28 +187,18 @@ const dryColumns: readonly Column<DryAccount>[] = [
     ),
   },
   {
-    key: 'left',
-    header: 'Lasts for',
+    key: 'end',
+    header: 'Runs out',
     align: 'right',
-    width: 'w-44',
-    cell: ({ hours_left: hours, available, typical_hold: hold }) =>
-      hold !== null && signOfMoney(available) > 0 && compareMoneyDown(available, hold) > 0 ? (
-        <span className="text-bad" title={`A typical request holds ${formatMoney(hold)}`}>
-          Too little for a request
+    width: 'w-48',
+    cell: (funds) => {
+      const { words, detail, tone } = describeRunway(funds, new Date());
+      return (
+        <span title={detail} className={endTones[tone]}>
+          {words}
         </span>
-      ) : (
-        <span className={classNames(hours < 1 ? 'text-bad' : hours < 24 && 'text-warn')}>
-          {hoursOfUse(hours)}
-        </span>
-      ),
-  },
-  {
-    key: 'used',
-    header: 'Hours used',
-    align: 'right',
-    width: 'w-24',
-    isOptional: true,
-    cell: ({ hours_used: hours }) => formatCount(hours),
+      );
+    },
   },
   moneyColumn({
     key: 'available',
@@ -224,15 +209,9 @@ const dryColumns: readonly Column<DryAccount>[] = [
   }),
 ];
 
-export function hoursOfUse(hours: number): string {
-  if (hours === 0) return 'Used up';
-  if (hours < 1) return 'Less than 1 h';
-  return `${formatCount(Math.floor(hours))} h of use`;
-}
-
 export function DryAccounts({ home }: Home) {
   return (
-    <Card title="Accounts running dry" description="At the pace of the hours used in the last 7 days" isFlush>
+    <Card title="Accounts running dry" description="If they go on spending as in the last 7 days" isFlush>
       <Table
         caption="Accounts running dry"
         isDense
@@ -240,7 +219,7 @@ export function DryAccounts({ home }: Home) {
         rows={home?.dry_accounts}
         rowKey={({ account }) => account.id}
         expectedRows={3}
-        empty={<p className="py-3 text-ink-faint">Every account in use lasts for more than a week of it.</p>}
+        empty={<p className="py-3 text-ink-faint">Every account in use lasts for more than 30 days.</p>}
       />
     </Card>
   );

@@ -4,7 +4,7 @@ import type { ProviderSeries } from '../../../../src/console/request-contract.ts
 import { Card } from '../../../kit/card.tsx';
 import { formatCountMarks } from '../../../kit/chart-scale.ts';
 import { Segmented } from '../../../kit/choice.tsx';
-import { formatCount, formatDuration, formatShare } from '../../../kit/format-figures.ts';
+import { formatCount, formatEstimate, formatShare } from '../../../kit/format-figures.ts';
 import {
   distinctTones,
   TimeChart,
@@ -100,14 +100,14 @@ export function draw(kind: Kind, { points, errors }: ProviderSeries): Drawn {
             'p50',
             'plain',
             points.map((point) => point.duration_ms_p50),
-            formatDuration,
+            formatEstimate,
           ),
           measured(
             'p95',
             'p95',
             'strong',
             points.map((point) => point.duration_ms_p95),
-            formatDuration,
+            formatEstimate,
           ),
         ],
         formatMarks: durationMarks,

@@ -7,12 +7,12 @@ import { useSearchParameters } from '../../../address.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { LinkButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
-import { formatCount, formatDuration } from '../../../kit/format-figures.ts';
+import { formatCount, formatEstimate } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
 import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { Loaded } from '../../../kit/states.tsx';
 import { requestsWith } from '../../../links.ts';
-import { changeOf, formatChange, formatPoints } from '../../requests/figures.ts';
+import { changeOf, formatChange, formatPoints, isMoreErrors, isSlower } from '../../requests/figures.ts';
 import { RangePicker } from '../../requests/of-one-thing.tsx';
 import { SuccessShare } from '../../requests/top-groups.tsx';
 import { viewIn } from '../../requests/view.ts';
@@ -116,24 +116,35 @@ function Totals({ series }: Readonly<{ series: ProviderSeries | undefined }>) {
   const totals = series?.totals;
   const before = series?.before ?? null;
   const success = totals && successOfCalls(totals);
-  const against = (change: string | null) =>
-    change === null ? undefined : `${change} against the period before`;
-  const change = (of: (figures: AttemptFigures) => number | null) =>
+  const against = (change: string | null, isWorse: boolean) =>
+    change === null ? undefined : (
+      <>
+        <span className={isWorse ? 'text-bad' : ''}>{change}</span> against the period before
+      </>
+    );
+  const change = (of: (figures: AttemptFigures) => number | null, isTime = true) =>
     totals === undefined || before === null
       ? undefined
-      : against(formatChange(changeOf(of(totals), of(before))));
+      : against(formatChange(changeOf(of(totals), of(before))), isTime && isSlower(of(totals), of(before)));
   const timeOf = (ms: number | null | undefined) =>
-    ms === undefined ? undefined : ms === null ? '–' : formatDuration(ms);
+    ms === undefined ? undefined : ms === null ? '–' : formatEstimate(ms);
   return (
     <StatGroup>
-      <Stat label="Calls" value={totals && formatCount(countCalls(totals))} hint={change(countCalls)} />
+      <Stat
+        label="Calls"
+        value={totals && formatCount(countCalls(totals))}
+        hint={change(countCalls, false)}
+      />
       <Stat
         label="Success"
         value={success === undefined ? undefined : <SuccessShare share={success} />}
         hint={
           before === null || success === undefined
             ? undefined
-            : against(formatPoints(success, successOfCalls(before)))
+            : against(
+                formatPoints(success, successOfCalls(before)),
+                isMoreErrors(errorsOf(success), errorsOf(successOfCalls(before))),
+              )
         }
       />
       <Stat
@@ -148,4 +159,8 @@ function Totals({ series }: Readonly<{ series: ProviderSeries | undefined }>) {
       />
     </StatGroup>
   );
+}
+
+function errorsOf(success: number | null): number | null {
+  return success === null ? null : 1 - success;
 }

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import type { AttemptFigures, ProviderSeries } from '../../../../src/console/request-contract.ts';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
-import { Duration } from '../../../kit/figures.tsx';
+import { EstimatedDuration } from '../../../kit/figures.tsx';
 import { formatShare } from '../../../kit/format-figures.ts';
 import { ModelMark } from '../../../kit/model-mark.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
@@ -97,13 +97,13 @@ export function ServedModels({ series, provider, range }: TableProps) {
       key: 'p50',
       header: 'p50',
       align: 'right',
-      cell: (figures) => <Duration ms={figures.duration_ms_p50} />,
+      cell: (figures) => <EstimatedDuration ms={figures.duration_ms_p50} />,
     },
     {
       key: 'p95',
       header: 'p95',
       align: 'right',
-      cell: (figures) => <Duration ms={figures.duration_ms_p95} />,
+      cell: (figures) => <EstimatedDuration ms={figures.duration_ms_p95} />,
     },
   ];
   return (

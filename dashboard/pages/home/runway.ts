@@ -1,0 +1,70 @@
+/** Until when the money of an account lasts, in words that are the same on every page. */
+import type { Runway } from '../../../src/console/contract.ts';
+import { compareMoneyDown, formatMoney, signOfMoney, subtractMoney } from '../../kit/amounts.ts';
+import { formatCount, formatTime } from '../../kit/format-figures.ts';
+
+export type Funds = Readonly<{
+  available: string;
+  runway: Runway;
+  typical_hold: string | null;
+}>;
+
+export type Outlook = Readonly<{
+  /** `Out of money`, `About Thu 19 Nov`. */
+  words: string;
+  /** The same in a sentence. */
+  sentence: string;
+  /** What that is based on. */
+  detail: string;
+  tone: 'plain' | 'warn' | 'bad';
+}>;
+
+const hourMs = 3_600_000;
+/** The gateway calls a balance low that lasts for less. */
+const shortlyMs = 72 * hourMs;
+
+/** When the next request does not fit, it is of no use how long others would. */
+export function describeRunway({ available, runway, typical_hold: hold }: Funds, now: Date): Outlook {
+  const alike = (words: string, detail: string, tone: Outlook['tone']) =>
+    ({ words, sentence: detail, detail, tone }) as const;
+  if (signOfMoney(available) <= 0) return alike('Out of money', 'Nothing is left', 'bad');
+  if (hold !== null && compareMoneyDown(available, hold) > 0)
+    return alike('Out of money', `A typical request holds ${formatMoney(hold)}, which no longer fits`, 'bad');
+  const { hours_left: left, runs_out_at: at } = runway;
+  if (left === null) return alike('Unknown', 'Nothing was spent in 7 days', 'plain');
+  const detail = `${hoursOfUse(left)}, at the pace of ${usedHours(runway.hours_used)} in the last 7 days`;
+  if (at === null)
+    return { words: 'In more than a year', sentence: 'Lasts for more than a year', detail, tone: 'plain' };
+  const end = formatEnd(new Date(at), now);
+  const isSoon = Date.parse(at) - now.getTime() < shortlyMs;
+  return {
+    words: `About ${end}`,
+    sentence: `Lasts until about ${end}`,
+    detail,
+    tone: isSoon ? 'warn' : 'plain',
+  };
+}
+
+export function fundsOf<Account extends Readonly<{ balance: string; held: string }>>(account: Account) {
+  return { ...account, available: subtractMoney(account.balance, account.held) };
+}
+
+/** The time of day matters for two days, and the minutes of it for two hours. No estimate is better than that. */
+export function formatEnd(at: Date, now: Date, timeZone?: string): string {
+  const leftMs = at.getTime() - now.getTime();
+  const date = formatTime(at, 'weekday', timeZone).replace(',', '');
+  if (leftMs >= 48 * hourMs) return date;
+  const clock = formatTime(at, 'clock', timeZone);
+  return `${date}, ${leftMs < 2 * hourMs ? clock : clock.replace(/\d\d$/, '00')}`;
+}
+
+/** Rounded down: running out earlier than announced would be worse than later. */
+function hoursOfUse(left: number): string {
+  const hours = Math.floor(left);
+  if (hours < 1) return 'Less than an hour of use';
+  return hours === 1 ? '1 hour of use' : `${formatCount(hours)} hours of use`;
+}
+
+function usedHours(used: number): string {
+  return used === 1 ? 'the 1 hour used' : `the ${formatCount(used)} hours used`;
+}
