@@ -42,7 +42,7 @@ export type Overview = {
   held: string;
   is_suspended: boolean;
   runway: Runway;
-  /** What a request of this account usually holds; null if none completed in the last month. */
+  /** What a request of this account usually holds; also by those that its balance refused; null without any in the last month. */
   typical_hold: string | null;
   attention: Attention[];
   /** What a new account gets to begin with; null when there is nothing to say about it. */

@@ -31,7 +31,7 @@ export type OperatorAccounts = Page<OperatorAccount>;
 /** GET …/operator/accounts/{id} → OperatorAccountDetail. */
 export type OperatorAccountDetail = OperatorAccount & {
   runway: Runway;
-  /** What its requests usually hold; null if none completed in the last month. */
+  /** What its requests usually hold; also by those that its balance refused; null without any in the last month. */
   typical_hold: string | null;
 };
 

@@ -14,8 +14,8 @@ export function typicalHoldOfKey(sql: SQL, keyId: SQL.Query<unknown>) {
 }
 
 /**
- * The same for an account, whose requests may have grown since it was last served: those that were refused because the balance
- * did not cover them would have held something, too.
+ * The same for an account, with requests that its balance refused. Without them the few that still fit would be the typical ones, and
+ * an account that is out of money would seem to last for weeks.
  */
 export function typicalHoldOfAccount(sql: SQL, accountId: SQL.Query<unknown>) {
   return sql`(
@@ -23,21 +23,24 @@ export function typicalHoldOfAccount(sql: SQL, accountId: SQL.Query<unknown>) {
       select hold from (
         (${newestHolds(sql, 'account_id', accountId)})
         union all
-        (select id, needed::numeric from refusals
-         where account_id = ${accountId} and code = 'insufficient_balance' and short_of = 'balance'
-         order by account_id desc, code desc, id desc limit ${sampleSize}::int)
-      ) as wanted order by id desc limit ${sampleSize}::int
+        (select id, case when short_of = 'balance' then needed::numeric(38,12) end from refusals
+         where account_id = ${accountId} and code = 'insufficient_balance' and ${isRecent(sql)}
+         order by id desc limit ${sampleSize}::int)
+      ) as either where hold is not null order by id desc limit ${sampleSize}::int
     ) as newest
   )`;
 }
 
 /** Sorting by the owner too, and comparing it with an array, keeps the planner from using the primary key. */
-function newestHolds(sql: SQL, owner: 'key_id' | 'account_id', ownerId: SQL.Query<unknown>) {
+function newestHolds(sql: SQL, owner: 'key_id' | 'account_id', id: SQL.Query<unknown>) {
   const column = sql(owner);
   return sql`
     select id, hold from generations
-    where ${column} = any (array[${ownerId}]) and status = 'completed'
-      and id >= first_id_at(now() - make_interval(days => ${sampleDays}::int))
-      and id < first_id_at(now() + interval '1 day')
+    where ${column} = any (array[${id}]) and status = 'completed' and ${isRecent(sql)}
     order by ${column} desc, id desc limit ${sampleSize}::int`;
+}
+
+function isRecent(sql: SQL) {
+  return sql`id >= first_id_at(now() - make_interval(days => ${sampleDays}::int))
+    and id < first_id_at(now() + interval '1 day')`;
 }

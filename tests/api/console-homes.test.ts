@@ -82,8 +82,11 @@ async function runwaysInSql(): Promise<InSql[]> {
                / spent)::float8 as hours,
              balance - held <= 0 or coalesce(balance - held < (
                select percentile_disc(0.5) within group (order by hold) from (
-                 select hold from generations where account_id = accounts.id and status = 'completed' and created_at > now() - interval '31 days'
-                 order by id desc limit 20) as newest), false) as out
+                 select hold from (
+                   select account_id, id, hold from generations where status = 'completed' and created_at > now() - interval '31 days'
+                   union all
+                   select account_id, id, needed::numeric(38,12) from refusals where short_of = 'balance'
+                 ) as asked where account_id = accounts.id order by id desc limit 20) as newest), false) as out
       from (
         select account_id, sum(spent) as spent, count(*)::int as used, min(hour) as first from (
           select account_id, date_trunc('hour', to_timestamp(id_ms(id) / 1000.0), 'UTC') as hour, sum(cost_total) as spent
@@ -377,8 +380,11 @@ describe('with traffic of two nodes and of the past', () => {
     expectEndBetween(runway, earliest, expected);
     const [{ typical }] = await sql<[{ typical: string }]>`
       select percentile_disc(0.5) within group (order by hold)::text as typical from (
-        select hold from generations where account_id = ${account} and status = 'completed' and created_at > now() - interval '31 days'
-        order by id desc limit 20) as newest`;
+        select hold from (
+          select id, hold from generations where account_id = ${account} and status = 'completed' and created_at > now() - interval '31 days'
+          union all
+          select id, needed::numeric(38,12) from refusals where account_id = ${account} and short_of = 'balance'
+        ) as asked order by id desc limit 20) as newest`;
     expect(hold).toBe(typical);
     const shown = await get<OperatorAccountDetail>(`operator/accounts/${account}`);
     expect(shown).toMatchObject({
