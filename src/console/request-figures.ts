@@ -223,9 +223,9 @@ export async function countGroups(
     select figures.*, ${nameOf(snapshot, by)} as name from ${allowed(snapshot)} as readable
     left join lateral (
       select * from (${figuresQuery(snapshot, wanted, steps, progress)}) as grouped
-      order by ${snapshot.unsafe(rankOf[order])} desc, value limit ${limit}::int
+      order by ${rankOf(snapshot, order)} desc, value limit ${limit}::int
     ) as figures on true
-    order by ${snapshot.unsafe(rankOf[order])} desc, value`;
+    order by ${rankOf(snapshot, order)} desc, value`;
   if (rows.length === 0) throw new ApiError(denial);
   const groups = rows.filter((row): row is Row => row.step !== null);
   return {

@@ -164,12 +164,17 @@ function readOf(steps: Steps, progress: Progress): Reads {
 
 export type GroupOrder = 'requests' | 'cost' | 'errors';
 
-/** The columns of a group that it is ranked by. */
-export const rankOf: Readonly<Record<GroupOrder, string>> = {
+const ranks: Readonly<Record<GroupOrder, string>> = {
   requests: 'completed + failed + cancelled + refused',
   errors: 'failed + refused',
   cost: 'cost',
 };
+
+/** What a group is ranked by, from the columns of its figures. */
+export function rankOf(sql: SQL, order: GroupOrder) {
+  return sql.unsafe(ranks[order]);
+}
+
 const rankSums: Readonly<Record<GroupOrder, string>> = {
   requests: 'sum(count)',
   errors: `coalesce(sum(count) filter (where status in ('failed', 'refused')), 0)`,
@@ -188,7 +193,7 @@ export function firstQuery(
   const { errorCode, model, provider } = wanted.filter;
   const { hours, minutes, raw } = readOf(steps, progress);
   const sums = (unit: 'minute' | 'hour' | 'day', pieces: readonly SumPiece[]) =>
-    sumsQuery(sql, wanted, unit, pieces, 'cost');
+    ownersSumsQuery(sql, wanted, unit, pieces);
   // Sums by day are kept by status alone.
   const isByDay = errorCode === null && model === null && provider === null;
   const split = withDays(hours);
@@ -202,30 +207,54 @@ export function firstQuery(
     group by value order by ${sql.unsafe(rankSums[order])} desc, value limit ${count}::int`;
 }
 
-/**
- * Without the offset, the planner may read everything of an account before it looks at the pieces. What is left of an hour is compared in
- * the index, because there are many; with such conditions on minutes, which are few, it may read all of a minute for each key.
- */
 function sumsQuery(
   sql: SQL,
   wanted: Wanted,
-  unit: 'minute' | 'hour' | 'day',
+  unit: 'minute' | 'hour',
   pieces: readonly SumPiece[],
   columns: string,
 ) {
   const { scope, filter, by, among } = wanted;
-  const time = (column: 'begins_at' | 'ends_at') =>
-    sql.unsafe(unit === 'day' ? `(${column} at time zone 'UTC')::date` : column);
   return sql`
     select step, ${groupedBy(sql, by)} as value, status, count, ${sql.unsafe(columns)}
     from ${ownersOf(sql, scope, by, among)} as owner (of_account, of_key) cross join ${sumPiecesAs(sql, pieces)}
+    cross join lateral (${ownedSums(sql, filter, unit)}) as sums
+    where ${isWanted(sql)} and ${matches(sql, filter)} and ${hasSource(sql, by)}`;
+}
+
+/** One row for each key or account and status, because there may be many. */
+function ownersSumsQuery(
+  sql: SQL,
+  { scope, filter, by, among }: Wanted,
+  unit: 'minute' | 'hour' | 'day',
+  pieces: readonly SumPiece[],
+) {
+  return sql`
+    select step, ${sql.unsafe(by === 'key' ? 'of_key' : 'of_account')}::text as value, status, count, cost
+    from ${ownersOf(sql, scope, by, among)} as owner (of_account, of_key) cross join ${sumPiecesAs(sql, pieces)}
     cross join lateral (
-      select * from ${sql.unsafe(`request_${unit}s`)} as sums
-      where account_id = of_account and key_id = of_key
-        and ${sql.unsafe(unit)} >= ${time('begins_at')} and ${sql.unsafe(unit)} < ${time('ends_at')}
-        and ${unit === 'hour' ? matches(sql, filter) : sql`true`}
-      offset 0) as sums
-    where (wants = 'all' or (wants = 'refused') = (status = 'refused')) and ${matches(sql, filter)} and ${hasSource(sql, by)}`;
+      select status, sum(count) as count, sum(cost) as cost from (${ownedSums(sql, filter, unit)}) as sums
+      where ${isWanted(sql)} and ${matches(sql, filter)} group by status
+    ) as owned`;
+}
+
+function isWanted(sql: SQL) {
+  return sql`(wants = 'all' or (wants = 'refused') = (status = 'refused'))`;
+}
+
+/**
+ * Without the offset, the planner may read everything of an account before it looks at the pieces. What is left of an hour is compared in
+ * the index, because there are many; with such conditions on minutes, which are few, it may read all of a minute for each key.
+ */
+function ownedSums(sql: SQL, filter: SumFilter, unit: 'minute' | 'hour' | 'day') {
+  const time = (column: 'begins_at' | 'ends_at') =>
+    sql.unsafe(unit === 'day' ? `(${column} at time zone 'UTC')::date` : column);
+  return sql`
+    select * from ${sql.unsafe(`request_${unit}s`)} as sums
+    where account_id = of_account and key_id = of_key
+      and ${sql.unsafe(unit)} >= ${time('begins_at')} and ${sql.unsafe(unit)} < ${time('ends_at')}
+      and ${unit === 'hour' ? matches(sql, filter) : sql`true`}
+    offset 0`;
 }
 
 /** What is not added up, one by one. */
