@@ -2,7 +2,7 @@
 import { expect } from 'bun:test';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
+import { type Browser, type ConsoleMessage, chromium, type Locator, type Page } from 'playwright-core';
 import { findChromium } from '../../scripts/chromium.ts';
 
 const root = join(import.meta.dir, '../..');
@@ -96,13 +96,12 @@ export type Watched = Readonly<{ page: Page; complaints: string[]; close: () => 
 
 type AxeViolation = {
   id: string;
-  impact: string | null;
   help: string;
   nodes: { html: string; failureSummary?: string }[];
 };
 
-/** The serious findings of an accessibility checker on the page as it is now. By default it tries every rule. */
-export async function seriousViolations(page: Page, rules?: readonly string[]): Promise<string[]> {
+/** What an accessibility checker finds on the page as it is now, however small. By default it tries every rule. */
+export async function violationsOf(page: Page, rules?: readonly string[]): Promise<string[]> {
   // Evaluated over the debugging protocol, to which the page's policy against foreign scripts does not apply.
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
   // Only experimental rules, which are off, need the style sheets that it would otherwise load.
@@ -119,9 +118,7 @@ export async function seriousViolations(page: Page, rules?: readonly string[]): 
     };
     return (await checker.run(given)).violations;
   }, options);
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
+  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }
 
 /** Whether anything makes the page wider than the window, which on a phone means scrolling sideways. */
@@ -157,14 +154,14 @@ export async function checkLooks(page: Page, name: string, isThorough = false): 
     await takePicture(page, `${name}-${lookName}`);
     const rules = look.colorScheme === 'dark' ? rulesOfColour : undefined;
     const found = {
-      serious: isChecked ? await seriousViolations(page, rules) : [],
+      violations: isChecked ? await violationsOf(page, rules) : [],
       overflow: await overflowOf(page),
       crossing: await crossingsOf(page),
     };
     expect({ name, look: lookName, ...found }).toEqual({
       name,
       look: lookName,
-      serious: [],
+      violations: [],
       overflow: 0,
       crossing: [],
     });
@@ -189,6 +186,27 @@ export async function visit(page: Page, path: string): Promise<void> {
 /** Waits until everything has loaded and no placeholder is left. */
 export async function waitUntilLoaded(page: Page): Promise<void> {
   await page.locator('.animate-breathe').first().waitFor({ state: 'detached' });
+}
+
+/** Presses Tab until this has the focus and shows it, as someone without a mouse does. */
+export async function tabTo(page: Page, goal: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
+  await goal.first().waitFor();
+  for (let presses = 0; presses < maxPresses; presses += 1) {
+    await page.keyboard.press(key);
+    if (await hasFocus(goal)) return;
+  }
+  throw new Error(`${key} does not lead to ${goal}.`);
+}
+
+const maxPresses = 150;
+
+async function hasFocus(goal: Locator): Promise<boolean> {
+  return (await goal.and(goal.page().locator(':focus-visible')).count()) === 1;
+}
+
+/** Waits until this has the focus. */
+export async function focused(goal: Locator): Promise<void> {
+  await goal.and(goal.page().locator(':focus')).waitFor();
 }
 
 /** Saves a screenshot, if the environment names a folder for them. */
