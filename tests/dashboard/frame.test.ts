@@ -331,7 +331,7 @@ describe('what everyone may expect', () => {
   }
 
   test.each(['/sign-in', '/sign-up', '/forgot-password', '/reset-password#token=x', '/nothing'])(
-    'nothing serious stands in anyone’s way at %s, by day and on a phone at night',
+    'nothing stands in anyone’s way at %s, by day and on a phone at night',
     async (path) => {
       const { page } = await visit();
       await page.goto(path);
