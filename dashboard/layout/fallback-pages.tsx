@@ -31,7 +31,9 @@ export function NotFoundPage() {
 export function UnknownAddressPage() {
   return (
     <div className="flex flex-col items-center px-4 pt-[10vh]">
-      <Wordmark />
+      <header>
+        <Wordmark />
+      </header>
       <main>
         <NotFoundPage />
       </main>

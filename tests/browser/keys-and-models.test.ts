@@ -5,9 +5,11 @@ import type { Keys, NewKey } from '../../src/console/contract.ts';
 import {
   checkLooks,
   expectNoComplaints,
+  focused,
   phone,
-  seriousViolations,
+  tabTo,
   takePicture,
+  violationsOf,
   visit,
 } from '../support/browser.ts';
 import { chatCatalog } from '../support/chat-fixture.ts';
@@ -132,6 +134,52 @@ test('an owner makes, changes, replaces and revokes a key, and the API agrees', 
   await watched.close();
 }, 60_000);
 
+test('a key is made, limited and revoked without a mouse, and the focus is never lost', async () => {
+  const watched = await fixture.enter('owner', '/keys');
+  const { page } = watched;
+  const { keyboard } = page;
+  const dialog = page.getByRole('dialog');
+  const choose = async (action: string) => {
+    await keyboard.press('Enter');
+    const item = page.getByRole('menuitem', { name: action });
+    await page.getByRole('menuitem', { name: 'Edit' }).and(page.locator(':focus')).waitFor();
+    while ((await item.and(page.locator(':focus')).count()) === 0) await keyboard.press('ArrowDown');
+    await keyboard.press('Enter');
+    await dialog.waitFor();
+  };
+  const create = page.getByRole('button', { name: 'New key' });
+  await tabTo(page, create);
+  await keyboard.press('Enter');
+  await focused(dialog.getByLabel('Name', { exact: true }));
+  await keyboard.press('Escape');
+  await focused(create);
+  await keyboard.press('Enter');
+  await focused(dialog.getByLabel('Name', { exact: true }));
+  await keyboard.type('By hand');
+  await keyboard.press('Enter');
+  await focused(page.getByRole('button', { name: 'Copy key' }));
+  await keyboard.press('Enter');
+  await tabTo(page, page.getByRole('button', { name: 'I have saved it' }));
+  await keyboard.press('Enter');
+  await focused(create);
+  const actions = page.getByRole('button', { name: 'Actions for By hand' });
+  await tabTo(page, actions);
+  await choose('Edit');
+  await tabTo(page, dialog.getByLabel(/^Monthly limit/));
+  await keyboard.type('0.002');
+  await keyboard.press('Enter');
+  await rowOf(page, 'By hand').getByText('of $0.002').waitFor();
+  await focused(actions);
+  await choose('Revoke');
+  await keyboard.type('By hand');
+  await keyboard.press('Enter');
+  await rowOf(page, 'By hand').waitFor({ state: 'detached' });
+  // It is where the row was, and not at the start of the page.
+  await page.locator('tbody :focus').waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
 test('a replaced key stays in force until it ends', async () => {
   const watched = await fixture.enter('owner', '/keys');
   const { page } = watched;
@@ -222,7 +270,7 @@ test('hundreds of keys are searched, sorted and paged, and chosen by their names
     .nth(5)
     .waitFor();
   expect(await editor.getByRole('button').count()).toBeLessThanOrEqual(52);
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOf(page)).toEqual([]);
   await takePicture(page, 'requests-key-picker');
   await editor.getByRole('textbox', { name: 'Key' }).fill('robot 499');
   await editor.getByRole('button', { name: /Robot 498/ }).waitFor({ state: 'detached' });

@@ -6,9 +6,11 @@ import {
   checkLooks,
   desktop,
   expectNoComplaints,
+  focused,
   phone,
-  seriousViolations,
+  tabTo,
   takePicture,
+  violationsOf,
 } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
@@ -100,6 +102,47 @@ test('filters are chips, which are the address, and a click on a cell makes one'
   await page.keyboard.press('Enter');
   await rowsOf(page).nth(1).waitFor({ state: 'detached' });
   expect(await rowsOf(page).innerText()).toContain('Backup');
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+test('filters are added, changed and removed without a mouse, and the focus stays with them', async () => {
+  const watched = await fixture.enter('owner', '/requests');
+  const { page } = watched;
+  await rowsOf(page).nth(5).waitFor();
+  const add = page.getByRole('button', { name: 'Add filter' });
+  const editor = page.getByRole('dialog', { name: 'Filter' });
+  await tabTo(page, add);
+  await page.keyboard.press('Enter');
+  await focused(editor.getByRole('button', { name: 'Status', exact: true }));
+  await page.keyboard.press('Escape');
+  await focused(add);
+  await page.keyboard.press('Enter');
+  await focused(editor.getByRole('button', { name: 'Status', exact: true }));
+  await page.keyboard.press('Enter');
+  await focused(editor.getByRole('button', { name: 'In progress', exact: true }));
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('ArrowDown');
+  await page.keyboard.press('Enter');
+  await page.waitForURL('**status=failed*');
+  await focused(add);
+  const chip = page.getByRole('button', { name: 'Status: Failed' });
+  await tabTo(page, chip, 'Shift+Tab');
+  await page.keyboard.press('Enter');
+  await focused(editor.getByRole('button', { name: 'In progress', exact: true }));
+  await page.keyboard.press('Escape');
+  await focused(chip);
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await chip.waitFor({ state: 'detached' });
+  await focused(add);
+  // What an arrow key reaches in a row filters as well.
+  await rowsOf(page).nth(5).waitFor();
+  await tabTo(page, rowsOf(page).nth(1).locator('[data-open]'));
+  await page.keyboard.press('ArrowRight');
+  await focused(rowsOf(page).nth(1).getByTitle('Only full'));
+  await page.keyboard.press('Enter');
+  await page.getByRole('button', { name: 'Model: full' }).waitFor();
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -202,12 +245,29 @@ test('an operator sees whose request was refused, what was missing and what to d
   await watched.close();
 }, 60_000);
 
+test('a filter by an account without requests has its name', async () => {
+  const watched = await fixture.enter('operator', `/operator/requests?account=${fixture.strangersAccount}`);
+  await watched.page.getByRole('button', { name: 'Account: Test' }).waitFor();
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
 test('every tab of the chart looks right by day, at night and on a phone', async () => {
   const watched = await fixture.enter('owner', '/requests?range=15m&tz=utc&live=no');
   const { page } = watched;
   await rowsOf(page).nth(5).waitFor();
   await page.getByRole('slider').waitFor();
   await checkLooks(page, 'requests', true);
+  // The panel, and the page that it leads to, are by the same clock.
+  const clock = page.getByText(/^\d+ \w+ \d{4}, \d\d:\d\d:\d\d UTC$/).first();
+  await rowsOf(page).first().getByRole('link').click();
+  await panelOf(page).locator(clock).waitFor();
+  await page.getByRole('link', { name: 'Open as a page' }).click();
+  await page.waitForURL('**/requests/req_*');
+  await clock.waitFor();
+  await page.goBack();
+  await panelOf(page).getByRole('button', { name: 'Close (Escape)' }).click();
+  await panelOf(page).waitFor({ state: 'detached' });
   for (const [tab, label] of [
     ['Error rate', 'Error rate over time'],
     ['p50/p95', 'Duration over time'],
@@ -223,7 +283,7 @@ test('every tab of the chart looks right by day, at night and on a phone', async
   const sheet = page.getByRole('dialog', { name: 'Filters' });
   await sheet.getByRole('button', { name: 'Status', exact: true }).waitFor();
   await takePicture(page, 'requests-sheet');
-  expect(await seriousViolations(page)).toEqual([]);
+  expect(await violationsOf(page)).toEqual([]);
   await sheet.getByRole('button', { name: 'Status', exact: true }).click();
   await sheet.getByRole('button', { name: 'Refused', exact: true }).click();
   await rowsOf(page).nth(1).waitFor({ state: 'detached' });

@@ -1,5 +1,7 @@
 /** What a person does on the first day, in one go: from the printed password to a credit, on a first start. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
+import { readFileSync } from 'node:fs';
+import { join, posix } from 'node:path';
 import OpenAI from 'openai';
 import type { Browser, Page } from 'playwright-core';
 import {
@@ -21,6 +23,7 @@ let browser: Browser;
 let watched: Watched;
 let page: Page;
 let secret = '';
+let requestId = '';
 
 beforeAll(async () => {
   const environment = { TOLLGATE_DATA: await preparedFolder() };
@@ -95,7 +98,7 @@ test('makes a key, which is shown once', async () => {
 test('calls the API with it, and sees the Generation and what it cost', async () => {
   await go('Requests');
   const { data: completion, response } = await sayHello(secret);
-  const requestId = response.headers.get('x-service-request-id') ?? '';
+  requestId = response.headers.get('x-service-request-id') ?? '';
   expect(completion.id).toBe(requestId);
   const row = page.getByRole('row', { name: /sandbox-chat.*Walk/s });
   await row.first().waitFor();
@@ -167,31 +170,96 @@ test('credits the account as the operator, once however often it is pressed', as
   expect(await credited.count()).toBe(1);
 });
 
-/** Other tests look at Overview, Models, Requests, Gateway and Providers, with more to show. */
-const places: readonly (readonly [path: string, title: RegExp])[] = [
+type Place = readonly [pattern: string, title: RegExp];
+
+/** Looked at as thoroughly with more in them, by the tests of homes, requests and things. */
+const lookedAtElsewhere = [
+  '/',
+  '/keys/$id',
+  '/models',
+  '/models/$id',
+  '/requests',
+  '/operator',
+  '/operator/providers',
+  '/operator/providers/$id',
+  '/operator/requests',
+  '/operator/requests/$id',
+];
+
+/** The other pages of the app, as the router has them. */
+const places: readonly Place[] = [
   ['/keys', /^Keys$/],
   ['/limits', /^Limits$/],
+  ['/requests/$id', /^sandbox-chat/],
   ['/usage', /^Usage$/],
   ['/billing', /^Billing$/],
+  ['/billing/statement/$month', /^Statement of account$/],
   ['/playground', /^Playground$/],
   ['/decisions', /^Decisions$/],
   ['/team', /^Team$/],
+  ['/webhooks', /^Webhooks$/],
+  ['/audit-log', /^Audit log$/],
   ['/account', /./],
   ['/operator/accounts', /^Accounts$/],
+  ['/operator/accounts/$id', /^Demo/],
   ['/operator/users', /^Users$/],
   ['/operator/catalog', /^Catalogue$/],
   ['/operator/nodes', /^Nodes$/],
   ['/operator/margins', /^Margins$/],
   ['/operator/ledger', /^Ledger$/],
+  ['/operator/payments', /^Payments$/],
   ['/operator/reconciliation', /^Reconciliation$/],
+  ['/operator/tokens', /^Admin tokens$/],
+  ['/operator/webhooks', /^Webhooks$/],
+  ['/operator/audit-log', /^Audit log$/],
   ['/nowhere', /^Page not found$/],
 ];
 
-test.each(places)('%s looks right by day, at night and on a phone', async (path, title) => {
+const signedOutPlaces: readonly Place[] = [
+  ['/sign-in', /^Sign in$/],
+  ['/sign-up', /./],
+  ['/forgot-password', /./],
+  ['/reset-password', /./],
+  ['/verify-email', /./],
+  ['/invitation', /./],
+  ['/docs', /./],
+];
+
+/** What stands for the parameter of an address. */
+async function valueFor(pattern: string): Promise<string> {
+  if (pattern.endsWith('$month')) return new Date().toISOString().slice(0, 7);
+  if (pattern.startsWith('/requests')) return requestId;
+  const { data } = await page.evaluate<{ data: { id: string }[] }>(
+    `fetch('/api/console/operator/accounts').then((response) => response.json())`,
+  );
+  return data[0]?.id ?? '';
+}
+
+async function checkPlace([pattern, title]: Place): Promise<void> {
+  const [parameter] = /\$\w+/.exec(pattern) ?? [];
+  const path = parameter === undefined ? pattern : pattern.replace(parameter, await valueFor(pattern));
   await visit(page, path);
-  await heading(title).waitFor();
+  await heading(title).first().waitFor();
   await waitUntilLoaded(page);
-  await checkLooks(page, `page${path.replaceAll('/', '-')}`, true);
+  await checkLooks(page, `page${pattern.replaceAll('/', '-')}`, true);
+}
+
+test('the places to look at are all that there are', () => {
+  const router = readFileSync(join(import.meta.dir, '../../dashboard/router.tsx'), 'utf8');
+  const routes = [...router.matchAll(/getParentRoute: \(\) => (\w+), path: '([^']+)', component/g)];
+  const paths = routes.map(([, parent, path = '']) =>
+    posix.join('/', parent === 'ofOperator' ? 'operator' : '', path).replace(/(?<=.)\/$/, ''),
+  );
+  expect(paths.length).toBeGreaterThan(30);
+  const looked = new Set([
+    ...[...places, ...signedOutPlaces].map(([pattern]) => pattern),
+    ...lookedAtElsewhere,
+  ]);
+  expect(paths.filter((path) => !looked.has(path))).toEqual([]);
+});
+
+test.each(places)('%s looks right by day, at night and on a phone', async (pattern, title) => {
+  await checkPlace([pattern, title]);
 });
 
 test('signs out, after which the cookie no longer works', async () => {
@@ -203,5 +271,11 @@ test('signs out, after which the cookie no longer works', async () => {
   const cookie = cookies.map(({ name, value }) => `${name}=${value}`).join('; ');
   const answer = await fetch(`${gateway.origin}/api/console/me`, { headers: { cookie } });
   expect(answer.status).toBe(401);
+});
+
+test.each(signedOutPlaces)('%s looks right to whoever has not signed in', async (path, title) => {
+  await page.goto(path);
+  await heading(title).first().waitFor();
+  await checkLooks(page, `page${path.replaceAll('/', '-')}`, true);
   expectNoComplaints(watched);
 });

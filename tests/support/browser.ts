@@ -2,7 +2,7 @@
 import { expect } from 'bun:test';
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { type Browser, type ConsoleMessage, chromium, type Page } from 'playwright-core';
+import { type Browser, type ConsoleMessage, chromium, type Locator, type Page } from 'playwright-core';
 import { findChromium } from '../../scripts/chromium.ts';
 
 const root = join(import.meta.dir, '../..');
@@ -96,7 +96,6 @@ export type Watched = Readonly<{ page: Page; complaints: string[]; close: () => 
 
 type AxeViolation = {
   id: string;
-  impact: string | null;
   help: string;
   nodes: { html: string; failureSummary?: string }[];
 };
@@ -108,30 +107,23 @@ type AxeOptions = Readonly<{
   isPartial?: boolean;
 }>;
 
-/** The serious findings of an accessibility checker on the page as it is now. */
-export async function seriousViolations(
+/** What an accessibility checker finds on the page as it is now, however small. */
+export async function violationsOf(
   page: Page,
   { rules, isPartial = false }: AxeOptions = {},
 ): Promise<string[]> {
   // Evaluated over the debugging protocol, to which the page's policy against foreign scripts does not apply.
   if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
   const violations = await page.evaluate(runAxe, { rules: rules ?? null, isPartial });
-  return violations
-    .filter(({ impact }) => impact === 'serious' || impact === 'critical')
-    .flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
+  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }
 
 /** Runs in the page. */
 async function runAxe({ rules, isPartial }: { rules: readonly string[] | null; isPartial: boolean }) {
   const { axe: checker, document } = globalThis as unknown as {
-    axe: {
-      run: (context: unknown, options: object) => Promise<{ violations: AxeViolation[] }>;
-      _audit: { rules: { id: string; impact: string }[] };
-    };
+    axe: { run: (context: unknown, options: object) => Promise<{ violations: AxeViolation[] }> };
     document: { querySelector: (selector: string) => unknown };
   };
-  const isSerious = (impact: string) => impact === 'serious' || impact === 'critical';
-  const lesser = checker._audit.rules.filter(({ impact }) => !isSerious(impact));
   const dialog = isPartial ? document.querySelector('dialog:modal') : null;
   // The rows of a table are alike.
   const exclude = [['tbody tr:nth-child(n + 13)'], ...(isPartial ? [['aside']] : [])];
@@ -143,9 +135,7 @@ async function runAxe({ rules, isPartial }: { rules: readonly string[] | null; i
       preload: false,
       // Reports the HTML of an element instead of its selector, which takes ten times as long to compute.
       selectors: false,
-      ...(rules === null
-        ? { rules: Object.fromEntries(lesser.map(({ id }) => [id, { enabled: false }])) }
-        : { runOnly: rules }),
+      ...(rules === null ? {} : { runOnly: rules }),
     },
   );
   return violations;
@@ -208,14 +198,14 @@ export async function checkLooks(page: Page, name: string, isThorough = false): 
       ...(look.colorScheme === 'dark' ? { rules: rulesOfColour } : {}),
     };
     const found = {
-      serious: isChecked ? await seriousViolations(page, options) : [],
+      violations: isChecked ? await violationsOf(page, options) : [],
       overflow: await overflowOf(page),
       crossing: await crossingsOf(page),
     };
     expect({ name, look: lookName, ...found }).toEqual({
       name,
       look: lookName,
-      serious: [],
+      violations: [],
       overflow: 0,
       crossing: [],
     });
@@ -240,6 +230,27 @@ export async function visit(page: Page, path: string): Promise<void> {
 /** Waits until everything has loaded and no placeholder is left. */
 export async function waitUntilLoaded(page: Page): Promise<void> {
   await page.locator('.animate-breathe').first().waitFor({ state: 'detached' });
+}
+
+/** Presses Tab until this has the focus and shows it, as someone without a mouse does. */
+export async function tabTo(page: Page, goal: Locator, key: 'Tab' | 'Shift+Tab' = 'Tab'): Promise<void> {
+  await goal.first().waitFor();
+  for (let presses = 0; presses < maxPresses; presses += 1) {
+    await page.keyboard.press(key);
+    if (await hasFocus(goal)) return;
+  }
+  throw new Error(`${key} does not lead to ${goal}.`);
+}
+
+const maxPresses = 150;
+
+async function hasFocus(goal: Locator): Promise<boolean> {
+  return (await goal.and(goal.page().locator(':focus-visible')).count()) === 1;
+}
+
+/** Waits until this has the focus. */
+export async function focused(goal: Locator): Promise<void> {
+  await goal.and(goal.page().locator(':focus')).waitFor();
 }
 
 /** Saves a screenshot, if the environment names a folder for them. */

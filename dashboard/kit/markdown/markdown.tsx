@@ -8,7 +8,7 @@ import type { Inline } from './inline.ts';
 /** Text that is still growing is rendered as often as the browser can keep up with. */
 export const Markdown = memo(({ text }: Readonly<{ text: string }>) => {
   const shown = useDeferredValue(text);
-  const blocks = useMemo(() => parseMarkdown(shown), [shown]);
+  const blocks = useMemo(() => withoutGaps(parseMarkdown(shown)), [shown]);
   return (
     <div className="space-y-3 wrap-anywhere">
       {listed(blocks, (block) => (
@@ -17,6 +17,18 @@ export const Markdown = memo(({ text }: Readonly<{ text: string }>) => {
     </div>
   );
 });
+
+/** The highest heading of a text is below those of the page, and no level is left out, whatever its author chose. */
+function withoutGaps(blocks: readonly Block[]): readonly Block[] {
+  const levels = blocks.flatMap((block) => (block.kind === 'heading' ? [block.level] : []));
+  const above = Math.min(...levels) - 1;
+  let last = 0;
+  return blocks.map((block) => {
+    if (block.kind !== 'heading') return block;
+    last = Math.min(block.level - above, last + 1);
+    return { ...block, level: last };
+  });
+}
 
 /** Elements of a text that only ever grows at its end, so their places identify them. */
 function listed<Item>(items: readonly Item[], show: (item: Item, at: number) => ReactNode): ReactNode {
