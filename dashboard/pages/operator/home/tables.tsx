@@ -6,7 +6,7 @@ import { compareMoneyDown, formatMoney, signOfMoney } from '../../../kit/amounts
 import { Card } from '../../../kit/card.tsx';
 import { classNames, nameLinkClass, textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money, Time } from '../../../kit/figures.tsx';
-import { formatCount, formatDuration } from '../../../kit/format-figures.ts';
+import { formatCount, formatDay, formatDuration } from '../../../kit/format-figures.ts';
 import { BreakableCode, type Column, moneyColumn, Table } from '../../../kit/table.tsx';
 import { accountLink, type Destination, providerLink, requestLink } from '../../../links.ts';
 import { ErrorShare } from '../../home/top-table.tsx';
@@ -56,7 +56,7 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
     },
     {
       key: 'rate',
-      header: <Head of="Error rate" />,
+      header: <Head of="Errors" />,
       align: 'right',
       cell: (row) => {
         const [now, before] = [failedShare(row), row.before === null ? null : failedShare(row.before)];
@@ -83,7 +83,7 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
             value={now === null ? <Dash /> : formatDuration(now)}
             change={formatChange(change)}
             isWorse={change !== null && change >= slowerBy}
-            className="md:w-12"
+            className="md:w-10"
           />
         );
       },
@@ -246,7 +246,7 @@ export function DryAccounts({ home }: Home) {
   );
 }
 
-type Loss = OperatorHome['money']['below_cost'][number];
+type Loss = OperatorHome['money']['below_cost']['data'][number];
 
 /** Who costs more than they pay. */
 export function BelowCost({ home }: Home) {
@@ -255,7 +255,7 @@ export function BelowCost({ home }: Home) {
     search: { ...search, by: 'account', sort: 'margin' },
   });
   const money = home?.money;
-  const days = money === undefined ? {} : { range: 'custom', from: money.from, to: money.to };
+  const days = money === undefined ? {} : { range: 'custom', from: money.below_cost.from, to: money.to };
   const columns: readonly Column<Loss>[] = [
     {
       key: 'account',
@@ -288,12 +288,16 @@ export function BelowCost({ home }: Home) {
     },
   ];
   return (
-    <Card title="Customers below cost" description="Charged less than their requests cost" isFlush>
+    <Card
+      title="Customers below cost"
+      description={money && `Charged less than they cost since ${formatDay(money.below_cost.from)}`}
+      isFlush
+    >
       <Table
         caption="Customers below cost"
         isDense
         columns={columns}
-        rows={money?.below_cost}
+        rows={money?.below_cost.data}
         rowKey={({ account }) => account.id}
         expectedRows={2}
         empty={<p className="py-3 text-ink-faint">None. Every customer paid for what they cost.</p>}
