@@ -15,8 +15,11 @@ export type OperatorHome = {
     to: string;
     now: HomeMoney;
     before: HomeMoney;
-    /** Accounts that were charged less on these days than their requests cost; the 5 with the greatest loss, that first. */
-    below_cost: { account: { id: string; name: string }; revenue: string; margin: string }[];
+    /** Accounts that were charged less than their requests cost, since `from`: at least 7 days. The greatest loss first, and no more than 5. */
+    below_cost: {
+      from: string;
+      data: { account: { id: string; name: string }; revenue: string; margin: string }[];
+    };
   };
   /** The calls to each provider, the one with the most failures of its own first. */
   providers: (ProviderCalls & {

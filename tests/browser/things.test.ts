@@ -129,7 +129,7 @@ test('the page of a key says why it is refused, with the figures of the tables',
     expect(await cellsOf(page, 'Models', model)).toMatchObject({
       Requests: `${ended + refused}`,
       Refused: `${refused}`,
-      Success: `${Math.round((completed / ended) * 1000) / 10}%`,
+      Errors: `${Math.round(((ended - completed + refused) / (ended + refused)) * 1000) / 10}%`,
     });
   await page
     .getByRole('table', { name: 'History of this key' })

@@ -7,6 +7,8 @@ import { findBelowCost, findMargins, type MarginRow } from './margin-queries.ts'
 import { addMargins, marginOf, noMargin } from './margins.ts';
 
 const maxBelowCost = 5;
+/** A day has hardly begun when it is looked at first. */
+const leastDays = 7;
 
 export async function findHomeMoney(
   sql: SQL,
@@ -24,17 +26,21 @@ export async function findHomeMoney(
   );
   const sumOf = (isWanted: (day: string) => boolean) =>
     presentMoney(rows.filter(({ name }) => isWanted(name ?? '')));
-  const belowCost = await findBelowCost(sql, operatorId, { from, to: today }, maxBelowCost);
+  const lossesFrom = addDays(today, 1 - Math.max(days, leastDays));
+  const belowCost = await findBelowCost(sql, operatorId, { from: lossesFrom, to: today }, maxBelowCost);
   return {
     from,
     to: today,
     now: sumOf((day) => day >= from),
     before: sumOf((day) => day < from),
-    below_cost: belowCost.map((row) => ({
-      account: { id: row.name ?? '', name: row.label },
-      revenue: formatMoney(row.revenue),
-      margin: formatMoney(marginOf(row)),
-    })),
+    below_cost: {
+      from: lossesFrom,
+      data: belowCost.map((row) => ({
+        account: { id: row.name ?? '', name: row.label },
+        revenue: formatMoney(row.revenue),
+        margin: formatMoney(marginOf(row)),
+      })),
+    },
   };
 }
 

@@ -5,7 +5,7 @@ import type { OperatorHome, ProviderCalls } from '../../../../src/console/home-c
 import { Card } from '../../../kit/card.tsx';
 import { classNames, nameLinkClass, textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, EstimatedDuration, Money, Time } from '../../../kit/figures.tsx';
-import { formatCount } from '../../../kit/format-figures.ts';
+import { formatCount, formatDay } from '../../../kit/format-figures.ts';
 import { BreakableCode, type Column, moneyColumn, Table } from '../../../kit/table.tsx';
 import { accountLink, type Destination, providerLink, requestLink } from '../../../links.ts';
 import { describeRunway } from '../../home/runway.ts';
@@ -48,7 +48,7 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
     },
     {
       key: 'rate',
-      header: <Head of="Error rate" />,
+      header: <Head of="Errors" />,
       align: 'right',
       cell: (row) => {
         const [now, before] = [failedShare(row), row.before === null ? null : failedShare(row.before)];
@@ -73,7 +73,7 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
           value={<EstimatedDuration ms={now} />}
           change={formatChange(changeOf(now, before?.duration_ms_p95))}
           isWorse={isSlower(now, before?.duration_ms_p95)}
-          className="md:w-12"
+          className="md:w-10"
         />
       ),
     },
@@ -225,7 +225,7 @@ export function DryAccounts({ home }: Home) {
   );
 }
 
-type Loss = OperatorHome['money']['below_cost'][number];
+type Loss = OperatorHome['money']['below_cost']['data'][number];
 
 /** Who costs more than they pay. */
 export function BelowCost({ home }: Home) {
@@ -234,7 +234,7 @@ export function BelowCost({ home }: Home) {
     search: { ...search, by: 'account', order: 'lowest_margin' },
   });
   const money = home?.money;
-  const days = money === undefined ? {} : { range: 'custom', from: money.from, to: money.to };
+  const days = money === undefined ? {} : { range: 'custom', from: money.below_cost.from, to: money.to };
   const columns: readonly Column<Loss>[] = [
     {
       key: 'account',
@@ -267,12 +267,16 @@ export function BelowCost({ home }: Home) {
     },
   ];
   return (
-    <Card title="Customers below cost" description="Charged less than their requests cost" isFlush>
+    <Card
+      title="Customers below cost"
+      description={money && `Charged less than they cost since ${formatDay(money.below_cost.from)}`}
+      isFlush
+    >
       <Table
         caption="Customers below cost"
         isDense
         columns={columns}
-        rows={money?.below_cost}
+        rows={money?.below_cost.data}
         rowKey={({ account }) => account.id}
         expectedRows={2}
         empty={<p className="py-3 text-ink-faint">None. Every customer paid for what they cost.</p>}

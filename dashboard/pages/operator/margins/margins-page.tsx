@@ -151,7 +151,13 @@ function Unknown({ totals }: Readonly<{ totals: MarginFigures }>) {
 function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
   return [
     { key: 'name', header, isBare: true, cell: (row) => <GroupName row={row} by={by} /> },
-    { key: 'requests', header: 'Requests', align: 'right', cell: (row) => formatCount(row.requests) },
+    {
+      key: 'requests',
+      header: 'Requests',
+      align: 'right',
+      isWide: true,
+      cell: (row) => formatCount(row.requests),
+    },
     moneyColumn({
       key: 'revenue',
       header: 'Revenue',
@@ -160,12 +166,15 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       style: 'total',
     }),
     moneyColumn({ key: 'cost', header: 'Cost', amountOf: (row) => knownAmounts(row).cost, style: 'total' }),
-    moneyColumn({
-      key: 'uncharged',
-      header: 'Uncharged',
-      amountOf: (row) => knownAmounts(row).uncharged,
-      style: 'total',
-    }),
+    {
+      ...moneyColumn<MarginGroup>({
+        key: 'uncharged',
+        header: 'Uncharged',
+        amountOf: (row) => knownAmounts(row).uncharged,
+        style: 'total',
+      }),
+      isWide: true,
+    },
     {
       key: 'margin',
       header: 'Margin',
@@ -187,6 +196,7 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       key: 'unknown',
       header: 'Unknown',
       align: 'right',
+      isWide: true,
       cell: (row) => unknownCount(row) ?? <Dash />,
     },
   ];
