@@ -62,6 +62,11 @@ export function formatTotal(amount: string): string {
   return inCents(unitsOf(amount), roundHalfUp);
 }
 
+/** A sum that may be of few requests: in cents, or below a cent with four significant digits. */
+export function formatSmallTotal(amount: string): string {
+  return sizeOf(unitsOf(amount)) < stepOf(minDecimals) ? formatMoney(amount) : formatTotal(amount);
+}
+
 /** In cents, rounded down, so that a balance never looks higher than it is. */
 export function formatBalance(amount: string): string {
   const units = unitsOf(amount);

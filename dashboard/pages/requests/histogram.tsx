@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
 import { useReplaceSearch } from '../../address.ts';
-import { formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
+import { formatMoneyExactly, formatSmallTotal } from '../../kit/amounts.ts';
 import { Segmented } from '../../kit/choice.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import {
@@ -17,7 +17,7 @@ import { TimeChart, TimeLegend } from '../../kit/time-chart.tsx';
 import { changeOf, countRequests, errorRateOf, formatChange, formatPoints } from './figures.ts';
 import { drawSeries } from './measures.ts';
 import { useSeriesBefore } from './queries.ts';
-import { chartKinds, type Filter, type View, withFilter, withTimes } from './view.ts';
+import { type ChartKind, chartKinds, type Filter, type View, withFilter, withTimes } from './view.ts';
 
 type HistogramProps = Readonly<{
   view: View;
@@ -46,7 +46,16 @@ export function Histogram({ view, series, isBusy, replacement, isFramed = true, 
           }
           className="max-w-full overflow-x-auto max-sm:w-full max-sm:[&>label]:px-1"
         />
-        {series !== undefined && view.chart === 'volume' && <OutcomeLegend series={series} onPick={onPick} />}
+        {series !== undefined &&
+          (view.chart === 'volume' ? (
+            <OutcomeLegend series={series} onPick={onPick} />
+          ) : (
+            <TimeLegend
+              series={drawSeries(view.chart, [], null).series}
+              hasBefore={series.before !== null}
+              before={beforeNames[view.chart]}
+            />
+          ))}
       </div>
       {series === undefined ? (
         (replacement ?? <Skeleton className="h-42 w-full" />)
@@ -57,6 +66,12 @@ export function Histogram({ view, series, isBusy, replacement, isFramed = true, 
     </section>
   );
 }
+
+/** Of two lines, the period before has one. */
+const beforeNames: Readonly<Partial<Record<ChartKind, string>>> = {
+  duration: 'p95 of the period before',
+  first_token: 'p95 of the period before',
+};
 
 const outcomes = ['completed', 'cancelled', 'refused', 'failed'] as const;
 
@@ -145,7 +160,7 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
     },
     {
       label: 'Cost',
-      value: formatTotal(totals.cost),
+      value: formatSmallTotal(totals.cost),
       exact: `${formatMoneyExactly(totals.cost)} USD`,
       change: compare((one) => Number(one.cost)),
     },
