@@ -8,6 +8,7 @@ import {
   formatBalance,
   formatMoney,
   formatMoneyExactly,
+  formatSmallTotal,
   formatTotal,
   missingZeros,
   plainAmount,
@@ -87,6 +88,16 @@ describe('money', () => {
     ['-3.201', '−$3.20'],
   ])('of a total of %s is shown %s', (text, shown) => {
     expect(formatTotal(text)).toBe(shown);
+  });
+
+  test.each([
+    ['0', '$0.00'],
+    ['0.000381', '$0.000381'],
+    ['0.000001234567', '$0.000001235'],
+    ['0.0123', '$0.01'],
+    ['11.219', '$11.22'],
+  ])('of a total of %s that may be of few requests is shown %s', (text, shown) => {
+    expect(formatSmallTotal(text)).toBe(shown);
   });
 
   test('a balance and a total have cents, and are zero only if there is nothing', () => {
