@@ -71,6 +71,11 @@ export function isInCents(amount: string): boolean {
   return countDecimals(formatMoneyExactly(amount)) === minDecimals;
 }
 
+/** A sum that may be of few requests: in cents, or below a cent with four significant digits. */
+export function formatSmallTotal(amount: string): string {
+  return sizeOf(unitsOf(amount)) < stepOf(minDecimals) ? formatMoney(amount) : formatTotal(amount);
+}
+
 /** In cents, rounded down, so that a balance never looks higher than it is. */
 export function formatBalance(amount: string): string {
   const units = unitsOf(amount);

@@ -424,9 +424,11 @@ type LegendProps = Readonly<{
   /** Makes each entry a button, such as one that filters. */
   onPick?: ((key: string) => void) | undefined;
   hasBefore?: boolean;
+  /** What the line of the period before shows. */
+  before?: string | undefined;
 }>;
 
-export function TimeLegend({ series, onPick, hasBefore = false }: LegendProps) {
+export function TimeLegend({ series, onPick, hasBefore = false, before = 'Period before' }: LegendProps) {
   return (
     <ul className="flex flex-wrap gap-x-4 gap-y-1 text-xs text-ink-soft">
       {series.map(({ key, label, tone }) => {
@@ -455,7 +457,7 @@ export function TimeLegend({ series, onPick, hasBefore = false }: LegendProps) {
       {hasBefore && (
         <li className="inline-flex items-center gap-1.5 text-ink-faint">
           <span aria-hidden className="w-3 border-t border-dashed border-edge" />
-          Period before
+          {before}
         </li>
       )}
     </ul>

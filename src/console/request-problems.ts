@@ -87,7 +87,7 @@ async function findProblems(sql: SQL, caller: Caller, span: Span): Promise<Reque
 
 /** The key or model with the most requests of a code. Requests may be for no model. */
 function mostOf(sql: SQL, column: 'key_id' | 'model') {
-  const value = sql.unsafe(column);
+  const value = column === 'key_id' ? sql`key_id` : sql`model`;
   return sql`
     select ${value}, sum(failed + refused) as requests from source
     where source.code = total.code and ${value} <> '' group by 1 order by 2 desc, 1 limit 1`;

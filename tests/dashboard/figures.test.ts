@@ -8,6 +8,7 @@ import {
   formatBalance,
   formatMoney,
   formatMoneyExactly,
+  formatSmallTotal,
   formatTotal,
   formatUsed,
   missingZeros,
@@ -101,6 +102,16 @@ describe('money', () => {
     ['3.2', '0.000001', '$3.20'],
   ])('of %s used of a limit of %s is shown %s', (used, limit, shown) => {
     expect(formatUsed(used, limit)).toBe(shown);
+  });
+
+  test.each([
+    ['0', '$0.00'],
+    ['0.000381', '$0.000381'],
+    ['0.000001234567', '$0.000001235'],
+    ['0.0123', '$0.01'],
+    ['11.219', '$11.22'],
+  ])('of a total of %s that may be of few requests is shown %s', (text, shown) => {
+    expect(formatSmallTotal(text)).toBe(shown);
   });
 
   test('a balance and a total have cents, and are zero only if there is nothing', () => {

@@ -13,6 +13,7 @@ import { formatTime } from '../../kit/format-figures.ts';
 import { useKeptFocus } from '../../kit/keep-focus.ts';
 import { Page } from '../../kit/page.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
+import { ErrorCodes } from './error-codes.tsx';
 import { FilterBar } from './filter-bar.tsx';
 import { Histogram, Totals } from './histogram.tsx';
 import { useExplorerKeys } from './keyboard.ts';
@@ -73,6 +74,7 @@ function Contents({ scope, view, extras }: ExplorerProps & Readonly<{ view: View
             }
           />
           {!series.isError && <Totals series={series.data} />}
+          {series.data !== undefined && <ErrorCodes view={view} totals={series.data.totals} />}
           {list.data === undefined && list.isError ? (
             <ListProblem error={list.error} onRetry={list.refetch} />
           ) : (
@@ -159,7 +161,13 @@ function Listed({ view, rows, listed, isBusy }: ListedProps) {
       {rows?.length === 0 ? (
         <NothingListed view={view} hasMore={page?.has_more === true} />
       ) : (
-        <Rows rows={rows} selected={view.request} isUtc={view.isUtc} isDimmed={isBusy} />
+        <Rows
+          rows={rows}
+          selected={view.request}
+          isUtc={view.isUtc}
+          isDimmed={isBusy}
+          isOfOneAccount={view.filters.some(({ name }) => name === 'account')}
+        />
       )}
       {page !== undefined && <ScannedTo page={page} isUtc={view.isUtc} />}
       {listed !== undefined && <Pager view={view} listed={listed} isBusy={isBusy} />}

@@ -19,15 +19,16 @@ export function changeOf(now: number | null, before: number | null | undefined):
   return now / before - 1;
 }
 
-const maxPercent = 999;
+/** From here on a percentage says less than how many times as much it is. */
+const manyTimes = 10;
 
-/** `+12%`; null for none. */
+/** `+12%`, or `more than 10×`; null for none. */
 export function formatChange(change: number | null): string | null {
   if (change === null) return null;
+  if (change + 1 > manyTimes) return `more than ${manyTimes}×`;
   const percent = Math.round(change * 100);
   if (percent === 0) return '±0%';
-  const size = Math.abs(percent) > maxPercent ? `>${maxPercent}` : `${Math.abs(percent)}`;
-  return `${percent > 0 ? '+' : '−'}${size}%`;
+  return `${percent > 0 ? '+' : '−'}${Math.abs(percent)}%`;
 }
 
 /** The difference of two shares, in points of a percentage: `+2.1 pts`. */

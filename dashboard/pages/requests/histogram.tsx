@@ -2,7 +2,7 @@
 import type { ReactNode } from 'react';
 import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
 import { useReplaceSearch } from '../../address.ts';
-import { formatMoneyExactly, formatTotal } from '../../kit/amounts.ts';
+import { formatMoneyExactly, formatSmallTotal } from '../../kit/amounts.ts';
 import { Segmented } from '../../kit/choice.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import {
@@ -26,7 +26,7 @@ import {
 } from './figures.ts';
 import { drawSeries } from './measures.ts';
 import { useSeriesBefore } from './queries.ts';
-import { chartKinds, type Filter, type View, withFilter, withTimes } from './view.ts';
+import { type ChartKind, chartKinds, type Filter, type View, withFilter, withTimes } from './view.ts';
 
 type HistogramProps = Readonly<{
   view: View;
@@ -59,7 +59,11 @@ export function Histogram({ view, series, isBusy, replacement, isFramed = true, 
           (view.chart === 'volume' ? (
             <OutcomeLegend series={series} onPick={onPick} />
           ) : (
-            <TimeLegend series={drawSeries(view.chart, [], null).series} hasBefore={series.before !== null} />
+            <TimeLegend
+              series={drawSeries(view.chart, [], null).series}
+              hasBefore={series.before !== null}
+              before={beforeNames[view.chart]}
+            />
           ))}
       </div>
       {series === undefined ? (
@@ -71,6 +75,12 @@ export function Histogram({ view, series, isBusy, replacement, isFramed = true, 
     </section>
   );
 }
+
+/** Of two lines, the period before has one. */
+const beforeNames: Readonly<Partial<Record<ChartKind, string>>> = {
+  duration: 'p95 of the period before',
+  first_token: 'p95 of the period before',
+};
 
 const outcomes = ['completed', 'cancelled', 'refused', 'failed'] as const;
 
@@ -168,7 +178,7 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
     },
     {
       label: 'Cost',
-      value: formatTotal(totals.cost),
+      value: formatSmallTotal(totals.cost),
       exact: `${formatMoneyExactly(totals.cost)} USD`,
       change: compare((one) => Number(one.cost)),
     },

@@ -8,7 +8,7 @@ import type {
 } from '../../../src/console/request-contract.ts';
 import { get } from '../../api/client.ts';
 import { type Scope, useScope } from './scope.ts';
-import { filterQuery, isOpenEnded, isoOf, type Times, timesOf, type View } from './view.ts';
+import { canGroup, filterQuery, isOpenEnded, isoOf, type Times, timesOf, type View } from './view.ts';
 
 const pageSize = 50;
 const listRefreshMs = 2_000;
@@ -79,18 +79,20 @@ export function periodBefore({ from, to }: Readonly<{ from: string; to: string }
   return { from: isoOf(fromMs - (toMs - fromMs)), to: isoOf(fromMs) };
 }
 
-/** The others would be refused. */
-const groupedFilters = new Set(['status', 'error_code', 'model', 'key', 'provider', 'account']);
-
 /** Which values of a filter occur in the range, whatever its own value is now. */
-export function useGroups({ range, filters }: View, name: string, by: RequestGrouping | undefined) {
+export function useGroups(
+  { range, filters }: View,
+  name: string,
+  by: RequestGrouping | undefined,
+  order: 'requests' | 'errors' = 'requests',
+) {
   const { queryKey, pathOf } = useScope();
-  const others = filters.filter((filter) => filter.name !== name && groupedFilters.has(filter.name));
+  const others = filters.filter((filter) => filter.name !== name && canGroup(filter.name));
   return useQuery<RequestGroups>({
-    queryKey: [...queryKey, 'requests', 'groups', { by, range, others }],
+    queryKey: [...queryKey, 'requests', 'groups', { by, order, range, others }],
     queryFn: ({ signal }) =>
       get<RequestGroups>(pathOf('requests', 'groups'), {
-        query: { by, order: 'requests', ...filterQuery(others), ...timesOf(range, Date.now()) },
+        query: { by, order, ...filterQuery(others), ...timesOf(range, Date.now()) },
         signal,
       }),
     enabled: by !== undefined,

@@ -22,6 +22,8 @@ type RowsProps = Readonly<{
   selected: string | null;
   isUtc: boolean;
   isDimmed: boolean;
+  /** Whether they are of one account, which then has no column. */
+  isOfOneAccount: boolean;
 }>;
 
 /** Explicit roles, because some browsers drop the table semantics when CSS changes the display type. */
@@ -35,8 +37,8 @@ const roles = {
 
 const expectedRows = 12;
 
-export function Rows({ rows, selected, isUtc, isDimmed }: RowsProps) {
-  const { isOperator } = useScope();
+export function Rows({ rows, selected, isUtc, isDimmed, isOfOneAccount }: RowsProps) {
+  const hasAccounts = useScope().isOperator && !isOfOneAccount;
   const maxMs = Math.max(1, ...(rows ?? []).map(({ duration_ms: ms }) => ms ?? 0));
   return (
     <table
@@ -51,7 +53,7 @@ export function Rows({ rows, selected, isUtc, isDimmed }: RowsProps) {
     >
       <thead {...roles.group} className="max-md:sr-only">
         <tr {...roles.row}>
-          {columnsFor(isOperator).map(({ name, className }) => (
+          {columnsFor(hasAccounts).map(({ name, className }) => (
             <th
               key={name}
               {...roles.header}
@@ -71,13 +73,20 @@ export function Rows({ rows, selected, isUtc, isDimmed }: RowsProps) {
           ? Array.from({ length: expectedRows }, (_, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the rows are identical and never move.
               <tr key={at} {...roles.row} className="h-8 max-md:block">
-                <td {...roles.cell} colSpan={columnsFor(isOperator).length} className="px-2 max-md:block">
+                <td {...roles.cell} colSpan={columnsFor(hasAccounts).length} className="px-2 max-md:block">
                   <Skeleton className="h-3.5 w-full" />
                 </td>
               </tr>
             ))
           : rows.map((row) => (
-              <Row key={row.id} row={row} isSelected={row.id === selected} isUtc={isUtc} maxMs={maxMs} />
+              <Row
+                key={row.id}
+                row={row}
+                isSelected={row.id === selected}
+                isUtc={isUtc}
+                maxMs={maxMs}
+                hasAccounts={hasAccounts}
+              />
             ))}
       </tbody>
     </table>
@@ -95,29 +104,34 @@ const providerColumn: ColumnHead = { name: 'Provider', className: 'w-36 max-xl:h
 const figureColumns: readonly ColumnHead[] = [
   { name: 'Tokens', className: 'w-16 text-right' },
   { name: 'Cost', className: 'w-24 text-right' },
-  { name: 'Duration', className: 'w-20 text-right xl:w-36' },
+  { name: 'Duration', className: 'w-24 text-right xl:w-36' },
 ];
 
-/** Operators know accounts; where there is no room, the key is only in the panel. */
-const operatorsKeyClass = 'max-2xl:hidden';
+/** Operators know accounts; where there is no room for both, the key is only in the panel. */
+const secondaryKeyClass = 'max-2xl:hidden';
 
-function columnsFor(isOperator: boolean): readonly ColumnHead[] {
-  const key = isOperator ? { name: 'Key', className: classNames('w-28', operatorsKeyClass) } : keyColumn;
+function columnsFor(hasAccounts: boolean): readonly ColumnHead[] {
+  const key = hasAccounts ? { name: 'Key', className: classNames('w-28', secondaryKeyClass) } : keyColumn;
   return [
     stateColumn,
     timeColumn,
     modelColumn,
-    ...(isOperator ? [accountColumn] : []),
+    ...(hasAccounts ? [accountColumn] : []),
     key,
     providerColumn,
     ...figureColumns,
   ];
 }
 
-type RowProps = Readonly<{ row: RequestRow; isSelected: boolean; isUtc: boolean; maxMs: number }>;
+type RowProps = Readonly<{
+  row: RequestRow;
+  isSelected: boolean;
+  isUtc: boolean;
+  maxMs: number;
+  hasAccounts: boolean;
+}>;
 
-function Row({ row, isSelected, isUtc, maxMs }: RowProps) {
-  const { isOperator } = useScope();
+function Row({ row, isSelected, isUtc, maxMs, hasAccounts }: RowProps) {
   return (
     // Keyboard users have the link in it.
     <tr
@@ -137,12 +151,12 @@ function Row({ row, isSelected, isUtc, maxMs }: RowProps) {
       </Cell>
       <Cell className="whitespace-nowrap max-md:col-start-2 max-md:row-start-2 max-md:truncate">
         <OpenLink row={row} isUtc={isUtc} isSelected={isSelected} />
-        <span className="text-ink-faint md:hidden"> · {row.account?.name ?? row.key.name}</span>
+        <span className="text-ink-faint md:hidden"> · {hasAccounts ? row.account?.name : row.key.name}</span>
       </Cell>
       <Cell className="max-md:col-start-2 max-md:row-start-1">
         <ModelAndError row={row} />
       </Cell>
-      {isOperator && (
+      {hasAccounts && (
         <Cell className="max-md:hidden">
           {row.account !== undefined && (
             <FilterCell name="account" value={row.account.id} label={row.account.name}>
@@ -151,7 +165,7 @@ function Row({ row, isSelected, isUtc, maxMs }: RowProps) {
           )}
         </Cell>
       )}
-      <Cell className={classNames('max-md:hidden', isOperator && operatorsKeyClass)}>
+      <Cell className={classNames('max-md:hidden', hasAccounts && secondaryKeyClass)}>
         <FilterCell name="key" value={row.key.id} label={row.key.name}>
           {row.key.name}
         </FilterCell>
@@ -373,7 +387,7 @@ function DurationBar({
         name="min_duration_ms"
         value={`${Math.floor(ms)}`}
         label={`those of at least ${formatDuration(ms)}`}
-        className="shrink-0 text-right xl:w-16"
+        className="shrink-0 whitespace-nowrap text-right xl:w-16"
       >
         {formatDuration(ms)}
       </FilterCell>

@@ -137,6 +137,13 @@ export function isOpenEnded({ range, cursor }: Pick<View, 'range' | 'cursor'>): 
   return cursor === null && (range.kind !== 'custom' || range.to === null);
 }
 
+const groupedFilters = new Set(['status', 'error_code', 'model', 'key', 'provider', 'account']);
+
+/** Whether requests are added up by this filter. Groups are refused with any other. */
+export function canGroup(name: string): boolean {
+  return groupedFilters.has(name);
+}
+
 export function filterQuery(filters: readonly Filter[]): Record<string, string> {
   return Object.fromEntries(filters.map(({ name, value }) => [name, value]));
 }
