@@ -243,6 +243,7 @@ const table: Readonly<Record<string, Row>> = {
   [`GET ${account}/overview`]: { who: forMembers },
   [`GET ${account}/requests/series`]: { who: forMembers },
   [`GET ${account}/requests/groups`]: { who: forMembers, query: 'by=model' },
+  [`GET ${account}/requests/problems`]: { who: forMembers },
   [`GET ${account}/requests`]: { who: forMembers },
   [`GET ${account}/requests.csv`]: { who: forMembers },
   [`GET ${account}/requests/:request`]: { who: forMembers, names: async () => ({ request: generation }) },

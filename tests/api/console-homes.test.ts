@@ -404,6 +404,9 @@ describe('with traffic of two nodes and of the past', () => {
       await fixture.people.operator.send('POST', `/api/console/operator/accounts/${id}/corrections`, body);
     };
     await leave(fixture.strangersAccount, '0.002');
+    const [{ id: other }] = await sql<[{ id: string }]>`
+      select account_id as id from generations where account_id not in (${account}, ${fixture.strangersAccount}) limit 1`;
+    await leave(other, '0.01');
     const earliest = await runwaysInSql();
     const { dry_accounts: dry } = await get<OperatorHome>('operator/home');
     const expected = (await runwaysInSql()).filter(({ out, hours }) => out || hours < 720);

@@ -439,7 +439,7 @@ test('a phone lays rows out as blocks, and they are still read as a table, each 
   const named = (role: string) =>
     shown.filter((node) => node.role?.value === role).map(({ name }) => String(name?.value));
   expect(named('table')).toEqual(['Keys of this account']);
-  const headers = ['Name', 'Status', 'Requests/min', 'Spent this month', 'Last used', 'Expires', 'Actions'];
+  const headers = ['Name', 'Status', 'Spent this month', 'Last used', 'Actions'];
   expect(named('columnheader')).toEqual(headers);
   const rowCount = await page.locator('tbody tr').count();
   expect(named('row')).toHaveLength(rowCount + 1);

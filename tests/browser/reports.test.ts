@@ -98,7 +98,7 @@ test('the overview shows the money, the requests and what was used most', async 
   await figure.getByTitle(`$${exact} USD`).dblclick();
   await page.keyboard.press('Control+c');
   expect(await page.evaluate<string>('navigator.clipboard.readText()')).toBe(exact);
-  await figure.getByText(/ of use/).waitFor();
+  await figure.getByText(/^Lasts /).waitFor();
   await page.getByRole('row', { name: /provider_unavailable/ }).waitFor();
   await page.getByRole('heading', { name: 'Latest requests' }).waitFor();
   const keys = page.getByRole('table', { name: 'Top keys' });

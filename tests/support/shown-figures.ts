@@ -1,10 +1,11 @@
 /** What the pages show of figures: how it is read, and how it should be written. */
 import type { Page } from 'playwright-core';
-import { formatMoney, formatTotal } from '../../dashboard/kit/amounts.ts';
+import { formatMoney, formatSmallTotal, formatTotal } from '../../dashboard/kit/amounts.ts';
 import {
   formatCount,
   formatCountShort,
   formatDuration,
+  formatEstimate,
   formatShare,
 } from '../../dashboard/kit/format-figures.ts';
 import { changeOf, formatChange, formatPoints } from '../../dashboard/pages/requests/figures.ts';
@@ -54,6 +55,8 @@ export const successOf = ({ completed, failed }: RequestFigures) =>
   completed + failed === 0 ? null : completed / (completed + failed);
 export const share = (value: number | null) => (value === null ? '–' : formatShare(value));
 export const time = (ms: number | null) => (ms === null ? '–' : formatDuration(ms));
+/** A percentile, which is known by its bucket alone. */
+export const estimate = (ms: number | null) => (ms === null ? '–' : formatEstimate(ms));
 
 /** `+12% from 8`, as the homes say it. */
 function compared(now: number | null, earlier: number | null, words: string): string {
@@ -72,8 +75,8 @@ export function homeStats(now: RequestFigures, earlier: RequestFigures): Record<
     ],
     'Error rate': [share(rate), `${points} from ${share(rateBefore)}`],
     'p95 duration': [
-      time(now.duration_ms_p95),
-      compared(now.duration_ms_p95, earlier.duration_ms_p95, time(earlier.duration_ms_p95)),
+      estimate(now.duration_ms_p95),
+      compared(now.duration_ms_p95, earlier.duration_ms_p95, estimate(earlier.duration_ms_p95)),
     ],
     Spend: [
       formatTotal(now.cost),
@@ -93,10 +96,10 @@ export function totalTexts(now: RequestFigures, earlier: RequestFigures): Record
   return {
     Requests: [formatCount(countOf(now)), ...change(countOf)],
     'Error rate': [share(rateOf(now)), ...(points === null ? [] : [`against the period before: ${points}`])],
-    p50: [time(now.duration_ms_p50), ...change((figures) => figures.duration_ms_p50)],
-    p95: [time(now.duration_ms_p95), ...change((figures) => figures.duration_ms_p95)],
+    p50: [estimate(now.duration_ms_p50), ...change((figures) => figures.duration_ms_p50)],
+    p95: [estimate(now.duration_ms_p95), ...change((figures) => figures.duration_ms_p95)],
     Tokens: [formatCountShort(tokens(now)), ...change(tokens)],
-    Cost: [formatTotal(now.cost), ...change(({ cost }) => Number(cost))],
+    Cost: [formatSmallTotal(now.cost), ...change(({ cost }) => Number(cost))],
   };
 }
 
@@ -133,18 +136,18 @@ export const charts: readonly Readonly<{
     tab: 'p50/p95',
     label: 'Duration over time',
     of: (now, earlier) => ({
-      p50: time(now.duration_ms_p50),
-      p95: time(now.duration_ms_p95),
-      'Period before': time(earlier.duration_ms_p95),
+      p50: estimate(now.duration_ms_p50),
+      p95: estimate(now.duration_ms_p95),
+      'Period before': estimate(earlier.duration_ms_p95),
     }),
   },
   {
     tab: 'First token',
     label: 'Time to first token over time',
     of: (now, earlier) => ({
-      p50: time(now.time_to_first_token_ms_p50),
-      p95: time(now.time_to_first_token_ms_p95),
-      'Period before': time(earlier.time_to_first_token_ms_p95),
+      p50: estimate(now.time_to_first_token_ms_p50),
+      p95: estimate(now.time_to_first_token_ms_p95),
+      'Period before': estimate(earlier.time_to_first_token_ms_p95),
     }),
   },
   {
@@ -154,13 +157,13 @@ export const charts: readonly Readonly<{
   },
 ];
 
-/** The columns of the tables of keys, models and providers. */
-export const groupTexts = (group: RequestFigures) => ({
+/** The columns of the tables of keys, models and providers. A provider has nothing to do with what was refused. */
+export const groupTexts = (group: RequestFigures, isOfProvider: boolean) => ({
   Requests: formatCount(countOf(group)),
   Refused: formatCount(group.refused),
-  Success: share(successOf(group)),
-  p50: time(group.duration_ms_p50),
-  p95: time(group.duration_ms_p95),
-  'First token': time(group.time_to_first_token_ms_p50),
+  ...(isOfProvider ? { Success: share(successOf(group)) } : { Errors: share(rateOf(group)) }),
+  p50: estimate(group.duration_ms_p50),
+  p95: estimate(group.duration_ms_p95),
+  'First token': estimate(group.time_to_first_token_ms_p50),
   Cost: formatTotal(group.cost),
 });

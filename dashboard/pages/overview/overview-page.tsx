@@ -157,7 +157,10 @@ const columns: readonly Column<RequestRow>[] = [
     width: 'w-40',
     isOptional: true,
     cell: ({ key }) => (
-      <Link {...keyLink(key.id)} className="rounded hover:underline hover:underline-offset-2">
+      <Link
+        {...keyLink(key.id)}
+        className="rounded hover:underline hover:underline-offset-2 md:inline-block md:max-w-36 md:truncate md:align-bottom"
+      >
         {key.name}
       </Link>
     ),
