@@ -96,17 +96,13 @@ function moneyStats(money: OperatorHome['money'] | undefined, range: HomeRange) 
       link={{ to: '/operator/margins', ...(search && { search }) }}
       value={money && <Money amount={money.now[name]} isTotal />}
       tone={name === 'margin' && money !== undefined && signOfMoney(money.now.margin) < 0 ? 'bad' : 'plain'}
-      hint={money === undefined ? ' ' : hintOf(name, money)}
+      hint={money === undefined ? ' ' : hintOf(name, money, range)}
     />
   ));
 }
 
-function hintOf(name: keyof HomeMoney, { now, before }: OperatorHome['money']): string {
-  const change = formatChange(changeOf(Number(now[name]), Number(before[name])));
-  const compared =
-    change === null || Number(before[name]) < 0
-      ? `${formatTotal(before[name])} before`
-      : `${change} from ${formatTotal(before[name])}`;
+function hintOf(name: keyof HomeMoney, { now, before }: OperatorHome['money'], range: HomeRange): string {
+  const compared = compare(now[name], before[name], range);
   const revenue = Number(now.revenue) - Number(now.unpriced_revenue);
   if (name === 'margin' && revenue > 0) {
     const share = Number(now.margin) / revenue;
@@ -114,4 +110,12 @@ function hintOf(name: keyof HomeMoney, { now, before }: OperatorHome['money']): 
     return `${share < 0 ? '−' : ''}${formatShare(Math.abs(share))}, ${compared}`;
   }
   return compared;
+}
+
+/** Today is not over yet, so it is no percentage of yesterday. */
+function compare(now: string, before: string, range: HomeRange): string {
+  if (range === '24h') return `${formatTotal(before)} yesterday`;
+  const change = formatChange(changeOf(Number(now), Number(before)));
+  if (change === null || Number(before) < 0) return `${formatTotal(before)} before`;
+  return `${change} from ${formatTotal(before)}`;
 }

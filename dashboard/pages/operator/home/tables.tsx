@@ -79,11 +79,7 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
     },
   ];
   return (
-    <Card
-      title="Providers"
-      description="Every call, also those with a fallback. Requests that it rejected as invalid are no failure."
-      isFlush
-    >
+    <Card title="Providers" description="Every call, also those with a fallback" isFlush>
       <Table
         caption="Providers"
         isDense
