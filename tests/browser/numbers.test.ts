@@ -69,17 +69,27 @@ async function sumIn(counted: Counted): Promise<RequestFigures> {
 
 type Span = Readonly<{ from: string; to: string }>;
 
+/** The period before a range, as many days earlier if it is of days: the same hours are compared. */
+function daysBefore({ from, to }: Span): Span {
+  const lengthMs = Date.parse(to) - Date.parse(from);
+  const isOfDays = lengthMs >= dayMs && lengthMs % dayMs <= dayMs / 12;
+  const shiftMs = isOfDays ? lengthMs - (lengthMs % dayMs) : lengthMs;
+  const earlier = (time: string) => new Date(Date.parse(time) - shiftMs).toISOString();
+  return { from: earlier(from), to: earlier(to) };
+}
+
 /** Both periods, step by step. */
 async function stepsOf(span: Span, stepSeconds: number, where: SQL.Query<unknown>) {
   const count = Math.ceil((Date.parse(span.to) - Date.parse(span.from)) / 1_000 / stepSeconds);
   const [now, earlier] = await Promise.all(
-    [span, before(span)].map(async (one) =>
+    [span, daysBefore(span)].map(async (one) =>
       byStep(await figuresIn({ ...one, stepSeconds, where }), count, noRequests),
     ),
   );
   return (now ?? []).map((figures, step) => [figures, earlier?.[step] ?? noRequests] as const);
 }
 
+const dayMs = 24 * 3600 * 1_000;
 const weekSteps = 2 * 3600;
 
 async function expectChart(

@@ -74,9 +74,19 @@ export function useSeriesBefore({ filters }: View, series: RequestSeries | undef
   });
 }
 
-export function periodBefore({ from, to }: Readonly<{ from: string; to: string }>): Times {
+const hourMs = 60 * 60 * 1000;
+const dayMs = 24 * hourMs;
+
+/**
+ * The gateway widens a range to whole hours. Where it was of days, it is as many of them earlier, so that the same hours are compared:
+ * otherwise the daily rise and fall would be drawn beside itself.
+ */
+function periodBefore({ from, to }: Readonly<{ from: string; to: string }>): Times {
   const [fromMs, toMs] = [Date.parse(from), Date.parse(to)];
-  return { from: isoOf(fromMs - (toMs - fromMs)), to: isoOf(fromMs) };
+  const lengthMs = toMs - fromMs;
+  const isOfDays = lengthMs >= dayMs && lengthMs % dayMs <= 2 * hourMs;
+  const shiftMs = isOfDays ? lengthMs - (lengthMs % dayMs) : lengthMs;
+  return { from: isoOf(fromMs - shiftMs), to: isoOf(toMs - shiftMs) };
 }
 
 /** Which values of a filter occur in the range, whatever its own value is now. */

@@ -28,6 +28,7 @@ export function failedShare({ succeeded, failed, rejected, cancelled }: Provider
 
 export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRange }>) {
   const scope = useScope();
+  const inRange = (provider: string): Destination => ({ ...providerLink(provider), search: { range } });
   const linkTo = (provider: string, chart: string) => inExplorer(scope, range, { provider, chart });
   const columns: readonly Column<Provider>[] = [
     {
@@ -35,7 +36,7 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
       header: 'Provider',
       isBare: true,
       cell: ({ provider }) => (
-        <Link {...providerLink(provider)} className={nameClass}>
+        <Link {...inRange(provider)} className={nameClass}>
           {provider}
         </Link>
       ),
