@@ -9,10 +9,10 @@ export function bucketsOf(name: Bucketed): string {
   return numbers.map((number) => `${name}_${number}`).join(', ');
 }
 
-/** The same columns of one request or call, whose bucket is known: 1 in that one, and null in the others. */
-export function ownBucketsOf(name: Bucketed): string {
+/** The same columns of requests or calls whose bucket is known: how many they are in that one, and null in the others. */
+export function ownBucketsOf(name: Bucketed, count = '1'): string {
   return numbers
-    .map((number) => `case when ${name}_bucket = ${number} then 1 end as ${name}_${number}`)
+    .map((number) => `case when ${name}_bucket = ${number} then ${count} end as ${name}_${number}`)
     .join(', ');
 }
 

@@ -124,7 +124,7 @@ export const figureSums = `
   ${bucketSums('duration')} as durations, ${bucketSums('first_token')} as first_tokens`;
 const bucketColumns = `${bucketsOf('duration')}, ${bucketsOf('first_token')}`;
 /** Those of a single request. */
-export const ownBuckets = `${ownBucketsOf('duration')}, ${ownBucketsOf('first_token')}`;
+const ownBuckets = `${ownBucketsOf('duration')}, ${ownBucketsOf('first_token')}`;
 
 /** The names of our own columns, which are no parameters. */
 const valueColumns: Readonly<Record<Grouping, string>> = {
