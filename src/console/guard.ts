@@ -43,9 +43,11 @@ const maxRunning = 4;
 /** However many members an account has: what they look at is refreshed by itself. */
 const maxRunningPerAccount = 4;
 const maxWaiting = 100;
+/** Nobody waits for longer. Whoever waits for a slot of one account has none of their own for another meanwhile. */
+const maxWaitMs = 4_000;
 
 export function createGuard({ sessions, publicUrl }: GuardServices) {
-  const slots = createSlots(maxRunning, maxWaiting);
+  const slots = createSlots(maxRunning, maxWaiting, maxWaitMs);
   const aboutAccount = inSlotsOfAccounts();
 
   /** Needs no session. */
@@ -108,11 +110,15 @@ export function createGuard({ sessions, publicUrl }: GuardServices) {
 }
 
 function inSlotsOfAccounts() {
-  const slots = createSlots(maxRunningPerAccount, maxWaiting);
+  const slots = createSlots(maxRunningPerAccount, maxWaiting, maxWaitMs);
   const about = (context: ConsoleContext): AccountContext => ({
     ...context,
     caller: { userId: context.signedIn.userId, accountId: accountIn(context.params) },
   });
+
+  /** Operators need none: an account's members could keep them from looking into it, and operators are few. */
+  const inSlotOfAccount = <Result>({ signedIn, caller }: AccountContext, run: () => Promise<Result>) =>
+    signedIn.isOperator ? run() : slots.inSlotOf(caller.accountId, run);
 
   /** Nobody waits for a body of someone else that is slow to arrive: changes need no slot of the account. */
   const atOnce =
@@ -120,14 +126,14 @@ function inSlotsOfAccounts() {
     async (request, context) => {
       const ofAccount = about(context);
       const run = () => handler(request, ofAccount);
-      return request.method === 'GET' ? await slots.inSlotOf(ofAccount.caller.accountId, run) : await run();
+      return request.method === 'GET' ? await inSlotOfAccount(ofAccount, run) : await run();
     };
 
   const atLength =
     (handler: AccountHandler): ConsoleHandler =>
     async (request, context) => {
       const ofAccount = about(context);
-      const inSlot: InSlot = (run) => context.inSlot(() => slots.inSlotOf(ofAccount.caller.accountId, run));
+      const inSlot: InSlot = (run) => context.inSlot(() => inSlotOfAccount(ofAccount, run));
       return await handler(request, { ...ofAccount, inSlot });
     };
 
@@ -135,19 +141,22 @@ function inSlotsOfAccounts() {
 }
 
 /** Limits how much of the gateway one user, or one account, can occupy with the dashboard. */
-export function createSlots(running: number, waiting: number) {
+export function createSlots(running: number, waiting: number, waitMs: number) {
   const queue = new BoundedQueue({ maxRunningPerOrigin: running, maxWaitingPerOrigin: waiting });
   return {
-    inSlotOf: <Result>(origin: string, run: () => Promise<Result>): Promise<Result> =>
-      queue.run({ origin }, run).catch((thrown: unknown) => {
-        throw thrown instanceof OverloadError ? tooManyRequests() : thrown;
-      }),
+    inSlotOf: async <Result>(origin: string, run: () => Promise<Result>): Promise<Result> => {
+      const signal = AbortSignal.timeout(waitMs);
+      return await queue.run({ origin, signal }, run).catch((thrown: unknown) => {
+        const isTooMany = thrown instanceof OverloadError || (signal.aborted && thrown === signal.reason);
+        throw isTooMany ? tooManyRequests() : thrown;
+      });
+    },
   };
 }
 
 function tooManyRequests(): ApiError {
   return new ApiError('too_many_attempts', {
     retryAfterSeconds: 1,
-    message: 'You have too many requests in progress. Wait until some of them have finished.',
+    message: 'Too many requests are in progress here. Wait until some of them have finished.',
   });
 }

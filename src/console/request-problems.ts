@@ -34,10 +34,9 @@ async function findProblems(sql: SQL, caller: Caller, span: Span): Promise<Reque
   const { fromMs, toMs } = stepsOf(span, Date.now());
   const steps = inOneStep({ fromMs, toMs });
   const { accountId } = caller;
-  const wanted: Wanted = {
+  const of: Omit<Wanted, 'by'> = {
     scope: { accountId, keyId: null },
     filter: { status: null, errorCode: null, model: null, provider: null },
-    by: 'source',
   };
   return await inSnapshot(sql, accountId, async (transaction) => {
     const progress = await readProgress(transaction, steps);
@@ -45,9 +44,15 @@ async function findProblems(sql: SQL, caller: Caller, span: Span): Promise<Reque
       and id < first_id_at(to_timestamp(${toMs}::float8 / 1000))`;
     const rows = await transaction<Found<Row, 'code'>[]>`
       select problem.* from ${readableAccount(transaction, caller)} as readable left join lateral (
-        with source as materialized (
+        -- Not from the sources, because in a flood of refusals not every key is counted by itself.
+        with total as materialized (
+          select value as code, failed, refused
+          from (${figuresQuery(transaction, { ...of, by: 'error_code' }, steps, progress)}) as counted
+          where value <> '' and failed + refused > 0
+          order by failed + refused desc, value limit ${maxProblems}
+        ), source as materialized (
           select value::jsonb ->> 0 as code, value::jsonb ->> 1 as key_id, value::jsonb ->> 2 as model, failed, refused
-          from (${figuresQuery(transaction, wanted, steps, progress)}) as counted
+          from (${figuresQuery(transaction, { ...of, by: 'source' }, steps, progress)}) as counted
         ), newest_failed as materialized (
           select id, error_code from counted_generations
           where account_id = ${accountId} and status = 'failed' and ${inRange} order by id desc limit ${maxLookedAt}
@@ -66,10 +71,7 @@ async function findProblems(sql: SQL, caller: Caller, span: Span): Promise<Reque
             (select id_ms(id) from refusals where account_id = ${accountId} and refusals.code = total.code and ${inRange}
              order by id desc limit 1),
             (select max(id_ms(id)) from newest_failed where error_code = total.code))::float8 as last_ms
-        from (
-          select code, sum(failed) as failed, sum(refused) as refused from source
-          group by code order by sum(failed + refused) desc, code limit ${maxProblems}
-        ) as total
+        from total
       ) as problem on true
       order by failed + refused desc, code`;
     if (rows.length === 0) throw new ApiError('account_not_found');

@@ -10,10 +10,13 @@ const hourMs = 60 * minuteMs;
 
 /** Of a key; then all models are counted together, by code. */
 export const maxModelsOfKey = 20;
+/** Of an account; then all models are counted together, for each key and code. */
+export const maxWithModelOfAccount = 200;
 /** Of an account; then all keys are counted together, by code. */
-export const maxOfAccount = 200;
-/** Of everybody, in an hour. */
+export const maxOfAccount = 1_000;
+/** Of everybody, in an hour; then only what is reserved for each account, without models. */
 export const maxOfAll = 10_000;
+export const reservedOfAccount = 20;
 /** A request is refused within an hour of its arrival. One that is not is counted by code only. */
 const maxHours = 2;
 
@@ -60,9 +63,11 @@ function isKept(hour: Hour, accountId: string, keyId: string, model: string, cod
   const name = `${keyId} ${code} ${model}`;
   const ofAccount = hour.ofAccounts.get(accountId);
   if (ofAccount?.has(name)) return true;
+  const count = ofAccount?.size ?? 0;
   const modelCount = hour.ofKeys.get(keyId) ?? 0;
-  if (model !== '' && modelCount >= maxModelsOfKey) return false;
-  if (hour.size >= maxOfAll || (ofAccount?.size ?? 0) >= maxOfAccount) return false;
+  if (model !== '' && (modelCount >= maxModelsOfKey || count >= maxWithModelOfAccount)) return false;
+  const isReserved = model === '' && count < reservedOfAccount;
+  if (count >= maxOfAccount || (hour.size >= maxOfAll && !isReserved)) return false;
   if (ofAccount === undefined) hour.ofAccounts.set(accountId, new Set([name]));
   else ofAccount.add(name);
   if (model !== '') hour.ofKeys.set(keyId, modelCount + 1);

@@ -11,7 +11,7 @@ import type { OperatorAccountDetail } from '../../src/console/operator-contract.
 import type { RequestGroups, RequestProblems, RequestSeries } from '../../src/console/request-contract.ts';
 import { openLedger } from '../../src/ledger/ledger.ts';
 import { openSpool } from '../../src/ledger/spool.ts';
-import { firstIdAt, newId } from '../../src/lib/ids.ts';
+import { firstIdAt, newId, nilId } from '../../src/lib/ids.ts';
 import { durationBoundsMs, emptyBuckets, percentileMs } from '../../src/rollups/buckets.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { bill } from '../support/billed-usage.ts';
@@ -610,5 +610,19 @@ test('a circuit is listed once, as bad as the worst node has it', () => {
   );
   expect(found).toEqual([
     { provider: 'P', model: 'm', state: 'open', nodes: 2, failing_since: '2026-01-02', until: '2026-01-05' },
+  ]);
+});
+
+test('problems have what was not counted for each key', async () => {
+  const id = fixture.strangersAccount;
+  const counts = [
+    { at: new Date(), account_id: id, key_id: nilId, model: '', error_code: 'model_not_found', count: 40 },
+  ];
+  const [{ stored }] = await sqlOf()<[{ stored: boolean }]>`
+    select store_refusals(${newId()}, 1, '[]', ${JSON.stringify(counts)}::text::jsonb) as stored`;
+  expect(stored).toBe(true);
+  const { data } = await get<RequestProblems>(`accounts/${id}/requests/problems`);
+  expect(data).toEqual([
+    { code: 'model_not_found', failed: 0, refused: 40, key: null, model: null, param: null, last_at: null },
   ]);
 });

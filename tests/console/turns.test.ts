@@ -1,14 +1,16 @@
 /** How many calls of one person run at a time, and what happens to the others. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { createSlots } from '../../src/console/guard.ts';
+import { createGuard, createSlots } from '../../src/console/guard.ts';
 import { ApiError } from '../../src/errors.ts';
+import type { RequestContext } from '../../src/http/context.ts';
+import { newId } from '../../src/lib/ids.ts';
 
 const refusalOf = (thrown: unknown) =>
   thrown instanceof ApiError ? [thrown.code, thrown.retryAfterSeconds] : thrown;
 
 test('a number run, some wait in order, the rest are told to come back, and other people are not affected', async () => {
-  const { inSlotOf } = createSlots(2, 3);
+  const { inSlotOf } = createSlots(2, 3, 60_000);
   const gates: PromiseWithResolvers<void>[] = [];
   const call = (user: string) =>
     inSlotOf(user, () => {
@@ -43,7 +45,7 @@ test('whatever comes and goes, nobody has more than their share', async () => {
   });
   await fc.assert(
     fc.asyncProperty(arrivals, async (people) => {
-      const { inSlotOf } = createSlots(3, 5);
+      const { inSlotOf } = createSlots(3, 5, 60_000);
       const running = new Map<string, number>();
       const count = (user: string, change: number) => {
         running.set(user, (running.get(user) ?? 0) + change);
@@ -62,4 +64,52 @@ test('whatever comes and goes, nobody has more than their share', async () => {
       expect([...running.values()].filter((left) => left !== 0)).toEqual([]);
     }),
   );
+});
+
+test('nobody waits without an end', async () => {
+  const { inSlotOf } = createSlots(1, 3, 1);
+  const gate = Promise.withResolvers<void>();
+  const running = inSlotOf('ada', () => gate.promise);
+  expect(await inSlotOf('ada', () => Promise.resolve()).catch(refusalOf)).toEqual(['too_many_attempts', 1]);
+  gate.resolve();
+  await running;
+});
+
+test('the members of an account share its slots, and cannot keep an operator from looking into it', async () => {
+  const person = { sessionId: '', email: '', name: '', mustVerify: false };
+  const { forAccount } = createGuard({
+    publicUrl: null,
+    sessions: {
+      find: (headers) => {
+        const userId = headers.get('cookie') ?? '';
+        return Promise.resolve({ ...person, userId, isOperator: userId === 'operator' });
+      },
+    },
+  });
+  const gates: PromiseWithResolvers<Response>[] = [];
+  const handler = forAccount(() => {
+    const gate = Promise.withResolvers<Response>();
+    gates.push(gate);
+    return gate.promise;
+  });
+  const account = newId();
+  const look = (cookie: string) => {
+    const request = Object.assign(new Request('http://localhost/', { headers: { cookie } }), {
+      params: { account },
+    });
+    return handler(request, { clientAddress: () => null } as RequestContext);
+  };
+  const looks = ['ada', 'ada', 'ada', 'bob', 'bob', 'bob'].map(look);
+  await Bun.sleep(0);
+  expect(gates).toHaveLength(4);
+  const ofOperator = look('operator');
+  await Bun.sleep(0);
+  expect(gates).toHaveLength(5);
+  gates[4]?.resolve(new Response());
+  await ofOperator;
+  for (let index = 0; index < 7; index++) {
+    gates[index]?.resolve(new Response());
+    await Bun.sleep(0);
+  }
+  await Promise.all(looks);
 });
