@@ -16,13 +16,14 @@ export function requestIdIn(text: string): string | null {
   return uuidPattern.test(only) ? `req_${only.replaceAll('-', '').toLowerCase()}` : null;
 }
 
-const keyPattern = /^(?:svc_sk_|sk-|tg_admin_)\S{8,}$/;
+/** Anywhere in what was pasted, such as a header or a line of a settings file. */
+const keyPattern = /(?<![\w-])(?:svc_sk_|sk-|tg_admin_)[\w-]{8,}/;
 const shownCharacters = 4;
 
 /** What the gateway is asked for. Of a whole key, only the end is sent, by which lists name it: secrets are never in addresses. */
 export function questionFor(text: string): string {
-  const trimmed = text.trim();
-  return keyPattern.test(trimmed) ? `…${trimmed.slice(-shownCharacters)}` : trimmed.slice(0, maxQuestion);
+  const [key] = keyPattern.exec(text) ?? [];
+  return key === undefined ? text.trim().slice(0, maxQuestion) : `…${key.slice(-shownCharacters)}`;
 }
 
 const maxQuestion = 200;

@@ -29,6 +29,7 @@ import {
   stepCount,
   stepsOf,
 } from '../rollups/range.ts';
+import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { type Found, readableAccount } from './access.ts';
 import { inSnapshot } from './figures-snapshot.ts';
 import type { AccountHandler, Routes } from './guard.ts';
@@ -39,17 +40,26 @@ import {
   type RequestSeries,
   requestGroupings,
 } from './request-contract.ts';
-import { type CountFilter, parseCountFilter, requestParameters, sumParameters } from './request-filter.ts';
+import {
+  type CountFilter,
+  parseCountFilter,
+  parseSeriesFilter,
+  requestParameters,
+  sumParameters,
+} from './request-filter.ts';
 
 const failure = 'usage_lookup_failed';
 const defaultGroups = 50;
 
-export function requestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<AccountHandler> {
+export type FiguresServices = Readonly<{ reads: () => SQL; catalog: () => ActiveCatalog }>;
+
+export function requestFiguresPage({ reads, catalog }: FiguresServices): Routes<AccountHandler> {
+  const isModel = (name: string) => catalog().catalog.models.has(name);
   return {
     '/requests/series': {
       GET: async (request, { caller }) => {
         const query = readQuery(request.url, requestParameters);
-        const filter = { ...parseCountFilter(query, Date.now()), accountId: caller.accountId };
+        const filter = { ...parseSeriesFilter(query, Date.now(), isModel), accountId: caller.accountId };
         const series = await lookUp(failure, () =>
           findSeries(reads(), (sql) => readableAccount(sql, caller), 'account_not_found', filter),
         );

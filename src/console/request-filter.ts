@@ -68,6 +68,17 @@ function parseProperties(query: Query): Omit<RequestFilter, 'first' | 'end' | 'a
   };
 }
 
+/** Sums have no refusals by models that are not in the catalogue. */
+export function parseSeriesFilter(
+  query: Query,
+  nowMs: number,
+  isModel: (name: string) => boolean,
+): CountFilter {
+  const filter = parseCountFilter(query, nowMs);
+  const { model } = filter.sums;
+  return { ...filter, needsRows: filter.needsRows || (model !== null && !isModel(model)) };
+}
+
 export function parseCountFilter(query: Query, nowMs: number): CountFilter {
   const properties = parseProperties(query);
   return {

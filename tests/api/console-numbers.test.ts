@@ -96,6 +96,7 @@ const filters: readonly Filter[] = [
   ['error_code=invalid_parameter', () => sql`error_code = 'invalid_parameter'`],
   ['model=known', () => sql`model = 'known'`],
   ['model=full&status=failed', () => sql`model = 'full' and status = 'failed'`],
+  ['model=no%2Fsuch-model', () => sql`id in (select id from refusals where model = 'no/such-model')`],
   ['provider=Backup', () => sql`provider = 'Backup'`],
   ['provider=Main&model=known', () => sql`provider = 'Main' and model = 'known'`],
   ['api=messages', () => sql`api = 'messages'`],

@@ -29,12 +29,20 @@ test.each([
 
 test('of a whole key only its end is asked for', () => {
   const secret = fc.stringMatching(/^[A-Za-z0-9]{8,60}$/);
+  const around = [
+    [' ', ' '],
+    ['Authorization: Bearer ', ''],
+    ['"', '",'],
+    ['API_KEY=', '\n'],
+  ];
   fc.assert(
     fc.property(fc.constantFrom('svc_sk_', 'sk-', 'tg_admin_'), secret, (start, rest) => {
-      expect(questionFor(` ${start}${rest} `)).toBe(`…${rest.slice(-4)}`);
+      for (const [before, after] of around)
+        expect(questionFor(`${before}${start}${rest}${after}`)).toBe(`…${rest.slice(-4)}`);
     }),
   );
   expect(questionFor('svc_sk_')).toBe('svc_sk_');
+  expect(questionFor('helpdesk-automation')).toBe('helpdesk-automation');
   expect(questionFor(' x '.repeat(500)).length).toBeLessThanOrEqual(200);
 });
 

@@ -1,23 +1,21 @@
 /** The requests of all accounts, or of one of them, counted. */
-import type { SQL } from 'bun';
 import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';
 import { operatorOnly } from '../access.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { RequestGroups, RequestSeries } from '../request-contract.ts';
-import { findGroups, findSeries, parseGrouping } from '../request-figures.ts';
-import { parseCountFilter, requestParameters, sumParameters } from '../request-filter.ts';
+import { type FiguresServices, findGroups, findSeries, parseGrouping } from '../request-figures.ts';
+import { parseCountFilter, parseSeriesFilter, requestParameters, sumParameters } from '../request-filter.ts';
 
 const failure = 'usage_lookup_failed';
 
-export function anyRequestFiguresPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<ConsoleHandler> {
+export function anyRequestFiguresPage({ reads, catalog }: FiguresServices): Routes<ConsoleHandler> {
+  const isModel = (name: string) => catalog().catalog.models.has(name);
   return {
     '/requests/series': {
       GET: async (request, { signedIn }) => {
-        const filter = parseCountFilter(
-          readQuery(request.url, [...requestParameters, 'account']),
-          Date.now(),
-        );
+        const query = readQuery(request.url, [...requestParameters, 'account']);
+        const filter = parseSeriesFilter(query, Date.now(), isModel);
         const series = await lookUp(failure, () =>
           findSeries(reads(), (sql) => operatorOnly(sql, signedIn), 'permission_denied', filter),
         );
