@@ -1,4 +1,5 @@
 /** Finds the token of a request. It is read from the database each time, so one that is revoked ends at once on all nodes. */
+
 import type { SQL } from 'bun';
 import type { TokenActor } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';
@@ -7,8 +8,9 @@ import { lookUp } from '../http/lookup.ts';
 import { LookupSlots } from '../keys/lookup-slots.ts';
 import { Refusals } from '../keys/refusals.ts';
 import { isInside, parseAddress, parseNetwork } from '../lib/ip-address.ts';
-import { minuteMs, rateAt } from '../lib/rate-limit.ts';
+import { rateAt } from '../lib/rate-limit.ts';
 import { hashSecret } from '../lib/secret-format.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import {
   countUse,
   findTokenByHash,

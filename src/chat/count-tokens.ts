@@ -2,13 +2,15 @@
  * Answers how many input tokens a request has, in any dialect. Nothing is held and no Generation is made, so these requests
  * have a rate of their own. A provider that speaks the client's format is asked; otherwise the answer is an estimate.
  */
+
 import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
 import { readQuery } from '../http/query.ts';
 import { type InferenceServices, readInferenceBody } from '../inference/request.ts';
 import type { ApiKey } from '../keys/key-store.ts';
-import { minuteMs, rateAt } from '../lib/rate-limit.ts';
+import { rateAt } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import { accessTo, resolveModel } from '../models/access.ts';
 import type { Original } from '../providers/chat.ts';
 import { countTokensAt, isPassedOn } from '../providers/chat-call.ts';

@@ -3,10 +3,12 @@
  * checking a request takes time even if it is refused in the end, and no other limit counts it. Each node counts for
  * itself, in memory of fixed size; whoever is forgotten starts anew.
  */
+
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { networkOfClient } from '../lib/ip-address.ts';
-import { minuteMs, rateAt } from '../lib/rate-limit.ts';
+import { rateAt } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import type { ApiKey } from './key-store.ts';
 
 /** Ten times what a key may send by default: tests of a client's errors stay below. A higher rate allows for more. */

@@ -3,8 +3,10 @@
  * Whatever a limit is about, it leaves its amount less what was used in its window and what is held. Requests and tokens
  * are counted on the scale of money, so that one rule fits all.
  */
+
 import { type Money, moneyScaleDigits } from '../lib/money.ts';
-import { minuteMs, type RateLimit } from '../lib/rate-limit.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import type { ExceededLimit, LimitKind, LimitMeter, TokenRange } from './operations.ts';
 
 export type LimitState = Readonly<{

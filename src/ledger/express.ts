@@ -2,8 +2,10 @@
  * Decides a batch as if there were plenty of everything, and says what has to be there for that to be right. The database
  * writes the batch only if it is there, so most batches need no row to be read first.
  */
+
 import type { Money } from '../lib/money.ts';
-import { minuteMs, rateAt } from '../lib/rate-limit.ts';
+import { rateAt } from '../lib/rate-limit.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import { decideBatch } from './batch.ts';
 import { type Admitted, type BatchRows, emptyRows, type Needs, unchanged } from './batch-rows.ts';
 import { type AccountState, holdDivisor, type KeyState } from './decide.ts';

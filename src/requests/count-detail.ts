@@ -3,10 +3,9 @@
  * clients choose them without paying. So within an hour only the first combinations of a key and of an account are counted by
  * themselves. Each node decides for itself, in memory of fixed size.
  */
-import { nilId } from '../lib/ids.ts';
-import { minuteMs } from '../lib/rate-limit.ts';
 
-const hourMs = 60 * minuteMs;
+import { nilId } from '../lib/ids.ts';
+import { hourMs } from '../lib/time-units.ts';
 
 /** Of a key; then all models are counted together, by code. */
 export const maxModelsOfKey = 20;

@@ -3,6 +3,7 @@
  * memory and stores them about once a second, one batch at a time. Every refusal is counted, in a flood less finely. Of a flood
  * only some are stored in full, for each key and for each account. A node that crashes loses those of its last second; nothing was charged for them.
  */
+
 import type { SQL } from 'bun';
 import { type ApiError, errorTable } from '../errors.ts';
 import type { AskedRequest, RequestContext } from '../http/context.ts';
@@ -10,8 +11,8 @@ import { isIntegrityError } from '../ledger/database-error.ts';
 import { timeOfId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import { logSparingly } from '../lib/log-sparingly.ts';
-import { minuteMs } from '../lib/rate-limit.ts';
 import { repeatedly } from '../lib/repeatedly.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import { within } from '../lib/within.ts';
 import { Allowances } from './allowances.ts';
 import { CountDetail } from './count-detail.ts';

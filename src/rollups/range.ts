@@ -1,8 +1,7 @@
 /** The time that figures are for: its steps, and which of the stored sums cover which part of it. */
 
-export const minuteMs = 60_000;
-export const hourMs = 60 * minuteMs;
-export const dayMs = 24 * hourMs;
+import { dayMs, hourMs, minuteMs } from '../lib/time-units.ts';
+
 /** How long sums by minute and by hour are kept. */
 export const minutesKeptMs = 14 * dayMs;
 export const hoursKeptMs = 400 * dayMs;

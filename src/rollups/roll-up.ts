@@ -3,9 +3,11 @@
  * themselves, so progress affects only what a query costs, never its result. Each step is a transaction of its own, and may be
  * the last one of this process: another one goes on from there.
  */
+
 import type { SQL, TransactionSQL } from 'bun';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import { ceilTo, floorTo, hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
+import { hourMs, minuteMs } from '../lib/time-units.ts';
+import { ceilTo, floorTo, hoursKeptMs, minutesKeptMs } from './range.ts';
 
 export const rollupLock = 7_012_018_047;
 /**

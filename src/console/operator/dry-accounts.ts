@@ -1,9 +1,10 @@
 /** The accounts whose money ends first, at the pace of the last 7 days. */
+
 import type { SQL } from 'bun';
 import { typicalHoldOfAccount } from '../../generations/typical-hold.ts';
 import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';
+import { hourMs } from '../../lib/time-units.ts';
 import { readProgress } from '../../rollups/figures.ts';
-import { hourMs } from '../../rollups/range.ts';
 import { hourlySpendQuery } from '../../rollups/spend.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { OperatorHome } from '../home-contract.ts';

@@ -1,9 +1,11 @@
 /** What an operator should know first: money, providers, refusals, and everything that is wrong. */
+
 import type { SQL } from 'bun';
 import type { RecordedAudit } from '../../audit/run.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, readQuery } from '../../http/query.ts';
-import { minuteMs, type Span, stepsOf, widened } from '../../rollups/range.ts';
+import { dayMs, minuteMs } from '../../lib/time-units.ts';
+import { type Span, stepsOf, widened } from '../../rollups/range.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { dayOf } from '../../usage/days.ts';
@@ -27,7 +29,6 @@ type HomeServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => Active
 type Home = Unsent<OperatorHome>;
 
 const failure = 'usage_lookup_failed';
-const dayMs = 24 * 60 * 60 * 1000;
 const daysIn = new Map([
   ['24h', 1],
   ['7d', 7],

@@ -1,12 +1,13 @@
 /** Accounts whose requests are refused because too little is available, and would be again. */
+
 import type { SQL } from 'bun';
 import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';
-import { minuteMs, widened } from '../../rollups/range.ts';
+import { dayMs, minuteMs } from '../../lib/time-units.ts';
+import { widened } from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { OperatorHome } from '../home-contract.ts';
 import { countGroups } from '../request-figures.ts';
 
-const dayMs = 24 * 60 * 60 * 1000;
 const maxShown = 5;
 const code = 'insufficient_balance';
 
