@@ -57,6 +57,10 @@ export function ceilTo(timeMs: number, unitMs: number): number {
   return Math.ceil(timeMs / unitMs) * unitMs;
 }
 
+export function timeOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
 export function stepCount({ fromMs, toMs, stepMs }: Steps): number {
   return Math.ceil((toMs - fromMs) / stepMs);
 }
@@ -70,6 +74,16 @@ export type Progress = Readonly<{
   /** Minutes that have changed since. */
   dirtyMs: readonly number[];
 }>;
+
+/** From when on the sums are known, if that is later than the beginning. */
+export function knownFrom({ fromMs, toMs }: Span, { hoursFromMs }: Progress): number | null {
+  return hoursFromMs > fromMs ? Math.min(hoursFromMs, toMs) : null;
+}
+
+/** Whether there are sums that end where the span does: minutes are not kept as long as hours. */
+export function isKept(span: Span, nowMs: number): boolean {
+  return stepsOf(span, nowMs).fromMs === span.fromMs && span.fromMs > nowMs - hoursKeptMs;
+}
 
 /** A part of one step. */
 export type Piece = Span & Readonly<{ step: number }>;

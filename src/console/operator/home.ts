@@ -9,12 +9,11 @@ import { type Span, stepsOf, widened } from '../../rollups/range.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { dayOf } from '../../usage/days.ts';
-import { operatorOnly } from '../access.ts';
 import type { Unsent } from '../contract.ts';
 import { inSnapshot } from '../figures-snapshot.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorHome } from '../home-contract.ts';
-import { countGroups } from '../request-figures.ts';
+import { countRefused } from '../request-figures.ts';
 import { findDryAccounts } from './dry-accounts.ts';
 import { findHomeMoney } from './home-money.ts';
 import { findAuditsAs } from './ledger.ts';
@@ -115,18 +114,8 @@ async function findRefusals(
   reader: Readonly<{ userId: string }>,
   span: Span,
 ): Promise<Home['refusals']> {
-  const filter = {
-    span,
-    accountId: null,
-    keyId: null,
-    sums: { status: 'refused', errorCode: null, model: null, provider: null },
-    rows: { api: null, isStreamed: null, isFallback: null, minCost: null, minDurationMs: null, labels: [] },
-    needsRows: false,
-  };
-  const allowed = (transaction: SQL) => operatorOnly(transaction, reader);
-  const wanted = { by: 'error_code', order: 'requests' } as const;
-  const { data } = await countGroups(snapshot, allowed, 'permission_denied', filter, wanted);
-  return data.map(({ value, refused }) => ({ code: value ?? '', count: refused }));
+  const codes = await countRefused(snapshot, reader, span, 'error_code');
+  return codes.map(({ value, refused }) => ({ code: value ?? '', count: refused }));
 }
 
 function presentNodes(nodes: Awaited<ReturnType<typeof findNodes>>): Home['nodes'] {
