@@ -9,6 +9,7 @@ import { type Span, stepsOf, widened } from '../../rollups/range.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { dayOf } from '../../usage/days.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import { inSnapshot } from '../figures-snapshot.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
@@ -93,14 +94,14 @@ async function findState(
   nameOf: (providerId: string) => string,
 ): Promise<Omit<Home, Figures>> {
   const [audit] = await findAuditsAs(sql, reader.userId);
-  return {
-    failed_settlements: await findFailedSettlements(sql, reader),
-    failing_webhooks: await findFailingWebhooks(sql, reader),
-    circuits: await findOpenCircuits(sql, reader, nameOf),
-    nodes: presentNodes(await findNodes(sql, reader)),
+  return await boundedRead(sql, async (read) => ({
+    failed_settlements: await findFailedSettlements(read, reader),
+    failing_webhooks: await findFailingWebhooks(read, reader),
+    circuits: await findOpenCircuits(read, reader, nameOf),
+    nodes: presentNodes(await findNodes(read, reader)),
     audit: presentAudit(audit),
-    reconciliation: presentBills(await findDays(sql, reader), nameOf),
-  };
+    reconciliation: presentBills(await findDays(read, reader), nameOf),
+  }));
 }
 
 /** As the explorer widens it, so that both count the same requests. */

@@ -1,4 +1,5 @@
 /** The limits of any account, for operators. What they set, owners cannot change. */
+
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { readQuery } from '../../http/query.ts';
@@ -12,6 +13,7 @@ import {
   updateLimitAs,
 } from '../../limits/limit-store.ts';
 import { accountIn, asOperator, idIn, operatorOnly } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import { listFor, respondWith } from '../limits.ts';
 
@@ -22,7 +24,9 @@ export function accountLimitsPage({ sql }: Readonly<{ sql: SQL }>): Routes<Conso
         const account = sql`(
           select accounts.id as account_id from accounts, ${operatorOnly(sql, signedIn)} as allowed
           where accounts.id = ${accountIn(params)})`;
-        return await listFor(request, (filter) => readLimits(sql, account, filter));
+        return await listFor(request, (filter) =>
+          boundedRead(sql, (read) => readLimits(read, account, filter)),
+        );
       },
       POST: async (request, context) => {
         const accountId = accountIn(context.params);
