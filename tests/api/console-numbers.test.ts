@@ -11,6 +11,7 @@ import type {
   Margins,
   OperatorAccountDetail,
   OperatorAccounts,
+  Providers,
 } from '../../src/console/operator-contract.ts';
 import type {
   ProviderSeries,
@@ -243,6 +244,34 @@ describe.each(['partly added up', 'added up'])('%s', (state) => {
           expect(count).toBe(errors.find(({ value }) => value === code)?.failed ?? 0);
         }
       }
+  });
+
+  test('the calls to each provider of the last day and hour', async () => {
+    const { data, attempts_since: since } = await get<Providers>('providers', 'operator');
+    const dayAgoMs = Date.parse(since);
+    const to = new Date(dayAgoMs + 25 * hourMs).toISOString();
+    for (const [period, fromMs] of [
+      ['last_24_hours', dayAgoMs],
+      ['last_hour', dayAgoMs + 23 * hourMs],
+    ] as const) {
+      const counted = await plainAttempts(sql, {
+        from: new Date(fromMs).toISOString(),
+        to,
+        by: sql`provider`,
+      });
+      const plain = counted.map(({ value, succeeded, failed, rejected, cancelled }) => ({
+        name: value,
+        attempts: succeeded + failed + cancelled,
+        failed: failed - rejected,
+      }));
+      expect(plain).toHaveLength(3);
+      expect(
+        data
+          .map(({ name, [period]: counts }) => ({ name, ...counts }))
+          .filter(({ attempts }) => attempts > 0)
+          .toSorted((one, two) => (one.name < two.name ? -1 : 1)),
+      ).toEqual(plain);
+    }
   });
 
   const partsOfHome = [

@@ -46,7 +46,13 @@ const noCalls: ProviderCalls = { succeeded: 0, failed: 0, rejected: 0, cancelled
 
 type Counted = Omit<Row, 'duration_ms_p95'> & Readonly<{ durations: (number | null)[] }>;
 
-async function findCalls(sql: SQL, reader: OperatorReader, steps: Steps, progress: Progress): Promise<Row[]> {
+/** Of each provider in a range, by the name that attempts are recorded under. */
+export async function findCalls(
+  sql: SQL,
+  reader: OperatorReader,
+  steps: Steps,
+  progress: Progress,
+): Promise<Row[]> {
   const rows = await sql<Found<Counted, 'provider'>[]>`
     select provider, succeeded, failed, rejected, cancelled, durations from ${operatorOnly(sql, reader)} as allowed
     left join lateral (${providersQuery(sql, steps, progress)}) as calls on true`;
