@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
-import { figuresQuery, readProgress, type Wanted } from '../rollups/figures.ts';
+import { readProgress, sourcesQuery } from '../rollups/figures.ts';
 import { inOneStep, type Span, stepsOf } from '../rollups/range.ts';
 import { type Caller, type Found, readableAccount } from './access.ts';
 import { inSnapshot } from './figures-snapshot.ts';
@@ -34,11 +34,7 @@ async function findProblems(sql: SQL, caller: Caller, span: Span): Promise<Reque
   const { fromMs, toMs } = stepsOf(span, Date.now());
   const steps = inOneStep({ fromMs, toMs });
   const { accountId } = caller;
-  const wanted: Wanted = {
-    scope: { accountId, keyId: null },
-    filter: { status: null, errorCode: null, model: null, provider: null },
-    by: 'source',
-  };
+  const scope = { accountId, keyId: null };
   return await inSnapshot(sql, accountId, async (transaction) => {
     const progress = await readProgress(transaction, steps);
     const inRange = transaction`id >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
@@ -47,7 +43,7 @@ async function findProblems(sql: SQL, caller: Caller, span: Span): Promise<Reque
       select problem.* from ${readableAccount(transaction, caller)} as readable left join lateral (
         with source as materialized (
           select value::jsonb ->> 0 as code, value::jsonb ->> 1 as key_id, value::jsonb ->> 2 as model, failed, refused
-          from (${figuresQuery(transaction, wanted, steps, progress)}) as counted
+          from (${sourcesQuery(transaction, scope, steps, progress)}) as counted
         ), newest_failed as materialized (
           select id, error_code from counted_generations
           where account_id = ${accountId} and status = 'failed' and ${inRange} order by id desc limit ${maxLookedAt}

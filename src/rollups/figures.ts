@@ -154,6 +154,21 @@ export function figuresQuery(sql: SQL, wanted: Wanted, steps: Steps, progress: P
     group by step, value`;
 }
 
+/** How much of each source failed and was refused, for other queries to include. */
+export function sourcesQuery(sql: SQL, scope: Scope, steps: Steps, progress: Progress) {
+  const { hours, minutes, raw } = readOf(steps, progress);
+  const filter = { status: null, errorCode: null, model: null, provider: null };
+  const wanted: Wanted = { scope, filter, by: 'source' };
+  return sql`
+    select value, coalesce(sum(count) filter (where status = 'failed'), 0)::float8 as failed,
+           coalesce(sum(count) filter (where status = 'refused'), 0)::float8 as refused
+    from (
+      ${sumsQuery(sql, wanted, 'hour', hours, 'cost')} union all ${sumsQuery(sql, wanted, 'minute', minutes, 'cost')}
+      union all ${rawQuery(sql, wanted, raw, 'cost')}
+    ) as counted
+    group by value`;
+}
+
 type Reads = Readonly<{ hours: SumPiece[]; minutes: SumPiece[]; raw: Piece[] }>;
 
 function readOf(steps: Steps, progress: Progress): Reads {
@@ -220,7 +235,7 @@ function sumsQuery(
   return sql`
     select step, ${groupedBy(sql, by)} as value, status, count, ${sql.unsafe(columns)}
     from ${ownersOf(sql, scope, by, among)} as owner (of_account, of_key) cross join ${sumPiecesAs(sql, pieces)}
-    cross join lateral (${ownedSums(sql, filter, unit)}) as sums
+    cross join lateral (${ownedSums(sql, filter, unit, by)}) as sums
     where ${isWanted(sql)} and ${matches(sql, filter)} and ${hasSource(sql, by)}`;
 }
 
@@ -272,11 +287,11 @@ function isWanted(sql: SQL) {
  * Without the offset, the planner may read everything of an account before it looks at the pieces. What is left of an hour is compared in
  * the index, because there are many; with such conditions on minutes, which are few, it may read all of a minute for each key.
  */
-function ownedSums(sql: SQL, filter: SumFilter, unit: SumUnit) {
+function ownedSums(sql: SQL, filter: SumFilter, unit: SumUnit, by?: Grouping) {
   return sql`
     select * from ${sql.unsafe(`request_${unit}s`)} as sums
     where account_id = of_account and key_id = of_key and ${isWithin(sql, unit)}
-      and ${unit === 'hour' ? matches(sql, filter) : sql`true`}
+      and ${unit === 'hour' ? sql`${matches(sql, filter)} and ${hasSource(sql, by)}` : sql`true`}
     offset 0`;
 }
 
