@@ -1,5 +1,4 @@
 /** Finds the token of a request. It is read from the database each time, so one that is revoked ends at once on all nodes. */
-
 import type { SQL } from 'bun';
 import type { TokenActor } from '../audit-log/audit-log.ts';
 import { ApiError } from '../errors.ts';

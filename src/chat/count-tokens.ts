@@ -2,7 +2,6 @@
  * Answers how many input tokens a request has, in any dialect. Nothing is held and no Generation is made, so these requests
  * have a rate of their own. A provider that speaks the client's format is asked; otherwise the answer is an estimate.
  */
-
 import { ApiError } from '../errors.ts';
 import type { Handler } from '../http/context.ts';
 import { readQuery } from '../http/query.ts';

@@ -1,5 +1,4 @@
 /** Parses the arguments of a command. A usage error names the argument at fault. */
-
 import { parseArgs } from 'node:util';
 import { isKeyLike } from '../keys/key-format.ts';
 import { parseTime } from '../lib/calendar.ts';

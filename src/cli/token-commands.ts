@@ -1,5 +1,4 @@
 /** The tokens of the admin API: `tollgate token …`. */
-
 import { ApiError } from '../errors.ts';
 import { parseNetwork } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';

@@ -1,5 +1,4 @@
 /** What was changed in an account, for its owners, and for operators as its owners see it. */
-
 import type { SQL } from 'bun';
 import { isOwnColumn, type OwnedChange, presentForOwners } from '../audit-log/for-owners.ts';
 import { changesQuery } from '../audit-log/read.ts';

@@ -1,5 +1,4 @@
 /** The statement of each month: from the balance at its beginning to that at its end. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { csvType, sendDownload } from '../http/download.ts';

@@ -1,5 +1,4 @@
 /** Every movement of an account's balance, the newest first. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { findDraws } from '../grants/grant-store.ts';

@@ -2,7 +2,6 @@
  * Finds anything by a few characters: for members what their account has, for operators what the gateway has. Whoever types
  * asks with every pause, so each part reads an index, or a bounded number of rows.
  */
-
 import type { SQL } from 'bun';
 import { lookUp } from '../http/lookup.ts';
 import { invalidQuery, readQuery } from '../http/query.ts';

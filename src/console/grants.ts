@@ -1,5 +1,4 @@
 /** What an account has of each category, its grants and its allowances. */
-
 import type { SQL } from 'bun';
 import { type Allowance, findAllowances } from '../grants/allowances.ts';
 import { type Expiry, findNextExpiries, isToldApart } from '../grants/categories.ts';

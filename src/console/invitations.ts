@@ -1,5 +1,4 @@
 /** Owners invite others to their account, with a link that they hand over or that is mailed. */
-
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { ApiError } from '../errors.ts';

@@ -1,5 +1,4 @@
 /** The keys of an account: members and operators see them; owners create, change, replace and revoke them. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { typicalHoldOfKey } from '../generations/typical-hold.ts';

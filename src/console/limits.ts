@@ -1,5 +1,4 @@
 /** The limits of an account: members see them; owners set, change and remove their own. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { presentPage } from '../http/present-page.ts';

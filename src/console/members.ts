@@ -1,5 +1,4 @@
 /** The members of an account: they see one another, and its owners decide on their roles. */
-
 import type { SQL } from 'bun';
 import { readQuery } from '../http/query.ts';
 import { bodyOf, readBody, role } from '../json/fields.ts';

@@ -1,5 +1,4 @@
 /** The models as /v1/models lists them for a key without an allowlist, with what people want to know about them. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';

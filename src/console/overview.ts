@@ -1,5 +1,4 @@
 /** The state of an account at a glance, and what needs attention. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { recentQuery } from '../generations/generation-store.ts';

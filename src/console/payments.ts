@@ -1,5 +1,4 @@
 /** How an account pays for credit: payments, and a saved card. */
-
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { recordChange } from '../audit-log/audit-log.ts';

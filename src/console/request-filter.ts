@@ -1,5 +1,4 @@
 /** Reads what requests must be like to be listed, and to be counted. */
-
 import { type ErrorCode, errorTable } from '../errors.ts';
 import { attributionParameters, parseLabels } from '../generations/attribution.ts';
 import { newestPosition } from '../generations/generation-store.ts';

@@ -1,5 +1,4 @@
 /** Requests as comma-separated values, the newest first. */
-
 import type { SQL } from 'bun';
 import { type Column, headerOf, id, nested, plain, text, writeLine } from '../exports/columns.ts';
 import { presentAttribution } from '../generations/attribution.ts';

@@ -1,5 +1,4 @@
 /** The requests of an account: its Generations, and what was refused. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { attributionColumn } from '../generations/attribution.ts';

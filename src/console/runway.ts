@@ -1,5 +1,4 @@
 /** How long the money of an account lasts, by what it spent in the last 7 days. */
-
 import type { Money } from '../lib/money.ts';
 import { hourMs, minuteMs } from '../lib/time-units.ts';
 import type { Runway } from './contract.ts';

@@ -1,5 +1,4 @@
 /** In which hours of the last week an account spent something, and which models it asked for. */
-
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { hourMs } from '../lib/time-units.ts';

@@ -1,5 +1,4 @@
 /** The usage of an account by day, model and key: for a page, and as a file. */
-
 import type { SQL } from 'bun';
 import { csvType, sendDownload } from '../http/download.ts';
 import { lookUp } from '../http/lookup.ts';

@@ -3,7 +3,6 @@
  * checking a request takes time even if it is refused in the end, and no other limit counts it. Each node counts for
  * itself, in memory of fixed size; whoever is forgotten starts anew.
  */
-
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { networkOfClient } from '../lib/ip-address.ts';
 import { rateAt } from '../lib/rate-limit.ts';

@@ -3,7 +3,6 @@
  * Whatever a limit is about, it leaves its amount less what was used in its window and what is held. Requests and tokens
  * are counted on the scale of money, so that one rule fits all.
  */
-
 import { type Money, moneyScaleDigits } from '../lib/money.ts';
 import type { RateLimit } from '../lib/rate-limit.ts';
 import { minuteMs } from '../lib/time-units.ts';

@@ -1,5 +1,4 @@
 /** Collects what a batch changes, and writes it in one statement. */
-
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
 import { minuteMs } from '../lib/time-units.ts';

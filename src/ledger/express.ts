@@ -2,7 +2,6 @@
  * Decides a batch as if there were plenty of everything, and says what has to be there for that to be right. The database
  * writes the batch only if it is there, so most batches need no row to be read first.
  */
-
 import type { Money } from '../lib/money.ts';
 import { rateAt } from '../lib/rate-limit.ts';
 import { minuteMs } from '../lib/time-units.ts';

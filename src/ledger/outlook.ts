@@ -3,7 +3,6 @@
  * It is a hint and decides nothing: what was left when a request was last admitted, minus what was submitted since and has
  * no answer yet. Others may have taken some of it, so a hold is expected only where much is left.
  */
-
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
 import { RecentMap } from '../lib/recent-map.ts';
 import { minuteMs } from '../lib/time-units.ts';

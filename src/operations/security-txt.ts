@@ -1,5 +1,4 @@
 /** Where to report a vulnerability, at the address that RFC 9116 prescribes. */
-
 import type { Handler } from '../http/context.ts';
 import { dayMs } from '../lib/time-units.ts';
 

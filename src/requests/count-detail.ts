@@ -3,7 +3,6 @@
  * clients choose them without paying. So within an hour only the first combinations of a key and of an account are counted by
  * themselves. Each node decides for itself, in memory of fixed size.
  */
-
 import { nilId } from '../lib/ids.ts';
 import { hourMs } from '../lib/time-units.ts';
 

@@ -3,7 +3,6 @@
  * memory and stores them about once a second, one batch at a time. Every refusal is counted, in a flood less finely. Of a flood
  * only some are stored in full, for each key and for each account. A node that crashes loses those of its last second; nothing was charged for them.
  */
-
 import type { SQL } from 'bun';
 import { type ApiError, errorTable } from '../errors.ts';
 import type { AskedRequest, RequestContext } from '../http/context.ts';

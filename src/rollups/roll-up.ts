@@ -3,7 +3,6 @@
  * themselves, so progress affects only what a query costs, never its result. Each step is a transaction of its own, and may be
  * the last one of this process: another one goes on from there.
  */
-
 import type { SQL, TransactionSQL } from 'bun';
 import { shortTransaction } from '../lib/short-transaction.ts';
 import { hourMs, minuteMs } from '../lib/time-units.ts';

@@ -1,5 +1,4 @@
 /** What operators see of the gateway itself: providers, the catalogue, the nodes, the ledger, any request. */
-
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { readFileSync, writeFileSync } from 'node:fs';
 import type {

@@ -1,5 +1,4 @@
 /** Expected holds are granted, whatever else is pending; and where little is left, none is expected. */
-
 import { expect, spyOn, test } from 'bun:test';
 import fc from 'fast-check';
 import type { AdmittedKey } from '../../src/ledger/batch-rows.ts';

@@ -1,5 +1,4 @@
 /** All accounts, their money, and whether they may use it. Each statement checks that an operator runs it. */
-
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import { createAccountAs, suspendAccountAs, updateAccountAs } from '../../accounts/changes.ts';

@@ -1,5 +1,4 @@
 /** What everyone changed, the newest first. */
-
 import type { SQL } from 'bun';
 import type { LoggedChange } from '../../audit-log/read.ts';
 import { changesQuery } from '../../audit-log/read.ts';

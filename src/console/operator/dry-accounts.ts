@@ -1,5 +1,4 @@
 /** The accounts whose money ends first, at the pace of the last 7 days. */
-
 import type { SQL } from 'bun';
 import { typicalHoldOfAccount } from '../../generations/typical-hold.ts';
 import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';

@@ -1,5 +1,4 @@
 /** Grants and allowances of any account, for operators: what is left of them, and how they end. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { createAllowanceAs, endAllowanceAs } from '../../grants/allowances.ts';

@@ -1,5 +1,4 @@
 /** What an operator should know first: money, providers, refusals, and everything that is wrong. */
-
 import type { SQL } from 'bun';
 import type { RecordedAudit } from '../../audit/run.ts';
 import { lookUp } from '../../http/lookup.ts';

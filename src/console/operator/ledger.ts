@@ -1,5 +1,4 @@
 /** Whether the ledger is consistent, and the settlements that the database rejected. */
-
 import type { SQL } from 'bun';
 import { z } from 'zod';
 import type { AuditJobs } from '../../audit/jobs.ts';

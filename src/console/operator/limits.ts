@@ -1,5 +1,4 @@
 /** The limits of any account, for operators. What they set, owners cannot change. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { readQuery } from '../../http/query.ts';

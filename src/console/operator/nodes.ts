@@ -1,5 +1,4 @@
 /** The gateways on this database, and what each has open. */
-
 import type { SQL } from 'bun';
 import { readQuery } from '../../http/query.ts';
 import { leaseSeconds } from '../../nodes/lease.ts';

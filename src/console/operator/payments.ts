@@ -1,5 +1,4 @@
 /** All payments, for operators: what was paid, what does not fit, and refunds. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { presentPage } from '../../http/present-page.ts';

@@ -1,5 +1,4 @@
 /** The state of every provider, on every node. */
-
 import type { SQL } from 'bun';
 import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';

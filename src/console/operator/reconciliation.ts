@@ -1,5 +1,4 @@
 /** What providers billed, next to the metered cost. */
-
 import type { SQL } from 'bun';
 import { invalidQuery, readQuery } from '../../http/query.ts';
 import { parseTime } from '../../lib/calendar.ts';

@@ -1,5 +1,4 @@
 /** The requests of all accounts, for operators. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { type Column, id as idColumn, text as textColumn } from '../../exports/columns.ts';

@@ -1,5 +1,4 @@
 /** Accounts whose requests are refused because too little is available, and would be again. */
-
 import type { SQL } from 'bun';
 import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';
 import { dayMs, minuteMs } from '../../lib/time-units.ts';

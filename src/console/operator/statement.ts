@@ -1,5 +1,4 @@
 /** Every entry of an account, the newest first, with who made it: what operators start from to put something right. */
-
 import type { SQL } from 'bun';
 import { ApiError } from '../../errors.ts';
 import { findDraws } from '../../grants/grant-store.ts';

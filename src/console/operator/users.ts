@@ -1,5 +1,4 @@
 /** Everyone who can sign in, and what an operator can do about them. Each statement checks that an operator runs it. */
-
 import type { SQL, TransactionSQL } from 'bun';
 import { z } from 'zod';
 import { accountExists } from '../../accounts/account-store.ts';
