@@ -7,8 +7,9 @@ import { lookUp } from '../http/lookup.ts';
 import { LookupSlots } from '../keys/lookup-slots.ts';
 import { Refusals } from '../keys/refusals.ts';
 import { isInside, parseAddress, parseNetwork } from '../lib/ip-address.ts';
-import { minuteMs, rateAt } from '../lib/rate-limit.ts';
+import { rateAt } from '../lib/rate-limit.ts';
 import { hashSecret } from '../lib/secret-format.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import {
   countUse,
   findTokenByHash,

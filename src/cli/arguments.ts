@@ -4,6 +4,7 @@ import { isKeyLike } from '../keys/key-format.ts';
 import { parseTime } from '../lib/calendar.ts';
 import { isUuid } from '../lib/ids.ts';
 import { formatMoneyShort, largestAmount, type Money, parseMoney } from '../lib/money.ts';
+import { dayMs } from '../lib/time-units.ts';
 import { tokenFormat } from '../tokens/token-store.ts';
 
 export class UsageError extends Error {}
@@ -104,8 +105,6 @@ export function readEnd(text: string, what: string): Date {
   if (end > new Date()) return end;
   throw new UsageError(`${what} must be in the future, but is "${text}".`);
 }
-
-const dayMs = 24 * 60 * 60 * 1000;
 
 /** From 0 to 100. */
 export function readPriority(text: string, what: string): number {

@@ -3,6 +3,7 @@ import { ApiError } from '../errors.ts';
 import { parseNetwork } from '../lib/ip-address.ts';
 import { OperatorError } from '../lib/operator-error.ts';
 import { shortTransaction } from '../lib/short-transaction.ts';
+import { dayMs } from '../lib/time-units.ts';
 import {
   createTokenAs,
   defaultTokenDays,
@@ -19,8 +20,6 @@ import {
 import { readCount, readFutureTime, readLine, readTokenId, UsageError } from './arguments.ts';
 import { type DatabaseCommand, formatList } from './command.ts';
 import { shellActor } from './shell-user.ts';
-
-const dayMs = 24 * 60 * 60 * 1000;
 
 const create: DatabaseCommand = {
   name: 'token create',

@@ -6,6 +6,7 @@ import { presentPage } from '../http/present-page.ts';
 import { invalidQuery, parseLimit, readQuery } from '../http/query.ts';
 import { isUuid } from '../lib/ids.ts';
 import { type Caller, findStanding, ownedAccount, requireOwningReader } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { AccountAuditLog, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import { parseCursor } from './operator/list.ts';
@@ -20,7 +21,7 @@ export function accountAuditLogPage({ sql }: Readonly<{ sql: SQL }>): Routes<Acc
         const limit = parseLimit(query.get('limit'), defaultLimit);
         const before = parseCursor(query.get('cursor'));
         const keyId = parseKey(query.get('key'));
-        const changes = await findChanges(sql, caller, keyId, before, limit + 1);
+        const changes = await boundedRead(sql, (read) => findChanges(read, caller, keyId, before, limit + 1));
         const page = presentPage(changes, limit, presentForOwners, ({ id }) => id);
         return Response.json(page satisfies Unsent<AccountAuditLog>);
       },

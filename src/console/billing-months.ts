@@ -28,6 +28,7 @@ import {
   type MonthDays,
   type StatementSum,
 } from './billing-queries.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 
 const failure = 'balance_lookup_failed';
@@ -39,7 +40,7 @@ export function billingMonthsPage({ reads }: MonthServices): Routes<AccountHandl
     '/billing/months': {
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
-        const months = await lookUp(failure, () => findMonths(reads(), caller));
+        const months = await lookUp(failure, () => boundedRead(reads(), (read) => findMonths(read, caller)));
         return Response.json({
           data: (months ?? []).map(presentMonth),
           is_being_added_up: months === null,
@@ -82,9 +83,9 @@ async function showStatement(
   month: string,
 ): Promise<MonthStatement> {
   return await lookUp(failure, async () => {
-    const balance = await findMonth(reads(), caller, month);
+    const balance = await boundedRead(reads(), (read) => findMonth(read, caller, month));
     if (balance.isArchived) return { ...presentMonth(balance), detail: null };
-    const found = await findStatement(reads(), caller, daysOf(month));
+    const found = await boundedRead(reads(), (read) => findStatement(read, caller, daysOf(month)));
     const detail = presentDetail(found);
     // The second query may have seen more of a month that is not over.
     return { ...presentMonth({ ...balance, closing: found.closing }), detail };
@@ -220,7 +221,7 @@ async function* csvPieces(
   const today = dayOf(new Date());
   const lastDay = earlier(addDays(days.end, -1), today);
   const readLast = earlier(lastDay, addDays(today, -1));
-  const balance = await inSlot(() => findMonth(reads(), caller, month));
+  const balance = await inSlot(() => boundedRead(reads(), (read) => findMonth(read, caller, month)));
   if (balance.isArchived) {
     yield csvHeader + balanceLine('closing', lastDay, balance.closing);
     return;
@@ -231,7 +232,9 @@ async function* csvPieces(
   while (from < days.end) {
     const isLast = from >= readLast;
     const part = { from, end: isLast ? days.end : addDays(from, 1) };
-    const found = await inSlot(() => findStatementDays(reads(), caller, days, part));
+    const found = await inSlot(() =>
+      boundedRead(reads(), (read) => findStatementDays(read, caller, days, part)),
+    );
     if (from === days.from) text += balanceLine('opening', days.from, found.opening);
     amounts.push(...found.sums.map(({ amount }) => amount));
     text += found.sums.map(sumLine).join('');

@@ -8,6 +8,7 @@ import { parseLimit, readQuery } from '../http/query.ts';
 import { newestEntry } from '../ledger/entries.ts';
 import { requestIdFromUuid } from '../lib/ids.ts';
 import { type AccountReader, readableAccount } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { LedgerEntry, Statement, Unsent } from './contract.ts';
 import { presentDrawsOf } from './draws.ts';
 import type { AccountHandler, Routes } from './guard.ts';
@@ -23,10 +24,12 @@ export function billingPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHand
         const before = parseEntryCursor(query.get('cursor'));
         // One more than requested shows whether there is another page.
         const { entries, ...account } = await lookUp('balance_lookup_failed', () =>
-          findEntries(sql, caller, before, limit + 1),
+          boundedRead(sql, (read) => findEntries(read, caller, before, limit + 1)),
         );
         // Whoever may see the entries may see this.
-        const draws = await lookUp('balance_lookup_failed', () => findDraws(sql, caller.accountId, entries));
+        const draws = await lookUp('balance_lookup_failed', () =>
+          boundedRead(sql, (read) => findDraws(read, caller.accountId, entries)),
+        );
         const present = (entry: EntryRow) => ({
           ...presentEntry(entry),
           draws: presentDrawsOf(draws, entry),

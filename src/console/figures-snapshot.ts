@@ -5,9 +5,10 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
-import { shortSnapshot } from '../lib/short-transaction.ts';
+import { boundedRead } from './bounded-read.ts';
 
-const statementTimeout = '5s';
+/** Sums of ten thousand accounts would be written to files otherwise. */
+const workMemKb = 32 * 1024;
 /** Of each node. */
 export const maxSnapshots = 3;
 const maxSnapshotsPerAccount = 2;
@@ -32,9 +33,10 @@ export async function inSnapshot<Result>(
 ): Promise<Result> {
   const signal = AbortSignal.timeout(maxWaitMs);
   const read = () =>
-    shortSnapshot(sql, async (transaction) => {
+    boundedRead(sql, async (transaction) => {
       await transaction`
-        select set_config('statement_timeout', ${statementTimeout}, true), set_config('jit', 'off', true)`;
+        select set_config('jit', 'off', true),
+               set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, ${workMemKb})::text, true)`;
       return await run(transaction);
     });
   try {

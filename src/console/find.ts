@@ -16,6 +16,7 @@ import {
   rowsForOperator,
   rowsForReader,
 } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { AccountFindings, FoundModel, FoundProvider, OperatorFindings } from './find-contract.ts';
 import type { AccountHandler, ConsoleHandler, Routes } from './guard.ts';
 import { patternOf } from './operator/list.ts';
@@ -44,7 +45,9 @@ export function findPage({ reads, catalog }: FindServices): Routes<AccountHandle
     '/find': {
       GET: async (request, { caller }) => {
         const text = readText(request.url);
-        const found = await lookUp(failure, () => findInAccount(reads(), caller, text));
+        const found = await lookUp(failure, () =>
+          boundedRead(reads(), (read) => findInAccount(read, caller, text)),
+        );
         return Response.json({ ...found, models: findModels(catalog(), text) } satisfies AccountFindings);
       },
     },
@@ -56,7 +59,9 @@ export function operatorFindPage({ reads, catalog }: FindServices): Routes<Conso
     '/find': {
       GET: async (request, { signedIn }) => {
         const text = readText(request.url);
-        const found = await lookUp(failure, () => findAnywhere(reads(), signedIn, text));
+        const found = await lookUp(failure, () =>
+          boundedRead(reads(), (read) => findAnywhere(read, signedIn, text)),
+        );
         const active = catalog();
         return Response.json({
           ...found,

@@ -11,6 +11,7 @@ import { type GrantCategory, grantCategories } from '../ledger/movements.ts';
 import { formatMoney } from '../lib/money.ts';
 import { findStanding, requireReader } from './access.ts';
 import { parseEntryCursor } from './billing.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { CategoryBalance, Grants } from './grant-contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -20,7 +21,7 @@ export function grantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandl
       GET: async (request, { caller }) =>
         await listGrants(request, async (page) => {
           requireReader(await findStanding(sql, caller));
-          return await findAll(sql, caller.accountId, page);
+          return await boundedRead(sql, (read) => findAll(read, caller.accountId, page));
         }),
     },
   };

@@ -25,6 +25,7 @@ import {
   requireOwner,
   requireOwningReader,
 } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { Invitation, NewInvitation, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -48,7 +49,7 @@ export function invitationsPage(services: InvitationsServices): Routes<AccountHa
     '/invitations': {
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
-        const data = await findInvitationsFor(sql, caller);
+        const data = await boundedRead(sql, (read) => findInvitationsFor(read, caller));
         return Response.json({ data: data satisfies Unsent<Invitation>[] });
       },
       /** A mailed link is not shown: it proves that whoever uses it can read the mail of that address. */

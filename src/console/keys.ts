@@ -21,6 +21,7 @@ import {
 import { rateAt } from '../lib/rate-limit.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { asOwner, type Caller, type Found, idIn, readableAccount, rowsForReader } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { Key, Keys, NewKey, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 import type { KeyDetail } from './key-contract.ts';
@@ -36,8 +37,12 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
     '/keys': {
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
-        const data = await lookUp('api_keys_lookup_failed', () => findKeys(sql, caller));
-        const limited = await lookUp('api_keys_lookup_failed', () => countLimits(sql, caller));
+        const data = await lookUp('api_keys_lookup_failed', () =>
+          boundedRead(sql, (read) => findKeys(read, caller)),
+        );
+        const limited = await lookUp('api_keys_lookup_failed', () =>
+          boundedRead(sql, (read) => countLimits(read, caller)),
+        );
         return Response.json({ data, limited } satisfies Unsent<Keys>);
       },
       POST: async (request, { caller, actor }) => {
@@ -54,7 +59,9 @@ export function keysPage({ sql, catalog }: KeysServices): Routes<AccountHandler>
       GET: async (request, context) => {
         const owned = ownedKey(context);
         readQuery(request.url, []);
-        const key = await lookUp('api_keys_lookup_failed', () => findKey(sql, context.caller, owned));
+        const key = await lookUp('api_keys_lookup_failed', () =>
+          boundedRead(sql, (read) => findKey(read, context.caller, owned)),
+        );
         return Response.json(key satisfies Unsent<KeyDetail>);
       },
       PATCH: async (request, context) => {

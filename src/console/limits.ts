@@ -23,6 +23,7 @@ import {
 } from '../limits/limit-store.ts';
 import { presentLimit } from '../limits/present.ts';
 import { asOwner, idIn, readableAccount } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { Limit, Page, Unsent } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import { parseCursor } from './operator/list.ts';
@@ -31,7 +32,9 @@ export function limitsPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHandl
   return {
     '/limits': {
       GET: async (request, { caller }) =>
-        await listFor(request, (filter) => readLimits(sql, readableAccount(sql, caller), filter)),
+        await listFor(request, (filter) =>
+          boundedRead(sql, (read) => readLimits(read, readableAccount(read, caller), filter)),
+        ),
       POST: async (request, { caller, actor }) => {
         readQuery(request.url, []);
         const wire = await readBody(request, limitDraftSchema);

@@ -4,6 +4,7 @@ import { readQuery } from '../http/query.ts';
 import { bodyOf, readBody, role } from '../json/fields.ts';
 import { findMembers, removeMemberAs, updateMemberAs } from '../people/members.ts';
 import { asOwner, type Caller, findStanding, idIn, requireReader } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { Member, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 
@@ -14,7 +15,9 @@ export function membersPage({ sql }: Readonly<{ sql: SQL }>): Routes<AccountHand
     '/members': {
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
-        return Response.json({ data: (await findMembersFor(sql, caller)) satisfies Unsent<Member>[] });
+        return Response.json({
+          data: (await boundedRead(sql, (read) => findMembersFor(read, caller))) satisfies Unsent<Member>[],
+        });
       },
     },
     '/members/:user': {

@@ -9,6 +9,7 @@ import type { Catalog } from '../models/model.ts';
 import { presentModel } from '../models/present.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
 import { type Caller, readableAccount } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { Model, Models } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 
@@ -23,7 +24,9 @@ export function modelsPage({ sql, catalog: current }: ModelsServices): Routes<Ac
       GET: async (request, { caller }) => {
         // Makes another address, for a browser that keeps what the account saw before it was put into this group.
         readQuery(request.url, ['price_group']);
-        const priceGroup = await lookUp('model_list_failed', () => findPriceGroup(sql, caller));
+        const priceGroup = await lookUp('model_list_failed', () =>
+          boundedRead(sql, (read) => findPriceGroup(read, caller)),
+        );
         const active = atPricesOf(current(), priceGroup);
         const { catalog, connections } = active;
         const models = callableModels(catalog, accessTo(connections, null));

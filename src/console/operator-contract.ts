@@ -162,15 +162,12 @@ export type Providers = {
     key_variable: string | null;
     /** One per model and node that has seen a failure. Empty when all is well. */
     circuits: ListedCircuit[];
-    /**
-     * Of the newest 100,000 attempts of all providers, which may be less than a day; see `attempts_since`. Requests that a
-     * provider rejected as invalid do not count as failed.
-     */
+    /** Since `attempts_since`. Requests that a provider rejected as invalid do not count as failed. */
     last_24_hours: { attempts: number; failed: number };
     /** The part of them whose requests came within the last hour. */
     last_hour: { attempts: number; failed: number };
   }[];
-  /** 24 hours ago, or when the oldest of the newest 100,000 attempts started. */
+  /** The minute 24 hours ago, or from when on attempts are added up, after an upgrade. */
   attempts_since: string;
   /** The newest 50 attempts that failed within 24 hours. */
   failures: {

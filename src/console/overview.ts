@@ -21,6 +21,7 @@ import {
   type ReportedCircuit,
   type WatchedKey,
 } from './attention.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { Overview } from './contract.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import { runwayOf } from './runway.ts';
@@ -38,7 +39,9 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
     '/overview': {
       GET: async (request, { caller }) => {
         readQuery(request.url, []);
-        const account = await lookUp('balance_lookup_failed', () => findAccount(sql, caller));
+        const account = await lookUp('balance_lookup_failed', () =>
+          boundedRead(sql, (read) => findAccount(read, caller)),
+        );
         const [hours, { keys, circuits, offered }] = await Promise.all([
           lookUp('usage_lookup_failed', () =>
             findSpentHours(reads(), caller.accountId, (reading) => readableAccount(reading, caller)),
@@ -47,7 +50,9 @@ export function overviewPage({ sql, reads, catalog, welcome }: OverviewServices)
         ]);
         // Many to read, and rarely needed.
         const served = circuits.some(isInDoubt)
-          ? await lookUp('generation_lookup_failed', () => findServed(reads(), caller))
+          ? await lookUp('generation_lookup_failed', () =>
+              boundedRead(reads(), (read) => findServed(read, caller)),
+            )
           : [];
         const nowMs = Date.now();
         const available = account.balance - account.held;
@@ -86,9 +91,13 @@ type State = Readonly<{
 /** One after the other: a page that is refreshed by itself takes few of the connections that requests need, too. */
 async function findState(sql: SQL, caller: Caller): Promise<State> {
   return {
-    keys: await lookUp('api_keys_lookup_failed', () => findWatchedKeys(sql, caller)),
-    circuits: await lookUp('model_list_failed', () => findCircuits(sql, caller)),
-    offered: await lookUp('balance_lookup_failed', () => findWelcome(sql, caller)),
+    keys: await lookUp('api_keys_lookup_failed', () =>
+      boundedRead(sql, (read) => findWatchedKeys(read, caller)),
+    ),
+    circuits: await lookUp('model_list_failed', () => boundedRead(sql, (read) => findCircuits(read, caller))),
+    offered: await lookUp('balance_lookup_failed', () =>
+      boundedRead(sql, (read) => findWelcome(read, caller)),
+    ),
   };
 }
 

@@ -13,6 +13,7 @@ import { type PaymentRow, paymentColumns, presentPayment } from '../payments/pre
 import { asApiError, isMissing, isRefusedByStripe } from '../payments/stripe-client.ts';
 import type { Limit } from '../people/attempts.ts';
 import { asOwner, type Caller, findStanding, idIn, readableAccount, requireReader } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { Page, Payment, PaymentPage, Unsent } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 import { parseCursor } from './operator/list.ts';
@@ -89,7 +90,9 @@ function orderRoutes(services: PaymentServices): Routes<AccountHandler> {
         const query = readQuery(request.url, ['limit', 'cursor']);
         const limit = parseLimit(query.get('limit'), defaultLimit);
         requireReader(await findStanding(sql, caller));
-        const rows = await findPayments(sql, caller, parseCursor(query.get('cursor')), limit + 1);
+        const rows = await boundedRead(sql, (read) =>
+          findPayments(read, caller, parseCursor(query.get('cursor')), limit + 1),
+        );
         const page = presentPage(rows, limit, presentPayment, ({ id }) => id);
         return Response.json(page satisfies Unsent<Page<Payment>>);
       },

@@ -21,16 +21,18 @@ import {
 import { inProgressQuery, lookedAtQuery } from '../rollups/one-by-one.ts';
 import {
   before,
-  hoursKeptMs,
   inOneStep,
+  isKept,
+  knownFrom,
   type Progress,
   type Span,
   type Steps,
   stepCount,
   stepsOf,
+  timeOf,
 } from '../rollups/range.ts';
 import type { ActiveCatalog } from '../routing/active-catalog.ts';
-import { type Found, readableAccount } from './access.ts';
+import { type Found, type OperatorReader, operatorOnly, readableAccount } from './access.ts';
 import { inSnapshot } from './figures-snapshot.ts';
 import type { AccountHandler, Routes } from './guard.ts';
 import {
@@ -155,16 +157,6 @@ async function countIn(
   };
 }
 
-/** From when on the sums are known, if that is later than the beginning. */
-export function knownFrom({ fromMs, toMs }: Span, { hoursFromMs }: Progress): number | null {
-  return hoursFromMs > fromMs ? Math.min(hoursFromMs, toMs) : null;
-}
-
-/** Whether there are sums that end where the span does: minutes are not kept as long as hours. */
-export function isKept(span: Span): boolean {
-  return stepsOf(span, Date.now()).fromMs === span.fromMs && span.fromMs > Date.now() - hoursKeptMs;
-}
-
 /** The period before; null when not all of it is known. */
 async function countBefore(
   steps: Steps,
@@ -173,7 +165,8 @@ async function countBefore(
   count: (steps: Steps) => Promise<Counted>,
 ): Promise<Figures | null> {
   const earlier = inOneStep(before(steps));
-  if (countedFromMs !== null || !isKept(earlier) || knownFrom(earlier, progress) !== null) return null;
+  if (countedFromMs !== null || !isKept(earlier, Date.now()) || knownFrom(earlier, progress) !== null)
+    return null;
   const counted = await count(earlier);
   if (counted.countedFromMs !== null) return null;
   return counted.rows.map(figuresFrom).reduce(addFigures, noFigures);
@@ -249,6 +242,27 @@ export async function countGroups(
   };
 }
 
+/** How many requests of everybody were refused, also of those that were too many to store. */
+export async function countRefused(
+  snapshot: SQL,
+  reader: OperatorReader,
+  span: Span,
+  by: RequestGrouping,
+  errorCode: string | null = null,
+): Promise<Readonly<{ value: string | null; refused: number }>[]> {
+  const filter: CountFilter = {
+    span,
+    accountId: null,
+    keyId: null,
+    sums: { status: 'refused', errorCode, model: null, provider: null },
+    rows: { api: null, isStreamed: null, isFallback: null, minCost: null, minDurationMs: null, labels: [] },
+    needsRows: false,
+  };
+  const allowed = (sql: SQL) => operatorOnly(sql, reader);
+  const wanted = { by, order: 'requests' } as const;
+  return (await countGroups(snapshot, allowed, 'permission_denied', filter, wanted)).data;
+}
+
 function nameOf(sql: SQL, by: RequestGrouping) {
   if (by === 'key') return sql`(select name from api_keys where id = figures.value::uuid)`;
   if (by === 'account') return sql`(select name from accounts where id = figures.value::uuid)`;
@@ -270,10 +284,6 @@ async function narrowed(
     select first.value from ${allowed(snapshot)} as readable
     cross join lateral (${firstQuery(snapshot, wanted, order, limit, steps, progress)}) as first`;
   return { ...wanted, among: rows.map(({ value }) => value) };
-}
-
-function timeOf(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }
 
 export function presentFigures(figures: Figures): RequestFigures {

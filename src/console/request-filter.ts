@@ -6,10 +6,11 @@ import { invalidQuery, type Query } from '../http/query.ts';
 import { parseTime } from '../lib/calendar.ts';
 import { firstIdAt, isUuid } from '../lib/ids.ts';
 import { parseMoney } from '../lib/money.ts';
+import { dayMs, hourMs } from '../lib/time-units.ts';
 import type { RequestFilter } from '../requests/filter.ts';
 import type { SumFilter } from '../rollups/figures.ts';
 import type { RowFilter } from '../rollups/one-by-one.ts';
-import { dayMs, hourMs, hoursKeptMs, type Span } from '../rollups/range.ts';
+import { hoursKeptMs, type Span } from '../rollups/range.ts';
 import { requestApis, requestStatuses } from './request-contract.ts';
 
 /** What sums are kept by, and the time. */

@@ -3,7 +3,7 @@ import type { SQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { lookUp } from '../http/lookup.ts';
 import { readQuery } from '../http/query.ts';
-import { figuresQuery, readProgress, type Wanted } from '../rollups/figures.ts';
+import { errorsQuery, readProgress } from '../rollups/figures.ts';
 import { inOneStep, type Span, stepsOf } from '../rollups/range.ts';
 import { type Caller, type Found, readableAccount } from './access.ts';
 import { inSnapshot } from './figures-snapshot.ts';
@@ -34,10 +34,7 @@ async function findProblems(sql: SQL, caller: Caller, span: Span): Promise<Reque
   const { fromMs, toMs } = stepsOf(span, Date.now());
   const steps = inOneStep({ fromMs, toMs });
   const { accountId } = caller;
-  const of: Omit<Wanted, 'by'> = {
-    scope: { accountId, keyId: null },
-    filter: { status: null, errorCode: null, model: null, provider: null },
-  };
+  const scope = { accountId, keyId: null };
   return await inSnapshot(sql, accountId, async (transaction) => {
     const progress = await readProgress(transaction, steps);
     const inRange = transaction`id >= first_id_at(to_timestamp(${fromMs}::float8 / 1000))
@@ -47,12 +44,12 @@ async function findProblems(sql: SQL, caller: Caller, span: Span): Promise<Reque
         -- Not from the sources, because in a flood of refusals not every key is counted by itself.
         with total as materialized (
           select value as code, failed, refused
-          from (${figuresQuery(transaction, { ...of, by: 'error_code' }, steps, progress)}) as counted
+          from (${errorsQuery(transaction, scope, 'error_code', steps, progress)}) as counted
           where value <> '' and failed + refused > 0
           order by failed + refused desc, value limit ${maxProblems}
         ), source as materialized (
           select value::jsonb ->> 0 as code, value::jsonb ->> 1 as key_id, value::jsonb ->> 2 as model, failed, refused
-          from (${figuresQuery(transaction, { ...of, by: 'source' }, steps, progress)}) as counted
+          from (${errorsQuery(transaction, scope, 'source', steps, progress)}) as counted
         ), newest_failed as materialized (
           select id, error_code from counted_generations
           where account_id = ${accountId} and status = 'failed' and ${inRange} order by id desc limit ${maxLookedAt}

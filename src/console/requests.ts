@@ -16,6 +16,7 @@ import {
   scanQuery,
 } from '../requests/list-query.ts';
 import { type AccountReader, type Found, readableAccount, rowsForReader } from './access.ts';
+import { boundedRead } from './bounded-read.ts';
 import { presentDraw } from './draws.ts';
 import { type DetailedGeneration, findDetail, presentDetail } from './generations.ts';
 import type { AccountHandler, Routes } from './guard.ts';
@@ -45,7 +46,9 @@ export function requestsPage({ sql, reads, cursorKey }: RequestsServices): Route
         const cursors = cursorsOf(scopeOfRequests('account', filter), cursorKey);
         const before = cursors.read(query.get('cursor'), filter.end);
         // One more than requested shows whether there is another page.
-        const found = await lookUp(failure, () => findOfAccount(reads(), caller, filter, before, limit + 1));
+        const found = await lookUp(failure, () =>
+          boundedRead(reads(), (read) => findOfAccount(read, caller, filter, before, limit + 1)),
+        );
         return Response.json(presentRequests(found, limit, cursors.at) satisfies RequestPage);
       },
     },
@@ -55,8 +58,8 @@ export function requestsPage({ sql, reads, cursorKey }: RequestsServices): Route
         // Also looked for if the text is not an ID, so that only members learn that there is no such request.
         const id = uuidFromRequestId(params.request ?? '') ?? nilId;
         const detail =
-          (await lookUp(failure, () => findGenerationOf(sql, caller, id))) ??
-          (await lookUp(failure, () => findRefusalOf(sql, caller, id)));
+          (await lookUp(failure, () => boundedRead(sql, (read) => findGenerationOf(read, caller, id)))) ??
+          (await lookUp(failure, () => boundedRead(sql, (read) => findRefusalOf(read, caller, id))));
         if (detail === null)
           throw new ApiError('generation_not_found', {
             message: 'This account has no request with this ID.',

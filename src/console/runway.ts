@@ -1,6 +1,6 @@
 /** How long the money of an account lasts, by what it spent in the last 7 days. */
 import type { Money } from '../lib/money.ts';
-import { hourMs, minuteMs } from '../rollups/range.ts';
+import { hourMs, minuteMs } from '../lib/time-units.ts';
 import type { Runway } from './contract.ts';
 
 /** The hours of the last 7 days in which something was spent, of which there is at least one. */

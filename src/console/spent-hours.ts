@@ -1,8 +1,9 @@
 /** In which hours of the last week an account spent something, and which models it asked for. */
 import type { SQL } from 'bun';
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
+import { hourMs } from '../lib/time-units.ts';
 import { figuresQuery, readProgress } from '../rollups/figures.ts';
-import { hourMs, type Span, widened } from '../rollups/range.ts';
+import { type Span, widened } from '../rollups/range.ts';
 import { inSnapshot } from './figures-snapshot.ts';
 import type { Use } from './runway.ts';
 

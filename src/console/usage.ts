@@ -8,6 +8,7 @@ import type { Log } from '../lib/log.ts';
 import { formatMoney } from '../lib/money.ts';
 import { addDays, countDays, dayOf } from '../usage/days.ts';
 import type { UsagePosition } from '../usage/usage-days.ts';
+import { boundedRead } from './bounded-read.ts';
 import type { Usage, UsageFigures } from './contract.ts';
 import type { AccountContext, AccountHandler, Routes } from './guard.ts';
 import { csvHeader, csvRow } from './usage-csv.ts';
@@ -24,7 +25,9 @@ export function usagePage({ reads }: Readonly<{ reads: () => SQL }>): Routes<Acc
       GET: async (request, { caller }) => {
         const range = rangeOf(request);
         const rows = await lookUp(failure, () =>
-          findUsage(reads(), caller, beginningOf(range.from), range.to, maxUsageRows + 1),
+          boundedRead(reads(), (read) =>
+            findUsage(read, caller, beginningOf(range.from), range.to, maxUsageRows + 1),
+          ),
         );
         if (rows.length > maxUsageRows)
           throw invalidQuery(
@@ -65,7 +68,9 @@ async function* csvPieces(
   let after: UsagePosition | undefined = beginningOf(from);
   while (after !== undefined) {
     const place: UsagePosition = after;
-    const rows: DayUsage[] = await inSlot(() => findUsage(reads(), caller, place, to, rowsPerPiece));
+    const rows: DayUsage[] = await inSlot(() =>
+      boundedRead(reads(), (read) => findUsage(read, caller, place, to, rowsPerPiece)),
+    );
     text += rows.map(csvRow).join('');
     yield text;
     text = '';

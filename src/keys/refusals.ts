@@ -5,8 +5,9 @@
  */
 import { ApiError, type ErrorCode } from '../errors.ts';
 import { networkOfClient } from '../lib/ip-address.ts';
-import { minuteMs, rateAt } from '../lib/rate-limit.ts';
+import { rateAt } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import type { ApiKey } from './key-store.ts';
 
 /** Ten times what a key may send by default: tests of a client's errors stay below. A higher rate allows for more. */

@@ -4,7 +4,8 @@
  * are counted on the scale of money, so that one rule fits all.
  */
 import { type Money, moneyScaleDigits } from '../lib/money.ts';
-import { minuteMs, type RateLimit } from '../lib/rate-limit.ts';
+import type { RateLimit } from '../lib/rate-limit.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import type { ExceededLimit, LimitKind, LimitMeter, TokenRange } from './operations.ts';
 
 export type LimitState = Readonly<{

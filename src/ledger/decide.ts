@@ -2,7 +2,8 @@
  * The decisions of the ledger as pure functions over rows. Nothing here waits, reads a clock or writes; its callers do.
  */
 import type { Money } from '../lib/money.ts';
-import { minuteMs, type RateLimit, rateAt } from '../lib/rate-limit.ts';
+import { type RateLimit, rateAt } from '../lib/rate-limit.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import {
   afterHold,
   exceeded,

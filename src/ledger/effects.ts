@@ -1,7 +1,7 @@
 /** Collects what a batch changes, and writes it in one statement. */
 import type { SQL } from 'bun';
 import { formatMoney, type Money } from '../lib/money.ts';
-import { minuteMs } from '../lib/rate-limit.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import {
   type Admitted,
   admittedFrom,

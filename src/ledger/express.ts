@@ -3,7 +3,8 @@
  * writes the batch only if it is there, so most batches need no row to be read first.
  */
 import type { Money } from '../lib/money.ts';
-import { minuteMs, rateAt } from '../lib/rate-limit.ts';
+import { rateAt } from '../lib/rate-limit.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import { decideBatch } from './batch.ts';
 import { type Admitted, type BatchRows, emptyRows, type Needs, unchanged } from './batch-rows.ts';
 import { type AccountState, holdDivisor, type KeyState } from './decide.ts';

@@ -4,8 +4,8 @@
  * no answer yet. Others may have taken some of it, so a hold is expected only where much is left.
  */
 import { type Money, moneyFromDatabase } from '../lib/money.ts';
-import { minuteMs } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import { minuteMs } from '../lib/time-units.ts';
 import type { Admitted, AdmittedKey } from './batch-rows.ts';
 import { type AccountState, decideHold, type KeyState } from './decide.ts';
 import type { DenialCode, Hold, HoldResult } from './operations.ts';

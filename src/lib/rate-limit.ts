@@ -1,7 +1,7 @@
+import { minuteMs } from './time-units.ts';
+
 /** The state of a limit of requests per minute, for the headers of a response. */
 export type RateLimit = Readonly<{ limit: number; remaining: number; resetMs: number }>;
-
-export const minuteMs = 60_000;
 
 /** GCRA: requests arrive one interval apart in theory, and a key may be ahead of that by one minute's worth. */
 export function rateAt(requestsPerMinute: number, theoreticalArrivalMs: number, nowMs: number): RateLimit {

@@ -2,6 +2,7 @@
 
 import type { z } from 'zod';
 import { type Money, parseMoney } from '../lib/money.ts';
+import { dayMs } from '../lib/time-units.ts';
 import { type EndUserField, endUserFields } from '../providers/end-user.ts';
 import { type Dialect, defaultDialect } from '../providers/upstream.ts';
 import {
@@ -24,7 +25,6 @@ export const providerId = matching(
   'a provider ID of letters, digits, ., - and _, of at most 64 characters',
 );
 
-const dayMs = 86_400_000;
 const milliseconds = wholeNumber(1, dayMs).optional();
 
 const baseUrlExpectation = 'an http or https address without credentials, query or fragment';

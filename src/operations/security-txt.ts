@@ -1,9 +1,9 @@
 /** Where to report a vulnerability, at the address that RFC 9116 prescribes. */
 import type { Handler } from '../http/context.ts';
+import { dayMs } from '../lib/time-units.ts';
 
 /** The RFC asks for less than a year, so that a forgotten file does not mislead. */
 const validDays = 180;
-const dayMs = 24 * 60 * 60 * 1000;
 
 export const securityTxtPath = '/.well-known/security.txt';
 

@@ -2,8 +2,8 @@
  * How many refusals of a key and of an account are stored: some at once, and then a few a minute. Of fewer it is stored whom they
  * were for, because that takes up to a dozen rows. Each node counts for itself, in memory of fixed size; whoever is forgotten starts anew.
  */
-import { minuteMs } from '../lib/rate-limit.ts';
 import { RecentMap } from '../lib/recent-map.ts';
+import { minuteMs } from '../lib/time-units.ts';
 
 const maxSubjects = 10_000;
 

@@ -4,9 +4,7 @@
  * themselves. Each node decides for itself, in memory of fixed size.
  */
 import { nilId } from '../lib/ids.ts';
-import { minuteMs } from '../lib/rate-limit.ts';
-
-const hourMs = 60 * minuteMs;
+import { hourMs } from '../lib/time-units.ts';
 
 /** Of a key; then all models are counted together, by code. */
 export const maxModelsOfKey = 20;

@@ -154,6 +154,27 @@ export function figuresQuery(sql: SQL, wanted: Wanted, steps: Steps, progress: P
     group by step, value`;
 }
 
+/** How much failed and was refused, by error code or by source, for other queries to include. */
+export function errorsQuery(
+  sql: SQL,
+  scope: Scope,
+  by: 'error_code' | 'source',
+  steps: Steps,
+  progress: Progress,
+) {
+  const { hours, minutes, raw } = readOf(steps, progress);
+  const filter = { status: null, errorCode: null, model: null, provider: null };
+  const wanted: Wanted = { scope, filter, by };
+  return sql`
+    select value, coalesce(sum(count) filter (where status = 'failed'), 0)::float8 as failed,
+           coalesce(sum(count) filter (where status = 'refused'), 0)::float8 as refused
+    from (
+      ${sumsQuery(sql, wanted, 'hour', hours, 'cost')} union all ${sumsQuery(sql, wanted, 'minute', minutes, 'cost')}
+      union all ${rawQuery(sql, wanted, raw, 'cost')}
+    ) as counted
+    group by value`;
+}
+
 type Reads = Readonly<{ hours: SumPiece[]; minutes: SumPiece[]; raw: Piece[] }>;
 
 function readOf(steps: Steps, progress: Progress): Reads {
@@ -192,8 +213,9 @@ export function firstQuery(
 ) {
   const { errorCode, model, provider } = wanted.filter;
   const { hours, minutes, raw } = readOf(steps, progress);
-  const sums = (unit: 'minute' | 'hour' | 'day', pieces: readonly SumPiece[]) =>
-    ownersSumsQuery(sql, wanted, unit, pieces);
+  const { accountId, keyId } = wanted.scope;
+  const ownSumsQuery = accountId === null && keyId === null ? everybodysSumsQuery : ownersSumsQuery;
+  const sums = (unit: SumUnit, pieces: readonly SumPiece[]) => ownSumsQuery(sql, wanted, unit, pieces);
   // Sums by day are kept by status alone.
   const isByDay = errorCode === null && model === null && provider === null;
   const split = withDays(hours);
@@ -215,27 +237,52 @@ function sumsQuery(
   columns: string,
 ) {
   const { scope, filter, by, among } = wanted;
+  if (by === 'key' || by === 'account') return ownersSumsQuery(sql, wanted, unit, pieces, columns);
   return sql`
     select step, ${groupedBy(sql, by)} as value, status, count, ${sql.unsafe(columns)}
     from ${ownersOf(sql, scope, by, among)} as owner (of_account, of_key) cross join ${sumPiecesAs(sql, pieces)}
-    cross join lateral (${ownedSums(sql, filter, unit)}) as sums
+    cross join lateral (${ownedSums(sql, filter, unit, by)}) as sums
     where ${isWanted(sql)} and ${matches(sql, filter)} and ${hasSource(sql, by)}`;
 }
+
+type SumUnit = 'minute' | 'hour' | 'day';
 
 /** One row for each key or account and status, because there may be many. */
 function ownersSumsQuery(
   sql: SQL,
   { scope, filter, by, among }: Wanted,
-  unit: 'minute' | 'hour' | 'day',
+  unit: SumUnit,
   pieces: readonly SumPiece[],
+  columns = 'cost',
 ) {
+  const sums = columns.replaceAll(/\w+/g, (column) => `sum(${column}) as ${column}`);
   return sql`
-    select step, ${sql.unsafe(by === 'key' ? 'of_key' : 'of_account')}::text as value, status, count, cost
+    select step, ${sql.unsafe(by === 'key' ? 'of_key' : 'of_account')}::text as value, status, count, ${sql.unsafe(columns)}
     from ${ownersOf(sql, scope, by, among)} as owner (of_account, of_key) cross join ${sumPiecesAs(sql, pieces)}
     cross join lateral (
-      select status, sum(count) as count, sum(cost) as cost from (${ownedSums(sql, filter, unit)}) as sums
+      select status, sum(count) as count, ${sql.unsafe(sums)} from (${ownedSums(sql, filter, unit)}) as sums
       where ${isWanted(sql)} and ${matches(sql, filter)} group by status
     ) as owned`;
+}
+
+/** The same of all that there are: to read a time once takes less than to look for each of them in it. */
+function everybodysSumsQuery(sql: SQL, { filter, by }: Wanted, unit: SumUnit, pieces: readonly SumPiece[]) {
+  const owner = sql.unsafe(by === 'key' ? 'key_id' : 'account_id');
+  const areOwners = sql.unsafe(
+    by === 'key' ? `key_id <> '${nilId}'` : `key_id = '${nilId}' and account_id <> '${nilId}'`,
+  );
+  return sql`
+    select step, ${owner}::text as value, status, count, cost from ${sumPiecesAs(sql, pieces)} cross join lateral (
+      select ${owner}, status, sum(count) as count, sum(cost) as cost from ${sql.unsafe(`request_${unit}s`)}
+      where ${areOwners} and ${isWithin(sql, unit)} and ${isWanted(sql)} and ${matches(sql, filter)}
+      group by ${owner}, status
+    ) as owned`;
+}
+
+function isWithin(sql: SQL, unit: SumUnit) {
+  const time = (column: 'begins_at' | 'ends_at') =>
+    sql.unsafe(unit === 'day' ? `(${column} at time zone 'UTC')::date` : column);
+  return sql`${sql.unsafe(unit)} >= ${time('begins_at')} and ${sql.unsafe(unit)} < ${time('ends_at')}`;
 }
 
 function isWanted(sql: SQL) {
@@ -246,14 +293,11 @@ function isWanted(sql: SQL) {
  * Without the offset, the planner may read everything of an account before it looks at the pieces. What is left of an hour is compared in
  * the index, because there are many; with such conditions on minutes, which are few, it may read all of a minute for each key.
  */
-function ownedSums(sql: SQL, filter: SumFilter, unit: 'minute' | 'hour' | 'day') {
-  const time = (column: 'begins_at' | 'ends_at') =>
-    sql.unsafe(unit === 'day' ? `(${column} at time zone 'UTC')::date` : column);
+function ownedSums(sql: SQL, filter: SumFilter, unit: SumUnit, by?: Grouping) {
   return sql`
     select * from ${sql.unsafe(`request_${unit}s`)} as sums
-    where account_id = of_account and key_id = of_key
-      and ${sql.unsafe(unit)} >= ${time('begins_at')} and ${sql.unsafe(unit)} < ${time('ends_at')}
-      and ${unit === 'hour' ? matches(sql, filter) : sql`true`}
+    where account_id = of_account and key_id = of_key and ${isWithin(sql, unit)}
+      and ${unit === 'hour' ? sql`${matches(sql, filter)} and ${hasSource(sql, by)}` : sql`true`}
     offset 0`;
 }
 

@@ -1,8 +1,7 @@
 /** The time that figures are for: its steps, and which of the stored sums cover which part of it. */
 
-export const minuteMs = 60_000;
-export const hourMs = 60 * minuteMs;
-export const dayMs = 24 * hourMs;
+import { dayMs, hourMs, minuteMs } from '../lib/time-units.ts';
+
 /** How long sums by minute and by hour are kept. */
 export const minutesKeptMs = 14 * dayMs;
 export const hoursKeptMs = 400 * dayMs;
@@ -58,6 +57,10 @@ export function ceilTo(timeMs: number, unitMs: number): number {
   return Math.ceil(timeMs / unitMs) * unitMs;
 }
 
+export function timeOf(timeMs: number): string {
+  return new Date(timeMs).toISOString();
+}
+
 export function stepCount({ fromMs, toMs, stepMs }: Steps): number {
   return Math.ceil((toMs - fromMs) / stepMs);
 }
@@ -71,6 +74,16 @@ export type Progress = Readonly<{
   /** Minutes that have changed since. */
   dirtyMs: readonly number[];
 }>;
+
+/** From when on the sums are known, if that is later than the beginning. */
+export function knownFrom({ fromMs, toMs }: Span, { hoursFromMs }: Progress): number | null {
+  return hoursFromMs > fromMs ? Math.min(hoursFromMs, toMs) : null;
+}
+
+/** Whether there are sums that end where the span does: minutes are not kept as long as hours. */
+export function isKept(span: Span, nowMs: number): boolean {
+  return stepsOf(span, nowMs).fromMs === span.fromMs && span.fromMs > nowMs - hoursKeptMs;
+}
 
 /** A part of one step. */
 export type Piece = Span & Readonly<{ step: number }>;

@@ -5,7 +5,8 @@
  */
 import type { SQL, TransactionSQL } from 'bun';
 import { shortTransaction } from '../lib/short-transaction.ts';
-import { ceilTo, floorTo, hourMs, hoursKeptMs, minuteMs, minutesKeptMs } from './range.ts';
+import { hourMs, minuteMs } from '../lib/time-units.ts';
+import { ceilTo, floorTo, hoursKeptMs, minutesKeptMs } from './range.ts';
 
 export const rollupLock = 7_012_018_047;
 /**

@@ -8,27 +8,28 @@ import { inOneStep, type Progress, piecesOf, type Span } from './range.ts';
 const areOfAccounts = `key_id = '${nilId}' and account_id <> '${nilId}'`;
 
 /**
- * Rows with account_id, hour and spent, for other queries to include. Hours without spending are missing. Those that are added up
- * are as many as there are accounts and hours, so they are grouped in the order of their index, each hour once.
+ * Rows with account_id, hour and spent, for other queries to include and to group: an account may have several of an hour, and none
+ * of hours without spending. There are as many as accounts and hours, so they are read from an index alone.
  */
-export function hourlySpendQuery(sql: SQL, span: Span, progress: Progress) {
+export function spendQuery(
+  sql: SQL,
+  span: Span,
+  progress: Progress,
+  isWanted: SQL.Query<unknown> = sql`true`,
+) {
   const ofAccounts = sql.unsafe(areOfAccounts);
   const { hours, minutes, raw } = piecesOf(inOneStep(span), progress);
   return sql`
     select spent.* from ${piecesAs(sql, hours)} cross join lateral (
-      select account_id, hour, sum(cost) as spent from request_hours
-      where ${ofAccounts} and cost > 0 and hour >= begins_at and hour < ends_at
-      group by hour, account_id
+      select account_id, hour, cost as spent from request_hours
+      where ${ofAccounts} and cost > 0 and hour >= begins_at and hour < ends_at and ${isWanted} offset 0
     ) as spent
     union all
-    select account_id, hour, sum(cost) from (
-      select account_id, date_trunc('hour', minute, 'UTC') as hour, cost
-      from ${piecesAs(sql, minutes)} join request_minutes on minute >= begins_at and minute < ends_at
-      where ${ofAccounts} and cost > 0
-      union all
-      select account_id, date_trunc('hour', to_timestamp(id_ms(id) / 1000.0), 'UTC'), cost
-      from ${piecesAs(sql, raw)} join counted_generations on id >= first_id_at(begins_at) and id < first_id_at(ends_at)
-      where cost > 0
-    ) as part
-    group by hour, account_id`;
+    select account_id, date_trunc('hour', minute, 'UTC'), cost
+    from ${piecesAs(sql, minutes)} join request_minutes on minute >= begins_at and minute < ends_at
+    where ${ofAccounts} and cost > 0 and ${isWanted}
+    union all
+    select account_id, date_trunc('hour', to_timestamp(id_ms(id) / 1000.0), 'UTC'), cost
+    from ${piecesAs(sql, raw)} join counted_generations on id >= first_id_at(begins_at) and id < first_id_at(ends_at)
+    where cost > 0 and ${isWanted}`;
 }

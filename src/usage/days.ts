@@ -1,6 +1,5 @@
 /** Calendar days in UTC, as YYYY-MM-DD: they sort and compare as strings. */
-
-const dayMs = 24 * 60 * 60 * 1000;
+import { dayMs } from '../lib/time-units.ts';
 
 export function dayOf(time: Date): string {
   return time.toISOString().slice(0, 10);

@@ -59,7 +59,11 @@ type Standing = 'prompt' | 'unproven' | 'failing';
 /** Endpoints that wait for one another only: of the operator or of customers, and of one standing. */
 export type EndpointGroup = Readonly<{ isOperators: boolean; standing: Standing }>;
 
-/** Of the ten that an account can have. */
+/**
+ * Of the ten that an account can have, on all nodes together. Nodes that claim at the same moment do not see each other's claims, so
+ * for one turn each of them may have two. To prevent that, every claim would have to wait for all others, and for a node that stands
+ * still; this is about taking turns, and what a host gets at once is bounded elsewhere.
+ */
 const maxClaimedOfAccount = 2;
 /** So many due ones surely have enough that may be claimed among them, if there are any. */
 const candidatesPerSlot = maxEndpointsOfAccount / maxClaimedOfAccount;

@@ -18,17 +18,15 @@ import type { AttemptFigures, RequestFigures, RequestSeries } from '../../src/co
 import { addDays } from '../../src/usage/days.ts';
 import { expectNoComplaints, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
-import { knownModels, type MixedTraffic, openMixedTraffic, rangesUpTo } from '../support/mixed-traffic.ts';
+import { type MixedTraffic, openMixedTraffic } from '../support/mixed-traffic.ts';
 import {
   before,
   byStep,
-  type Counted,
   countOf,
   listedBy,
   noCalls,
   noRequests,
   plainAttempts,
-  plainFigures,
   plainRows,
 } from '../support/plain-figures.ts';
 import { moneyOf, plainMargins, spentThisMonth, usageOf } from '../support/plain-money.ts';
@@ -47,25 +45,16 @@ import {
 } from '../support/shown-figures.ts';
 
 let traffic: MixedTraffic<DashboardFixture>;
-let sql: SQL;
-let ranges: ReturnType<typeof rangesUpTo>;
+let { sql, ranges, figuresIn, sumIn } = {} as MixedTraffic;
 
 beforeAll(async () => {
   traffic = await openMixedTraffic(openDashboardFixture);
-  sql = traffic.database.sql;
-  ranges = rangesUpTo(Date.now());
+  ({ sql, ranges, figuresIn, sumIn } = traffic);
 }, 120_000);
 
 afterAll(async () => {
   await traffic?.close();
 }, 60_000);
-
-const figuresIn = (counted: Counted) => plainFigures(sql, knownModels, counted);
-
-async function sumIn(counted: Counted): Promise<RequestFigures> {
-  const [sum = noRequests] = byStep(await figuresIn(counted), 1, noRequests);
-  return sum;
-}
 
 type Span = Readonly<{ from: string; to: string }>;
 

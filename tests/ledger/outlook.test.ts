@@ -5,7 +5,7 @@ import type { AdmittedKey } from '../../src/ledger/batch-rows.ts';
 import { type AccountState, decideHold, deny, type KeyState } from '../../src/ledger/decide.ts';
 import type { Hold, HoldResult } from '../../src/ledger/operations.ts';
 import { isExpected, type Left, Outlook, type Pending, timesFree } from '../../src/ledger/outlook.ts';
-import { minuteMs } from '../../src/lib/rate-limit.ts';
+import { minuteMs } from '../../src/lib/time-units.ts';
 
 const nowMs = 1_800_000_000_000;
 const money = fc.bigInt({ min: 1n, max: 1_000n });

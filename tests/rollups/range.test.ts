@@ -1,9 +1,8 @@
 /** Steps and pieces: every minute of a range is read once, and only from sums that are true. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
+import { hourMs, minuteMs } from '../../src/lib/time-units.ts';
 import {
-  hourMs,
-  minuteMs,
   minutesKeptMs,
   type Piece,
   piecesOf,

@@ -5,6 +5,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SQL } from 'bun';
+import type { RequestFigures } from '../../src/console/request-contract.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { RollUp, rollupLock } from '../../src/rollups/roll-up.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
@@ -16,6 +17,7 @@ import { eventually } from './eventually.ts';
 import { type Environment, type Gateway, launchGateway, programWith, temporaryFolder } from './gateway.ts';
 import { type HeldProvider, startHeldProvider } from './held-provider.ts';
 import { asHolderOf, openLeavingClient } from './leaving-client.ts';
+import { byStep, type Counted, type Group, noRequests, plainFigures } from './plain-figures.ts';
 import { dollars, settleAs } from './rare-settlements.ts';
 
 const able = 'capabilities: [text_input, text_output, streaming]';
@@ -34,17 +36,7 @@ const catalogWith = (held: HeldProvider) => (url: string) =>
   });
 
 /** Those that are refused under their name. */
-export const knownModels = [
-  'full',
-  'plain',
-  'tiered',
-  'fallback',
-  'twofold',
-  'held',
-  'known',
-  'pair',
-  'picture',
-];
+const knownModels = ['full', 'plain', 'tiered', 'fallback', 'twofold', 'held', 'known', 'pair', 'picture'];
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
@@ -63,6 +55,13 @@ export type MixedTraffic<Fixture extends ConsoleFixture = ConsoleFixture> = Fixt
     shortAccount: string;
     /** The request ID of a charge that was partly refunded. */
     refunded: string;
+    sql: SQL;
+    /** Ranges with requests, that do not change while a test runs. */
+    ranges: ReturnType<typeof rangesUpTo>;
+    /** By plain SQL. */
+    figuresIn: (counted: Counted) => Promise<Group<RequestFigures>[]>;
+    /** The same of a whole range. */
+    sumIn: (counted: Counted) => Promise<RequestFigures>;
     /** Adds up everything that is over, which nobody does before. */
     addUp: () => Promise<void>;
   }>;
@@ -200,18 +199,21 @@ async function refundPart(fixture: ConsoleFixture, key: Key): Promise<string> {
   return id;
 }
 
-/** What was charged on earlier days, which no request of today can do. */
+/**
+ * What was charged on earlier days, which no request of today can do. And on this day and the next: midnight may pass between the
+ * requests and a test.
+ */
 async function billEarlier({ strangersAccount, database }: ConsoleFixture, keyId: string): Promise<void> {
   const today = dayOf(new Date());
-  const used = [1, 8, 40].map((days) => ({
+  const used = [-1, 0, 1, 8, 40].map((days) => ({
     keyId,
     model: 'known',
     billedAt: new Date(`${addDays(today, -days)}T10:00:00Z`),
-    inputTokens: 10 * days,
-    outputTokens: days,
-    cost: 10n ** 10n * BigInt(days),
+    inputTokens: 10 * (days + 2),
+    outputTokens: days + 2,
+    cost: 10n ** 10n * BigInt(days + 2),
     provider: 'Main',
-    providerCost: 10n ** 9n * BigInt(days),
+    providerCost: 10n ** 9n * BigInt(days + 2),
   }));
   await bill(database.sql, strangersAccount, used);
 }
@@ -287,9 +289,17 @@ export async function openMixedTraffic<Fixture extends ConsoleFixture>(
   await waitForAll(sql);
   const inProgress = ask(second.origin, { key: customers.keys.other, model: 'held' });
   await held.holds(1);
+  const figuresIn = (counted: Counted) => plainFigures(sql, knownModels, counted);
   return {
     ...fixture,
     ...customers,
+    sql,
+    ranges: rangesUpTo(Date.now()),
+    figuresIn,
+    sumIn: async (counted) => {
+      const [sum = noRequests] = byStep(await figuresIn(counted), 1, noRequests);
+      return sum;
+    },
     second,
     refunded,
     addUp: async () => {
@@ -307,8 +317,8 @@ export async function openMixedTraffic<Fixture extends ConsoleFixture>(
   };
 }
 
-/** They are longer than those of the pages by up to an hour, so that they do not change while a test runs. */
-export function rangesUpTo(nowMs: number) {
+/** They are longer than those of the pages by up to an hour. */
+function rangesUpTo(nowMs: number) {
   const ending = (unitMs: number, aheadMs: number, lengthMs: number) => {
     const toMs = Math.floor(nowMs / unitMs) * unitMs + aheadMs;
     return { from: new Date(toMs - lengthMs).toISOString(), to: new Date(toMs).toISOString() };

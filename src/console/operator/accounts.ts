@@ -18,6 +18,7 @@ import {
   operatorOnly,
   rowsForOperator,
 } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorAccount, OperatorAccountDetail, OperatorAccounts } from '../operator-contract.ts';
@@ -37,7 +38,7 @@ type AccountsServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => Ac
 
 export function accountsPage({ sql, reads, catalog }: AccountsServices): Routes<ConsoleHandler> {
   async function showAccount({ signedIn }: ConsoleContext, accountId: string): Promise<Response> {
-    const account = await findAccount(sql, signedIn, accountId);
+    const account = await boundedRead(sql, (read) => findAccount(read, signedIn, accountId));
     if (account === null) throw new ApiError('account_not_found');
     return Response.json(account satisfies Unsent<OperatorAccount>);
   }
@@ -57,7 +58,7 @@ export function accountsPage({ sql, reads, catalog }: AccountsServices): Routes<
     '/accounts': {
       GET: async (request, { signedIn }) => {
         const query = readListQuery(request.url);
-        const accounts = await findAccounts(sql, signedIn, query);
+        const accounts = await boundedRead(sql, (read) => findAccounts(read, signedIn, query));
         return Response.json(pageOf(accounts, query.limit) satisfies Unsent<OperatorAccounts>);
       },
       POST: async (request, context) => {
@@ -72,12 +73,12 @@ export function accountsPage({ sql, reads, catalog }: AccountsServices): Routes<
       GET: async (request, { params, signedIn }) => {
         readQuery(request.url, []);
         const accountId = accountIn(params);
-        const account = await findAccount(sql, signedIn, accountId);
+        const account = await boundedRead(sql, (read) => findAccount(read, signedIn, accountId));
         if (account === null) throw new ApiError('account_not_found');
         const { use } = await lookUp('usage_lookup_failed', () =>
           findSpentHours(reads(), accountId, (replica) => operatorOnly(replica, signedIn)),
         );
-        const typicalHold = await findTypicalHold(sql, signedIn, accountId);
+        const typicalHold = await boundedRead(sql, (read) => findTypicalHold(read, signedIn, accountId));
         const available = moneyFromDatabase(account.balance) - moneyFromDatabase(account.held);
         return Response.json({
           ...account,

@@ -5,6 +5,7 @@ import { changesQuery } from '../../audit-log/read.ts';
 import { invalidQuery, parseLimit, readQuery } from '../../http/query.ts';
 import { isUuid } from '../../lib/ids.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { AuditLog } from '../operator-contract.ts';
@@ -20,7 +21,9 @@ export function auditLogPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHan
         const accountId = parseAccount(query.get('account'));
         const limit = parseLimit(query.get('limit'), defaultLimit);
         const before = parseCursor(query.get('cursor'));
-        const changes = await findAllChanges(sql, signedIn, accountId, before, limit + 1);
+        const changes = await boundedRead(sql, (read) =>
+          findAllChanges(read, signedIn, accountId, before, limit + 1),
+        );
         return Response.json(pageOf(changes, limit) satisfies Unsent<AuditLog>);
       },
     },

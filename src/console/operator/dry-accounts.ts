@@ -2,9 +2,9 @@
 import type { SQL } from 'bun';
 import { typicalHoldOfAccount } from '../../generations/typical-hold.ts';
 import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';
+import { hourMs } from '../../lib/time-units.ts';
 import { readProgress } from '../../rollups/figures.ts';
-import { hourMs } from '../../rollups/range.ts';
-import { hourlySpendQuery } from '../../rollups/spend.ts';
+import { spendQuery } from '../../rollups/spend.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { OperatorHome } from '../home-contract.ts';
 import { leastWindowHours, runwayOf } from '../runway.ts';
@@ -37,12 +37,12 @@ export async function findDryAccounts(
   const rows = await snapshot<Found<Row, 'id'>[]>`
     select dry.* from ${operatorOnly(snapshot, reader)} as allowed left join lateral (
       with lasting as materialized (
-        select id, name, balance - held as available, spent, hours_used, first_hour,
+        select id, name, balance - held as available, spent, first_hour,
                greatest(balance - held, 0) * greatest(${leastWindowHours}::int, ${span.toMs / hourMs}::int - first_hour_number) / spent as hours_left
         from (
-          select account_id, sum(spent) as spent, count(*)::int as hours_used, min(hour) as first_hour,
+          select account_id, sum(spent) as spent, min(hour) as first_hour,
                  (extract(epoch from min(hour)) / 3600)::int as first_hour_number
-          from (${hourlySpendQuery(snapshot, span, progress)}) as hourly group by account_id
+          from (${spendQuery(snapshot, span, progress)}) as hourly group by account_id
         ) as used join accounts on id = account_id
         where suspended_at is null
       ), candidates as materialized (
@@ -53,7 +53,10 @@ export async function findDryAccounts(
         select *, coalesce(available < typical_hold, false) or available <= 0 as is_out
         from (select *, ${typicalHoldOfAccount(snapshot, snapshot`candidates.id`)} as typical_hold from candidates) as asked
       )
-      select id, name, available, typical_hold, spent, hours_used, first_hour, is_out, hours_left from judged
+      select id, name, available, typical_hold, spent, first_hour, is_out, hours_left, (
+        select count(distinct hour)::int
+        from (${spendQuery(snapshot, span, progress, snapshot`account_id = judged.id`)}) as hourly
+      ) as hours_used from judged
       where is_out or hours_left <= ${soonHours}::int
       order by is_out desc, case when is_out then 0 else hours_left end, judged.available, id limit ${maxAccounts}::int
     ) as dry on true

@@ -11,6 +11,7 @@ import { readQuery } from '../../http/query.ts';
 import { nothing, readBody } from '../../json/fields.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { accountIn, asOperator, idIn } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Allowance } from '../grant-contract.ts';
 import { findAll, listGrants } from '../grants.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
@@ -24,7 +25,7 @@ export function accountGrantsPage({ sql }: Readonly<{ sql: SQL }>): Routes<Conso
         const accountId = accountIn(context.params);
         return await listGrants(request, async (page) => {
           await requireAccount(sql, context, accountId);
-          return await findAll(sql, accountId, page);
+          return await boundedRead(sql, (read) => findAll(read, accountId, page));
         });
       },
     },

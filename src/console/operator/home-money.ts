@@ -36,9 +36,9 @@ export async function findHomeMoney(
     below_cost: {
       from: lossesFrom,
       data: belowCost.map((row) => ({
-        account: { id: row.name ?? '', name: row.label },
+        account: { id: row.id, name: row.name },
         revenue: formatMoney(row.revenue),
-        margin: formatMoney(marginOf(row)),
+        margin: formatMoney(row.margin),
       })),
     },
   };

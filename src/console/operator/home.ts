@@ -3,16 +3,17 @@ import type { SQL } from 'bun';
 import type { RecordedAudit } from '../../audit/run.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, readQuery } from '../../http/query.ts';
-import { minuteMs, type Span, stepsOf, widened } from '../../rollups/range.ts';
+import { dayMs, minuteMs } from '../../lib/time-units.ts';
+import { type Span, stepsOf, widened } from '../../rollups/range.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { dayOf } from '../../usage/days.ts';
-import { operatorOnly } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import { inSnapshot } from '../figures-snapshot.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorHome } from '../home-contract.ts';
-import { countGroups } from '../request-figures.ts';
+import { countRefused } from '../request-figures.ts';
 import { findDryAccounts } from './dry-accounts.ts';
 import { findHomeMoney } from './home-money.ts';
 import { findAuditsAs } from './ledger.ts';
@@ -27,7 +28,6 @@ type HomeServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => Active
 type Home = Unsent<OperatorHome>;
 
 const failure = 'usage_lookup_failed';
-const dayMs = 24 * 60 * 60 * 1000;
 const daysIn = new Map([
   ['24h', 1],
   ['7d', 7],
@@ -93,14 +93,14 @@ async function findState(
   nameOf: (providerId: string) => string,
 ): Promise<Omit<Home, Figures>> {
   const [audit] = await findAuditsAs(sql, reader.userId);
-  return {
-    failed_settlements: await findFailedSettlements(sql, reader),
-    failing_webhooks: await findFailingWebhooks(sql, reader),
-    circuits: await findOpenCircuits(sql, reader, nameOf),
-    nodes: presentNodes(await findNodes(sql, reader)),
+  return await boundedRead(sql, async (read) => ({
+    failed_settlements: await findFailedSettlements(read, reader),
+    failing_webhooks: await findFailingWebhooks(read, reader),
+    circuits: await findOpenCircuits(read, reader, nameOf),
+    nodes: presentNodes(await findNodes(read, reader)),
     audit: presentAudit(audit),
-    reconciliation: presentBills(await findDays(sql, reader), nameOf),
-  };
+    reconciliation: presentBills(await findDays(read, reader), nameOf),
+  }));
 }
 
 /** As the explorer widens it, so that both count the same requests. */
@@ -114,18 +114,8 @@ async function findRefusals(
   reader: Readonly<{ userId: string }>,
   span: Span,
 ): Promise<Home['refusals']> {
-  const filter = {
-    span,
-    accountId: null,
-    keyId: null,
-    sums: { status: 'refused', errorCode: null, model: null, provider: null },
-    rows: { api: null, isStreamed: null, isFallback: null, minCost: null, minDurationMs: null, labels: [] },
-    needsRows: false,
-  };
-  const allowed = (transaction: SQL) => operatorOnly(transaction, reader);
-  const wanted = { by: 'error_code', order: 'requests' } as const;
-  const { data } = await countGroups(snapshot, allowed, 'permission_denied', filter, wanted);
-  return data.map(({ value, refused }) => ({ code: value ?? '', count: refused }));
+  const codes = await countRefused(snapshot, reader, span, 'error_code');
+  return codes.map(({ value, refused }) => ({ code: value ?? '', count: refused }));
 }
 
 function presentNodes(nodes: Awaited<ReturnType<typeof findNodes>>): Home['nodes'] {

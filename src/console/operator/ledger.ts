@@ -9,8 +9,9 @@ import { readBody } from '../../json/fields.ts';
 import { findDeadLetters } from '../../ledger/dead-letters.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
-import { shortSnapshot, shortTransaction } from '../../lib/short-transaction.ts';
+import { shortTransaction } from '../../lib/short-transaction.ts';
 import { requireOperator } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { Audit, Audits, DeadLetters } from '../operator-contract.ts';
@@ -48,7 +49,7 @@ export function ledgerPage(services: Readonly<{ sql: SQL; audits: AuditJobs }>):
 
 /** The oldest first, and how many there are. */
 async function findDeadLettersAs(sql: SQL, operatorId: string, max: number): Promise<Unsent<DeadLetters>> {
-  return await shortSnapshot(sql, async (transaction) => {
+  return await boundedRead(sql, async (transaction) => {
     await requireOperator(transaction, operatorId);
     const letters = await findDeadLetters(transaction, max);
     const accountIds = letters.map(({ accountId }) => accountId);
@@ -83,8 +84,10 @@ export async function startAuditAs(
 }
 
 export async function findAuditsAs(sql: SQL, operatorId: string): Promise<RecordedAudit[]> {
-  await shortTransaction(sql, (transaction) => requireOperator(transaction, operatorId));
-  return await findAudits(sql, maxAudits);
+  return await boundedRead(sql, async (read) => {
+    await requireOperator(read, operatorId);
+    return await findAudits(read, maxAudits);
+  });
 }
 
 function presentAudit(audit: RecordedAudit): Unsent<Audit> {

@@ -12,6 +12,7 @@ import {
   updateLimitAs,
 } from '../../limits/limit-store.ts';
 import { accountIn, asOperator, idIn, operatorOnly } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import { listFor, respondWith } from '../limits.ts';
 
@@ -22,7 +23,9 @@ export function accountLimitsPage({ sql }: Readonly<{ sql: SQL }>): Routes<Conso
         const account = sql`(
           select accounts.id as account_id from accounts, ${operatorOnly(sql, signedIn)} as allowed
           where accounts.id = ${accountIn(params)})`;
-        return await listFor(request, (filter) => readLimits(sql, account, filter));
+        return await listFor(request, (filter) =>
+          boundedRead(sql, (read) => readLimits(read, account, filter)),
+        );
       },
       POST: async (request, context) => {
         const accountId = accountIn(context.params);

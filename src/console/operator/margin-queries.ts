@@ -75,31 +75,49 @@ function withMoney(row: Columns): MarginRow {
   };
 }
 
-/** The accounts that were charged less than their requests cost, the greatest loss first. At most `maxAccounts`. */
+export type BelowCost = Readonly<{ id: string; name: string; revenue: Money; margin: Money }>;
+
+/**
+ * The accounts that were charged less than their requests cost, the greatest loss first. At most `maxAccounts`. A sum is below zero
+ * only if a part of it is, so most accounts are not summed at all.
+ */
 export async function findBelowCost(
   sql: SQL,
   operatorId: string,
   { from, to }: DayRange,
   maxAccounts: number,
-): Promise<MarginRow[]> {
-  const margin = sql`revenue - unpriced_revenue - cost - uncharged_cost`;
-  const rows = await sql<Found<Columns, 'groups'>[]>`
-    select lost.key::text as name, groups, accounts.name as label, requests, revenue, cost,
-           unpriced_requests as "unpricedRequests", unpriced_revenue as "unpricedRevenue",
-           uncharged_attempts as "unchargedAttempts", uncharged_cost as "unchargedCost",
-           unknown_attempts as "unknownAttempts"
+): Promise<BelowCost[]> {
+  type Row = Readonly<{ id: string; name: string; revenue: string; margin: string }>;
+  const sums = sql`sum(revenue) as revenue, sum(revenue - unpriced_revenue - cost) as margin`;
+  const hasLoss = sql`revenue - unpriced_revenue < cost`;
+  const rows = await sql<Found<Row, 'id'>[]>`
+    select lost.id, accounts.name, revenue, margin
     from users left join lateral (
-      select *, 1::bigint as groups
-      from (
-        select key, ${chargedSums(sql)}, ${unchargedSums(sql)}
-        from (${partsOf(sql, from, to, 'account')}) as part group by key
-      ) as grouped
-      where key is not null and ${margin} < 0 order by ${margin}, key limit ${maxAccounts}::int
+      with fresh as materialized (${freshQuery(sql, from, to)}),
+      uncharged as materialized (${unchargedQuery(sql, from, to)}),
+      suspected as materialized (
+        select account_id from margin_days where ${isBetween(sql, from, to)} and ${hasLoss}
+        union select account_id from fresh where ${hasLoss}
+        union select account_id from uncharged where account_id is not null
+      )
+      select account_id as id, sum(revenue) as revenue, sum(margin) as margin
+      from suspected join lateral (
+        select ${sums} from margin_days where margin_days.account_id = suspected.account_id and ${isBetween(sql, from, to)}
+        union all
+        select ${sums} from fresh where fresh.account_id = suspected.account_id
+        union all
+        select 0, -sum(cost) from uncharged where uncharged.account_id = suspected.account_id
+      ) as part on true
+      group by account_id having sum(margin) < 0 order by sum(margin), account_id limit ${maxAccounts}::int
     ) as lost on true
-    left join accounts on accounts.id = lost.key
+    left join accounts on accounts.id = lost.id
     where users.id = ${operatorId} and is_operator
-    order by ${margin}, lost.key`;
-  return rowsForOperator(rows, 'groups').map(withMoney);
+    order by margin, lost.id`;
+  return rowsForOperator<Row, 'id'>(rows, 'id').map((row) => ({
+    ...row,
+    revenue: moneyFromDatabase(row.revenue),
+    margin: moneyFromDatabase(row.margin),
+  }));
 }
 
 /**
@@ -111,25 +129,34 @@ function partsOf(sql: SQL, from: string, to: string, by: Dimension) {
   return sql`
     select ${key} as key, ${chargedSums(sql)}, 0::bigint as uncharged_attempts, 0::numeric as uncharged_cost,
            0::bigint as unknown_attempts
-    from margin_days where day between ${from}::text::date and ${to}::text::date group by 1
+    from margin_days where ${isBetween(sql, from, to)} group by 1
     union all
-    select ${key}, ${chargedSums(sql)}, 0, 0, 0
-    from (
-      select fresh.day, accounts.id as account_id, fresh.model, fresh.provider, fresh.requests, fresh.cost as revenue,
-             fresh.provider_cost as cost, fresh.unpriced_requests,
-             fresh.unpriced_cost as unpriced_revenue
-      from accounts left join usage_progress on account_id = accounts.id
-      cross join lateral entry_usage(accounts.id, coalesce(margin_entry_number, 0) + 1, entry_count) as fresh
-      where entry_count > coalesce(margin_entry_number, 0)
-        and fresh.day between ${from}::text::date and ${to}::text::date
-    ) as fresh group by 1
+    select ${key}, ${chargedSums(sql)}, 0, 0, 0 from (${freshQuery(sql, from, to)}) as fresh group by 1
     union all
     select ${key}, 0, 0, 0, 0, 0, count(*), coalesce(sum(cost), 0), count(*) filter (where cost is null)
-    from (
-      select (ended_at at time zone 'UTC')::date as day, account_id, model, provider, cost from uncharged_calls
-      where ended_at >= ${from}::text::timestamp at time zone 'UTC'
-        and ended_at < (${to}::text::date + 1)::timestamp at time zone 'UTC'
-    ) as call group by 1`;
+    from (${unchargedQuery(sql, from, to)}) as call group by 1`;
+}
+
+function isBetween(sql: SQL, from: string, to: string) {
+  return sql`day between ${from}::text::date and ${to}::text::date`;
+}
+
+/** What has not been added up yet, with the columns of margin_days. */
+function freshQuery(sql: SQL, from: string, to: string) {
+  return sql`
+    select fresh.day, accounts.id as account_id, fresh.model, fresh.provider, fresh.requests, fresh.cost as revenue,
+           fresh.provider_cost as cost, fresh.unpriced_requests, fresh.unpriced_cost as unpriced_revenue
+    from accounts left join usage_progress on account_id = accounts.id
+    cross join lateral entry_usage(accounts.id, coalesce(margin_entry_number, 0) + 1, entry_count) as fresh
+    where entry_count > coalesce(margin_entry_number, 0) and ${isBetween(sql, from, to)}`;
+}
+
+/** What was never charged. Decisions belong to no account. */
+function unchargedQuery(sql: SQL, from: string, to: string) {
+  return sql`
+    select (ended_at at time zone 'UTC')::date as day, account_id, model, provider, cost from uncharged_calls
+    where ended_at >= ${from}::text::timestamp at time zone 'UTC'
+      and ended_at < (${to}::text::date + 1)::timestamp at time zone 'UTC'`;
 }
 
 function chargedSums(sql: SQL) {

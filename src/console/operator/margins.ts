@@ -6,6 +6,7 @@ import { invalidQuery, type Query, readQuery } from '../../http/query.ts';
 import { lineOf, textCell } from '../../lib/csv.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { dayOf } from '../../usage/days.ts';
+import { inSnapshot } from '../figures-snapshot.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { MarginFigures, Margins } from '../operator-contract.ts';
 import { type DayRange, parseRange } from '../usage.ts';
@@ -26,7 +27,9 @@ const maxRowsInFile = 50_000;
 
 export function marginsPage({ reads }: Readonly<{ reads: () => SQL }>): Routes<ConsoleHandler> {
   const find = (operatorId: string, { range, by, order }: Wanted, maxRows: number) =>
-    lookUp(failure, () => findMargins(reads(), operatorId, range, by, maxRows, order));
+    lookUp(failure, () =>
+      inSnapshot(reads(), null, (snapshot) => findMargins(snapshot, operatorId, range, by, maxRows, order)),
+    );
   return {
     '/margins': {
       GET: async (request, { signedIn }) => {

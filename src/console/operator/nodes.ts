@@ -4,6 +4,7 @@ import { readQuery } from '../../http/query.ts';
 import { leaseSeconds } from '../../nodes/lease.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { Node, Nodes } from '../operator-contract.ts';
@@ -13,7 +14,7 @@ export function nodesPage({ sql, nodeId }: Readonly<{ sql: SQL; nodeId: string }
     '/nodes': {
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
-        const nodes = await findNodes(sql, signedIn);
+        const nodes = await boundedRead(sql, (read) => findNodes(read, signedIn));
         return Response.json({
           data: nodes.map((node) => presentNode(node, nodeId)),
           lease_seconds: leaseSeconds,

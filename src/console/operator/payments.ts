@@ -15,6 +15,7 @@ import {
   operatorOnly,
   rowsForOperator,
 } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { OperatorPayment, StuckPayments } from '../operator-contract.ts';
@@ -44,14 +45,16 @@ export function operatorPaymentsPage({ sql, payments }: Services): Routes<Consol
     '/payments': {
       GET: async (request, { signedIn }) => {
         const query = readListQuery(request.url);
-        const rows = await findOperatorPayments(sql, signedIn, query, query.limit + 1);
+        const rows = await boundedRead(sql, (read) =>
+          findOperatorPayments(read, signedIn, query, query.limit + 1),
+        );
         return Response.json(presentPage(rows, query.limit, presentPayment, ({ id }) => id));
       },
     },
     '/payments/stuck': {
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
-        const rows = await findStuckPayments(sql, signedIn);
+        const rows = await boundedRead(sql, (read) => findStuckPayments(read, signedIn));
         return Response.json({ data: rows.map(presentPayment) } satisfies Unsent<StuckPayments>);
       },
     },

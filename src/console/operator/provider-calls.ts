@@ -3,10 +3,17 @@ import type { SQL } from 'bun';
 import { providersQuery } from '../../rollups/attempts.ts';
 import { percentileMs } from '../../rollups/buckets.ts';
 import { readProgress } from '../../rollups/figures.ts';
-import { before, inOneStep, type Progress, type Span, type Steps } from '../../rollups/range.ts';
+import {
+  before,
+  inOneStep,
+  isKept,
+  knownFrom,
+  type Progress,
+  type Span,
+  type Steps,
+} from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { OperatorHome, ProviderCalls } from '../home-contract.ts';
-import { isKept, knownFrom } from '../request-figures.ts';
 
 type Row = ProviderCalls & Readonly<{ provider: string }>;
 
@@ -20,7 +27,7 @@ export async function findProviderCalls(
   const progress = await readProgress(snapshot, { fromMs: earlier.fromMs, toMs: span.toMs });
   const find = (steps: Steps) => findCalls(snapshot, reader, steps, progress);
   const rows = await find(inOneStep(span));
-  const isKnown = isKept(earlier) && knownFrom(earlier, progress) === null;
+  const isKnown = isKept(earlier, Date.now()) && knownFrom(earlier, progress) === null;
   const earlierRows = isKnown ? await find(earlier) : null;
   const known = new Map(earlierRows?.map(({ provider, ...calls }) => [provider, calls]));
   return rows
@@ -39,7 +46,13 @@ const noCalls: ProviderCalls = { succeeded: 0, failed: 0, rejected: 0, cancelled
 
 type Counted = Omit<Row, 'duration_ms_p95'> & Readonly<{ durations: (number | null)[] }>;
 
-async function findCalls(sql: SQL, reader: OperatorReader, steps: Steps, progress: Progress): Promise<Row[]> {
+/** Of each provider in a range, by the name that attempts are recorded under. */
+export async function findCalls(
+  sql: SQL,
+  reader: OperatorReader,
+  steps: Steps,
+  progress: Progress,
+): Promise<Row[]> {
   const rows = await sql<Found<Counted, 'provider'>[]>`
     select provider, succeeded, failed, rejected, cancelled, durations from ${operatorOnly(sql, reader)} as allowed
     left join lateral (${providersQuery(sql, steps, progress)}) as calls on true`;

@@ -17,17 +17,19 @@ import { readProgress } from '../../rollups/figures.ts';
 import {
   before,
   inOneStep,
+  isKept,
+  knownFrom,
   type Progress,
   type Span,
   type Steps,
   stepCount,
   stepsOf,
+  timeOf,
 } from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import { inSnapshot } from '../figures-snapshot.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { AttemptFigures, ProviderSeries } from '../request-contract.ts';
-import { isKept, knownFrom } from '../request-figures.ts';
 import { parseSpan } from '../request-filter.ts';
 
 const maxNameLength = 200;
@@ -59,7 +61,7 @@ export async function findProviderSeries(
   const [rows, earlierRows, countedFrom] = await inSnapshot(sql, null, async (transaction) => {
     const progress = await readProgress(transaction, { fromMs: earlier.fromMs, toMs: steps.toMs });
     const find = (of: Steps) => findAttempts(transaction, reader, provider, of, progress);
-    const isKnown = isKept(earlier) && knownFrom(earlier, progress) === null;
+    const isKnown = isKept(earlier, Date.now()) && knownFrom(earlier, progress) === null;
     return [await find(steps), isKnown ? await find(earlier) : null, knownFrom(steps, progress)] as const;
   });
   const byStep = Map.groupBy(rows, ({ step }) => step);
@@ -116,10 +118,6 @@ function failedBySteps(rows: readonly AttemptRow[], count: number): number[] {
 
 function countOf({ succeeded, failed, cancelled }: AttemptFigures): number {
   return succeeded + failed + cancelled;
-}
-
-function timeOf(timeMs: number): string {
-  return new Date(timeMs).toISOString();
 }
 
 function present(rows: readonly AttemptRow[]): AttemptFigures {

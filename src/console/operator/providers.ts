@@ -1,26 +1,33 @@
 /** The state of every provider, on every node. */
 import type { SQL } from 'bun';
+import { lookUp } from '../../http/lookup.ts';
 import { readQuery } from '../../http/query.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
+import { dayMs, hourMs, minuteMs } from '../../lib/time-units.ts';
 import { leaseSeconds } from '../../nodes/lease.ts';
+import { readProgress } from '../../rollups/figures.ts';
+import { inOneStep, knownFrom, type Steps, widened } from '../../rollups/range.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
+import { inSnapshot } from '../figures-snapshot.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { ListedCircuit, Providers } from '../operator-contract.ts';
+import { findCalls } from './provider-calls.ts';
 
-type ProvidersServices = Readonly<{ sql: SQL; catalog: () => ActiveCatalog }>;
+type ProvidersServices = Readonly<{ sql: SQL; reads: () => SQL; catalog: () => ActiveCatalog }>;
 
-export function providersPage({ sql, catalog: current }: ProvidersServices): Routes<ConsoleHandler> {
+export function providersPage({ sql, reads, catalog: current }: ProvidersServices): Routes<ConsoleHandler> {
   return {
     '/providers': {
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
         const [reports, counts, failures] = await Promise.all([
-          findReports(sql, signedIn),
-          countAttempts(sql, signedIn),
-          findFailures(sql, signedIn),
+          boundedRead(sql, (read) => findReports(read, signedIn)),
+          lookUp('usage_lookup_failed', () => countAttempts(reads(), signedIn)),
+          boundedRead(sql, (read) => findFailures(read, signedIn)),
         ]);
         const { catalog, connections } = current();
         const circuits = circuitsByProvider(reports);
@@ -32,8 +39,8 @@ export function providersPage({ sql, catalog: current }: ProvidersServices): Rou
             is_configured: connections.has(id),
             key_variable: apiKeyEnv,
             circuits: circuits.get(id) ?? [],
-            last_24_hours: counts.byProvider.get(name)?.day ?? none,
-            last_hour: counts.byProvider.get(name)?.hour ?? none,
+            last_24_hours: counts.day.get(name) ?? none,
+            last_hour: counts.hour.get(name) ?? none,
           })),
           attempts_since: counts.since.toISOString(),
           failures: failures.map(presentFailure),
@@ -71,8 +78,6 @@ function presentFailure(row: FailureRow): Unsent<Providers['failures'][number]> 
   };
 }
 
-/** As many as can be counted while a user waits: a busy gateway has millions per day. */
-const maxAttempts = 100_000;
 const maxFailures = 50;
 
 type Counts = Readonly<{ attempts: number; failed: number }>;
@@ -81,49 +86,32 @@ const none: Counts = { attempts: 0, failed: 0 };
 type AttemptCounts = Readonly<{
   since: Date;
   /** By the name that attempts are recorded under. */
-  byProvider: ReadonlyMap<string, Readonly<{ day: Counts; hour: Counts }>>;
+  day: ReadonlyMap<string, Counts>;
+  hour: ReadonlyMap<string, Counts>;
 }>;
 
-type CountRow = {
-  provider: string;
-  attempts: number;
-  failed: number;
-  hour_attempts: number;
-  hour_failed: number;
-  oldest: Date;
-};
-
-/**
- * Of requests that have ended. A request that is invalid is not a failure of its provider. The newest attempts are at the
- * end of the index, because IDs sort by time.
- */
+/** Of requests that have ended. A request that is invalid is not a failure of its provider. */
 export async function countAttempts(sql: SQL, reader: OperatorReader): Promise<AttemptCounts> {
-  const found = await sql<Found<CountRow, 'provider'>[]>`
-    select provider, count(*)::int as attempts, (count(*) filter (where is_failed))::int as failed,
-           (count(*) filter (where is_of_hour))::int as hour_attempts,
-           (count(*) filter (where is_of_hour and is_failed))::int as hour_failed,
-           min(started_at) as oldest
-    from ${operatorOnly(sql, reader)} as allowed left join lateral (
-      select provider, started_at, generation_id >= first_id_at(now() - interval '1 hour') as is_of_hour,
-             status = 'failed' and error_code is distinct from 'provider_bad_request' as is_failed
-      from attempts
-      where generation_id >= first_id_at(now() - interval '24 hours')
-      order by generation_id desc limit ${maxAttempts}
-    ) as newest on true
-    group by provider`;
-  const rows = rowsForOperator(found, 'provider');
-  const total = rows.reduce((sum, { attempts }) => sum + attempts, 0);
-  const dayAgoMs = Date.now() - 24 * 60 * 60 * 1000;
-  const oldestMs = Math.min(...rows.map(({ oldest }) => oldest.getTime()));
-  return {
-    since: new Date(total < maxAttempts ? dayAgoMs : Math.max(dayAgoMs, oldestMs)),
-    byProvider: new Map(
-      rows.map(({ provider, attempts, failed, hour_attempts, hour_failed }) => [
-        provider,
-        { day: { attempts, failed }, hour: { attempts: hour_attempts, failed: hour_failed } },
-      ]),
-    ),
-  };
+  const nowMs = Date.now();
+  const last = (lengthMs: number) => inOneStep(widened({ fromMs: nowMs - lengthMs, toMs: nowMs }, minuteMs));
+  const day = last(dayMs);
+  return await inSnapshot(sql, null, async (snapshot) => {
+    const progress = await readProgress(snapshot, day);
+    const count = async (steps: Steps) =>
+      new Map(
+        (await findCalls(snapshot, reader, steps, progress)).map(
+          ({ provider, succeeded, failed, rejected, cancelled }) => [
+            provider,
+            { attempts: succeeded + failed + cancelled, failed: failed - rejected },
+          ],
+        ),
+      );
+    return {
+      since: new Date(knownFrom(day, progress) ?? day.fromMs),
+      day: await count(day),
+      hour: await count(last(hourMs)),
+    };
+  });
 }
 
 type FailureRow = {

@@ -9,6 +9,7 @@ import { isPreliminary, type PresentedExplanation, type PresentedModel } from '.
 import { describeExplanation } from '../../reconciliation/words.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type {
@@ -29,7 +30,10 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
     '/reconciliation': {
       GET: async (request, { signedIn }) => {
         readQuery(request.url, []);
-        const [days, runs] = await Promise.all([findDays(sql, signedIn), findRuns(sql, signedIn)]);
+        const [days, runs] = await boundedRead(
+          sql,
+          async (read) => [await findDays(read, signedIn), await findRuns(read, signedIn)] as const,
+        );
         const { providers } = catalog().catalog;
         return Response.json({
           providers: presentProviders(providers, runs, secret),
@@ -45,7 +49,8 @@ export function reconciliationPage({ sql, catalog, secret }: ReconciliationServi
         if (!/^\d{4}-\d{2}-\d{2}$/.test(day) || day < '0001' || parseTime(day) === null)
           throw invalidQuery('day', 'a day such as 2027-01-31');
         // Nor does it take a NUL. The query has to be run all the same, because it checks who is asking.
-        const data = await findDetail(sql, signedIn, provider.replaceAll('\0', '\ufffd'), day);
+        const name = provider.replaceAll('\0', '\ufffd');
+        const data = await boundedRead(sql, (read) => findDetail(read, signedIn, name, day));
         return Response.json({ data } satisfies { data: Unsent<ReconciledDetail> | null });
       },
     },

@@ -18,6 +18,7 @@ import {
   scanQuery,
 } from '../../requests/list-query.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import { presentDraw } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import { type NamedRefusal, type NamedRequest, presentRefusal, presentRequests } from '../present-request.ts';
@@ -42,7 +43,9 @@ export function anyRequestPage({ sql, reads, cursorKey }: AnyRequestServices): R
         const filter = parseListFilter(query, parseAccount(query));
         const cursors = cursorsOf(scopeOfRequests('operator', filter), cursorKey);
         const before = cursors.read(query.get('cursor'), filter.end);
-        const found = await lookUp(failure, () => findOfAnyone(reads(), signedIn, filter, before, limit + 1));
+        const found = await lookUp(failure, () =>
+          boundedRead(reads(), (read) => findOfAnyone(read, signedIn, filter, before, limit + 1)),
+        );
         return Response.json(presentRequests(found, limit, cursors.at) satisfies RequestPage);
       },
     },
@@ -53,8 +56,12 @@ export function anyRequestPage({ sql, reads, cursorKey }: AnyRequestServices): R
         const detail =
           id === null
             ? null
-            : ((await lookUp(failure, () => findGenerationOfAnyone(sql, signedIn, id))) ??
-              (await lookUp(failure, () => findRefusalOfAnyone(sql, signedIn, id))));
+            : ((await lookUp(failure, () =>
+                boundedRead(sql, (read) => findGenerationOfAnyone(read, signedIn, id)),
+              )) ??
+              (await lookUp(failure, () =>
+                boundedRead(sql, (read) => findRefusalOfAnyone(read, signedIn, id)),
+              )));
         if (detail === null)
           throw new ApiError('generation_not_found', { message: 'No account has a request with this ID.' });
         return Response.json(detail satisfies RequestDetail);
@@ -73,7 +80,7 @@ export function anyRequestDownload({ reads, log }: AnyDownloadServices): Routes<
         const query = readQuery(request.url, anyRequestParameters);
         const filter = parseListFilter(query, parseAccount(query));
         const find: FindPiece = (before) =>
-          findOfAnyone(reads(), context.signedIn, filter, before, rowsPerPiece);
+          boundedRead(reads(), (read) => findOfAnyone(read, context.signedIn, filter, before, rowsPerPiece));
         return await sendDownload(fileOf(anyColumns, filter, context, find), request, context.base, log);
       },
     },

@@ -1,12 +1,12 @@
 /** Accounts whose requests are refused because too little is available, and would be again. */
 import type { SQL } from 'bun';
 import { formatMoney, moneyFromDatabase } from '../../lib/money.ts';
-import { minuteMs, widened } from '../../rollups/range.ts';
+import { dayMs, minuteMs } from '../../lib/time-units.ts';
+import { widened } from '../../rollups/range.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
 import type { OperatorHome } from '../home-contract.ts';
-import { countGroups } from '../request-figures.ts';
+import { countRefused } from '../request-figures.ts';
 
-const dayMs = 24 * 60 * 60 * 1000;
 const maxShown = 5;
 const code = 'insufficient_balance';
 
@@ -17,7 +17,9 @@ export async function findShortAccounts(
   reader: OperatorReader,
   nowMs: number,
 ): Promise<OperatorHome['short_accounts']> {
-  const refused = await countRefused(snapshot, reader, nowMs);
+  const span = widened({ fromMs: nowMs - dayMs, toMs: nowMs }, minuteMs);
+  const accounts = await countRefused(snapshot, reader, span, 'account', code);
+  const refused = new Map(accounts.map(({ value, refused: count }) => [value ?? '', count]));
   const rows = await findShort(snapshot, reader, [...refused.keys()]);
   const data = rows
     .map(({ id, name, available, needed }) => ({
@@ -28,28 +30,6 @@ export async function findShortAccounts(
     }))
     .sort((one, other) => other.refused - one.refused || (one.account.id < other.account.id ? -1 : 1));
   return { count: data.length, data: data.slice(0, maxShown) };
-}
-
-/** How many requests of each account were, also of those that were too many to store. */
-async function countRefused(
-  snapshot: SQL,
-  reader: OperatorReader,
-  nowMs: number,
-): Promise<ReadonlyMap<string, number>> {
-  const filter = {
-    span: widened({ fromMs: nowMs - dayMs, toMs: nowMs }, minuteMs),
-    accountId: null,
-    keyId: null,
-    sums: { status: 'refused', errorCode: code, model: null, provider: null },
-    rows: { api: null, isStreamed: null, isFallback: null, minCost: null, minDurationMs: null, labels: [] },
-    needsRows: false,
-  };
-  const allowed = (transaction: SQL) => operatorOnly(transaction, reader);
-  const { data } = await countGroups(snapshot, allowed, 'permission_denied', filter, {
-    by: 'account',
-    order: 'requests',
-  });
-  return new Map(data.flatMap(({ value, refused }) => (value === null ? [] : [[value, refused] as const])));
 }
 
 /** Those that have not got enough since. One that is suspended is refused anyway. */

@@ -8,9 +8,9 @@ import { parseLimit, readQuery } from '../../http/query.ts';
 import { type Entry, findEntries } from '../../ledger/entries.ts';
 import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
-import { shortSnapshot } from '../../lib/short-transaction.ts';
 import { accountIn, requireOperator } from '../access.ts';
 import { parseEntryCursor } from '../billing.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import { presentDrawsOf } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
@@ -31,7 +31,9 @@ export function statementPage({ sql }: Readonly<{ sql: SQL }>): Routes<ConsoleHa
           findStatement(sql, signedIn.userId, accountId, before, limit + 1),
         );
         // Whoever may see the entries may see this.
-        const draws = await lookUp('balance_lookup_failed', () => findDraws(sql, accountId, found.entries));
+        const draws = await lookUp('balance_lookup_failed', () =>
+          boundedRead(sql, (read) => findDraws(read, accountId, found.entries)),
+        );
         const present = (entry: Entry) => ({
           ...presentEntry(entry, found),
           draws: presentDrawsOf(draws, entry),
@@ -59,7 +61,7 @@ export async function findStatement(
   before: bigint,
   rowCount: number,
 ): Promise<FoundStatement> {
-  return await shortSnapshot(sql, async (transaction) => {
+  return await boundedRead(sql, async (transaction) => {
     await requireOperator(transaction, operatorId);
     const account = await findAccount(transaction, { userId: operatorId }, accountId);
     if (account === null) throw new ApiError('account_not_found');

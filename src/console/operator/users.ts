@@ -19,6 +19,7 @@ import {
 } from '../../people/user-store.ts';
 import { revokeTokensOf } from '../../tokens/token-store.ts';
 import { type Found, idIn, requireOperator, rowsForOperator } from '../access.ts';
+import { boundedRead } from '../bounded-read.ts';
 import type { Role, Unsent } from '../contract.ts';
 import type { ConsoleContext, ConsoleHandler, Routes } from '../guard.ts';
 import type { NewUser, OperatorUser, OperatorUsers, ResetLink, SignedOut } from '../operator-contract.ts';
@@ -44,7 +45,7 @@ export function usersPage({
     '/users': {
       GET: async (request, { signedIn }) => {
         const query = readListQuery(request.url);
-        const users = await findUsers(sql, signedIn.userId, query);
+        const users = await boundedRead(sql, (read) => findUsers(read, signedIn.userId, query));
         return Response.json(pageOf(users, query.limit) satisfies Unsent<OperatorUsers>);
       },
       POST: async (request, context) => {
