@@ -4,6 +4,7 @@ import { useRouter } from '@tanstack/react-router';
 import { Search } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import type { AccountFindings, OperatorFindings } from '../../src/console/find-contract.ts';
+import { useSearchParameters } from '../address.ts';
 import { get, problemOf } from '../api/client.ts';
 import { accountPath, recentPlacesKey, useMe, useSelectedAccount } from '../api/session.ts';
 import { formatCount } from '../kit/format-figures.ts';
@@ -20,6 +21,7 @@ import {
   readRecent,
   requestIdIn,
   requestPlace,
+  timesIn,
   withoutRepeats,
   withRecent,
 } from './places.ts';
@@ -192,6 +194,7 @@ const recentGroup = 'Recent';
 function usePlaces(text: string): Readonly<{ places: readonly Place[]; isBusy: boolean; error: unknown }> {
   const { user } = useMe();
   const account = useSelectedAccount();
+  const times = timesIn(useSearchParameters());
   const question = questionFor(text);
   const asked = usePaused(question);
   const here = useFindings<AccountFindings>(account && accountPath(account.id, 'find'), asked);
@@ -207,8 +210,8 @@ function usePlaces(text: string): Readonly<{ places: readonly Place[]; isBusy: b
     ...(requestId === null ? [] : [requestPlace(requestId, user.is_operator)]),
     ...ofAccount(pagesFor(text.trim(), account === null ? [] : groupsFor(account).flat(), 'Pages')),
     ...(user.is_operator ? pagesFor(text.trim(), operatorGroups.flat(), 'Pages for operators') : []),
-    ...ofAccount(here.data === undefined ? [] : placesInAccount(here.data)),
-    ...(anywhere.data === undefined ? [] : placesAnywhere(anywhere.data)),
+    ...ofAccount(here.data === undefined ? [] : placesInAccount(here.data, times)),
+    ...(anywhere.data === undefined ? [] : placesAnywhere(anywhere.data, times)),
   ];
   return {
     places: withoutRepeats(places),

@@ -27,7 +27,7 @@ export const distinctTones = ['first', 'second', 'third', 'fourth', 'fifth'] as 
 const tones: Readonly<Record<ChartTone, Readonly<{ fill: string; stroke: string; dot: string }>>> = {
   plain: { fill: 'fill-edge', stroke: 'stroke-edge', dot: 'bg-edge' },
   strong: { fill: 'fill-ink-soft', stroke: 'stroke-ink-soft', dot: 'bg-ink-soft' },
-  faint: { fill: 'fill-edge/40', stroke: 'stroke-edge/40', dot: 'bg-edge/40' },
+  faint: { fill: 'fill-edge/50', stroke: 'stroke-edge/50', dot: 'bg-edge/50' },
   warn: { fill: 'fill-chart-3', stroke: 'stroke-chart-3', dot: 'bg-chart-3' },
   bad: { fill: 'fill-bad-solid', stroke: 'stroke-bad-solid', dot: 'bg-bad-solid' },
   first: { fill: 'fill-chart-1', stroke: 'stroke-chart-1', dot: 'bg-chart-1' },

@@ -599,7 +599,7 @@ test('margins, accounts and nodes show them', async () => {
     });
   }
   await visit(page, `/operator/accounts/${traffic.account}`);
-  await page.getByText(/at the pace of the \d+ hours/).waitFor();
+  await page.getByText(/like the \d+ of the last 7 days/).waitFor();
   const { balance, held, used, left } = await moneyOf(sql, traffic.account);
   const stats = await statsOf(page);
   expect([stats.Balance?.[0], stats.Held?.[0], stats.Available?.[0]]).toEqual([
@@ -609,7 +609,7 @@ test('margins, accounts and nodes show them', async () => {
   ]);
   expect(stats['Runs out']).toEqual([
     'In more than a year',
-    `${formatCount(Math.floor(left ?? 0))} hours of use, at the pace of the ${used} hours used in the last 7 days`,
+    `Pays for ${formatCount(Math.floor(left ?? 0))} hours with requests, like the ${used} of the last 7 days. Hours without any come on top`,
   ]);
 
   await visit(page, '/operator/nodes');

@@ -8,6 +8,7 @@ import { Stat } from '../../kit/stat.tsx';
 import {
   changeOf,
   countRequests,
+  countTimed,
   errorRateOf,
   formatChange,
   formatPoints,
@@ -55,7 +56,8 @@ const p95: Compared = {
   valueOf: ({ duration_ms_p95: ms }) => <EstimatedDuration ms={ms} />,
   wordsOf: ({ duration_ms_p95: ms }) => (ms === null ? null : formatEstimate(ms)),
   changeFrom: (now, before) => formatChange(changeOf(now.duration_ms_p95, before.duration_ms_p95)),
-  isWorse: (now, before) => isSlower(now.duration_ms_p95, before.duration_ms_p95),
+  isWorse: (now, before) =>
+    isSlower(now.duration_ms_p95, before.duration_ms_p95, [countTimed(now), countTimed(before)]),
 };
 
 const spend: Compared = {

@@ -51,16 +51,18 @@ function ModelNames({ models }: Readonly<{ models: readonly string[] }>) {
   ));
 }
 
-/** Those besides its settings. They are set on the page of limits. */
-export function KeyLimits({ keyId }: Readonly<{ keyId: string }>) {
+/** Those besides its settings. They are set on the page of limits, by those who may. */
+export function KeyLimits({ keyId, canSet }: Readonly<{ keyId: string; canSet: boolean }>) {
   const limits = useLimits(useOwnLimits(), { key_id: keyId });
   return (
     <Card
       title="Other limits"
       actions={
-        <Link to="/limits" search={{ key: keyId }} className={textLinkClass}>
-          Set limits
-        </Link>
+        canSet && (
+          <Link to="/limits" search={{ key: keyId }} className={textLinkClass}>
+            Set limits
+          </Link>
+        )
       }
       isFlush
     >

@@ -18,6 +18,7 @@ import { TimeChart, TimeLegend } from '../../kit/time-chart.tsx';
 import {
   changeOf,
   countRequests,
+  countTimed,
   errorRateOf,
   formatChange,
   formatPoints,
@@ -156,7 +157,7 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
       value: ms === null ? '–' : formatEstimate(ms),
       exact: estimateHint,
       change: compare(msOf),
-      isWorse: isSlower(ms, before && msOf(before)),
+      isWorse: before !== null && isSlower(ms, msOf(before), [totals, before].map(countTimed)),
     };
   };
   const tokens = ({ input_tokens: input, output_tokens: output }: RequestFigures) => input + output;

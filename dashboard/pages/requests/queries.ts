@@ -7,6 +7,7 @@ import type {
   RequestSeries,
 } from '../../../src/console/request-contract.ts';
 import { get } from '../../api/client.ts';
+import { countRequests } from './figures.ts';
 import { type Scope, useScope } from './scope.ts';
 import { canGroup, filterQuery, isOpenEnded, isoOf, type Times, timesOf, type View } from './view.ts';
 
@@ -51,10 +52,17 @@ export function useSeries(view: View) {
       const query = { ...filterQuery(filters), to: endOfMinute, ...timesOf(range, nowMs) };
       return get<RequestSeries>(pathOf('requests', 'series'), { query, signal });
     },
+    select: withoutEmptyBefore,
     enabled: view.problem === null,
     placeholderData: keepPreviousData,
     refetchInterval: view.isLive && isOpenEnded(view) ? seriesRefreshMs : false,
   });
+}
+
+/** A period without requests is nothing to compare with: neither a line of zeros, nor a change from nothing. */
+function withoutEmptyBefore(series: RequestSeries): RequestSeries {
+  const isEmpty = series.before !== null && countRequests(series.before) === 0;
+  return isEmpty ? { ...series, before: null } : series;
 }
 
 /** The points of the period before, to draw behind those of this one. */
