@@ -172,7 +172,7 @@ test('a refusal says what was needed, what was there and the one thing to do', (
     explainRefusal({ ...rate, shortage: { ...shortage, of: 'limit', needed: '1', available: '0' } }),
   ).toMatchObject({
     figures: 'Needed 1, available 0',
-    todo: 'Send fewer at a time, or raise the limit. It could be sent again after 20.00 s.',
+    todo: 'Send fewer at a time, or raise the limit. It could be sent again after 20 s.',
   });
   const parameter = { ...refusal, error_code: 'invalid_parameter', param: 'temperature', shortage: null };
   expect(explainRefusal(parameter)).toMatchObject({ figures: null, place: 'docs' });
