@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Key } from '../../../src/console/contract.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
+import { LinkButton } from '../../kit/button.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { CopyButton } from '../../kit/copy-button.tsx';
@@ -17,7 +18,7 @@ export function KeySettings({ subject }: Readonly<{ subject: Key }>) {
     <Card title="Settings">
       <Facts>
         <Fact name="ID">
-          <span className="inline-flex items-center gap-1">
+          <span className="-mr-1.5 inline-flex items-center gap-1">
             <code className="font-mono text-xs">{id}</code>
             <CopyButton text={id} label="Copy key ID" />
           </span>
@@ -59,9 +60,9 @@ export function KeyLimits({ keyId, canSet }: Readonly<{ keyId: string; canSet: b
       title="Other limits"
       actions={
         canSet && (
-          <Link to="/limits" search={{ key: keyId }} className={textLinkClass}>
+          <LinkButton to="/limits" search={{ key: keyId }} size="small">
             Set limits
-          </Link>
+          </LinkButton>
         )
       }
       isFlush

@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { Fragment } from 'react';
 import type { RequestProblem, RequestProblems } from '../../../src/console/request-contract.ts';
 import { Card } from '../../kit/card.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
+import { classNames, textLinkClass } from '../../kit/class-names.ts';
 import { Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
@@ -91,6 +91,7 @@ function columnsOf(range: HomeRange, scope: Scope): readonly Column<Problem>[] {
       key: 'last',
       header: 'Last',
       width: 'w-28',
+      isOptional: true,
       cell: ({ last_at: at }) => <Time at={at} style="minute" otherwise="–" />,
     },
     {
@@ -137,7 +138,10 @@ function Source({ problem, range, scope }: SourceProps) {
     return words === null ? null : (
       <>
         {words} {kind}{' '}
-        <Link {...inExplorer(scope, range, { error_code: code, ...filter })} className={textLinkClass}>
+        <Link
+          {...inExplorer(scope, range, { error_code: code, ...filter })}
+          className={classNames(textLinkClass, 'inline-block max-w-full truncate align-bottom')}
+        >
           {name}
         </Link>
       </>

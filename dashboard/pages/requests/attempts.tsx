@@ -14,7 +14,7 @@ import { useScope } from './scope.ts';
 const colours: Readonly<Record<string, string>> = {
   in_progress: 'bg-accent animate-breathe',
   succeeded: 'bg-edge',
-  failed: 'bg-bad',
+  failed: 'bg-bad-solid',
   cancelled: 'bg-edge/40',
 };
 
@@ -25,8 +25,8 @@ export function Attempts({ generation }: Readonly<{ generation: GenerationDetail
       title="Attempts"
       description={
         bars.length > 1
-          ? 'Providers were tried in order until one succeeded or none was left.'
-          : 'Which provider was called, and how long it took.'
+          ? 'Providers were tried in order until one succeeded or none was left'
+          : 'Which provider was called, and how long it took'
       }
     >
       {bars.length === 0 ? (

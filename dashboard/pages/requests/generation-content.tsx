@@ -141,10 +141,7 @@ type Owned = Readonly<{
 }>;
 
 /** The account, the key and the model of a request, each leading to its own page. */
-export function WhoseFacts({
-  request: { account, key, model },
-  hasModelPage = true,
-}: Readonly<{ request: Owned; hasModelPage?: boolean }>) {
+export function WhoseFacts({ request: { account, key, model } }: Readonly<{ request: Owned }>) {
   return (
     <>
       {account !== undefined && (
@@ -163,8 +160,6 @@ export function WhoseFacts({
       <Fact name="Model">
         {model === null ? (
           <Dash />
-        ) : !hasModelPage ? (
-          model
         ) : (
           <Link {...modelLink(model, account?.id)} className={textLinkClass}>
             {model}

@@ -82,9 +82,9 @@ function destinationOf(place: Exclude<Place, 'docs'>, { key }: Refusal): Destina
 function RefusalCard({ refusal }: Readonly<{ refusal: Refusal }>) {
   const { api, attribution, param, retry_after_seconds: seconds, shortage } = refusal;
   return (
-    <Card title="Request">
+    <Card title="Request" className="max-w-3xl">
       <Facts>
-        <WhoseFacts request={refusal} hasModelPage={refusal.error_code !== 'model_not_found'} />
+        <WhoseFacts request={refusal} />
         {api !== null && <Fact name="API">{labelOfApi(api)}</Fact>}
         {attribution !== null && <AttributionFacts attribution={attribution} account={refusal.account} />}
         <Fact name="Refused">
