@@ -375,7 +375,7 @@ function StepNote(props: TimeChartProps & Readonly<{ at: number }>) {
       {before?.texts[at] !== undefined && (
         <p className="mt-1 flex items-center gap-1.5 text-ink-faint">
           <span className="w-2 shrink-0 border-t border-dashed border-edge" />
-          <span className="min-w-0 flex-1 truncate">Period before</span>
+          <span className="flex-1 whitespace-nowrap">Period before</span>
           <span className="figures pl-2">{before.texts[at]}</span>
         </p>
       )}

@@ -104,6 +104,7 @@ function isBad({ totals }: RequestSeries): boolean {
 }
 
 function hintOf({ wordsOf, changeFrom, isWorse }: Compared, { totals, before }: RequestSeries): ReactNode {
+  if (before === null && countRequests(totals) === 0) return ' ';
   const words = before === null ? null : wordsOf(before);
   if (before === null || words === null) return 'Nothing to compare with';
   const change = changeFrom(totals, before);

@@ -96,14 +96,14 @@ export function Rows({ rows, selected, isUtc, isDimmed, isOfOneAccount }: RowsPr
 type ColumnHead = Readonly<{ name: string; className?: string }>;
 
 const stateColumn: ColumnHead = { name: 'State', className: 'w-5' };
-const timeColumn: ColumnHead = { name: 'Time', className: 'w-32' };
+const timeColumn: ColumnHead = { name: 'Time', className: 'w-30 xl:w-32' };
 const modelColumn: ColumnHead = { name: 'Model' };
 const accountColumn: ColumnHead = { name: 'Account', className: 'w-28 xl:w-40' };
 const keyColumn: ColumnHead = { name: 'Key', className: 'w-28 xl:w-40' };
 const providerColumn: ColumnHead = { name: 'Provider', className: 'w-36 max-xl:hidden' };
 const figureColumns: readonly ColumnHead[] = [
   { name: 'Tokens', className: 'w-16 text-right' },
-  { name: 'Cost', className: 'w-22 text-right xl:w-24' },
+  { name: 'Cost', className: 'w-20 text-right xl:w-24' },
   { name: 'Duration', className: 'w-20 text-right xl:w-36' },
 ];
 
