@@ -39,7 +39,9 @@ function Codes({ view }: Readonly<{ view: View }>) {
           </li>
         ))}
         {codes.length > maxShown && (
-          <li className="shrink-0 self-center text-ink-faint">and {formatCount(codes.length - maxShown)} more</li>
+          <li className="shrink-0 self-center text-ink-faint">
+            and {formatCount(codes.length - maxShown)} more
+          </li>
         )}
       </ul>
     </section>

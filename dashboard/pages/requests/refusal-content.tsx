@@ -15,7 +15,7 @@ export function RefusalContent({ refusal }: Readonly<{ refusal: Refusal }>) {
   const explained = explainRefusal(refusal);
   const { what, figures, todo } = explained;
   return (
-    <div className="@container space-y-6">
+    <div className="@container space-y-6 [&>:not(:first-child)]:max-w-3xl">
       <Callout
         tone="warn"
         title={what}
@@ -82,7 +82,7 @@ function destinationOf(place: Exclude<Place, 'docs'>, { key }: Refusal): Destina
 function RefusalCard({ refusal }: Readonly<{ refusal: Refusal }>) {
   const { api, attribution, param, retry_after_seconds: seconds, shortage } = refusal;
   return (
-    <Card title="Request" className="max-w-3xl">
+    <Card title="Request">
       <Facts>
         <WhoseFacts request={refusal} />
         {api !== null && <Fact name="API">{labelOfApi(api)}</Fact>}
