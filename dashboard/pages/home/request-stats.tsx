@@ -106,7 +106,7 @@ function isBad({ totals }: RequestSeries): boolean {
 function hintOf({ wordsOf, changeFrom, isWorse }: Compared, { totals, before }: RequestSeries): ReactNode {
   if (before === null && countRequests(totals) === 0) return ' ';
   const words = before === null ? null : wordsOf(before);
-  if (before === null || words === null) return 'Nothing to compare with';
+  if (before === null || words === null) return 'Nothing to compare';
   const change = changeFrom(totals, before);
   if (change === null) return `${words} in the period before`;
   return <ChangeFrom change={change} words={words} isWorse={isWorse?.(totals, before) ?? false} />;

@@ -35,8 +35,12 @@ export function ModelPage() {
             <span>
               <ModelMark model={id} />
               {title}
-              {title === id && <CopyButton text={id} label={`Copy model ID ${id}`} />}
             </span>
+            {title === id && (
+              <span className="-ml-2 inline-flex">
+                <CopyButton text={id} label={`Copy model ID ${id}`} />
+              </span>
+            )}
             {model?.endpoint === null && <Badge tone="warn">Not callable</Badge>}
           </span>
         }
@@ -103,7 +107,8 @@ function Offer({ model }: Readonly<{ model: ListedModel }>) {
       {model.endpoint === null && <Callout tone="warn">{whyNotCallable(model)}</Callout>}
       <div className="grid items-start gap-8 lg:grid-cols-2">
         <div className="min-w-0 space-y-8">
-          <Card title="Prices">
+          {/* As high as the head beside it, so that both rules are one. */}
+          <Card title="Prices" className="lg:[&>header]:min-h-[2.5625rem]">
             <PriceView name={model.name} pricing={model.pricing} />
           </Card>
           <Card title="Calculator" description="An estimate: requests are charged for what they use">
