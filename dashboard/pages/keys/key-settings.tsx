@@ -18,7 +18,7 @@ export function KeySettings({ subject }: Readonly<{ subject: Key }>) {
     <Card title="Settings">
       <Facts>
         <Fact name="ID">
-          <span className="-mr-1.5 inline-flex items-center gap-1">
+          <span className="inline-flex items-center gap-1">
             <code className="font-mono text-xs">{id}</code>
             <CopyButton text={id} label="Copy key ID" />
           </span>
