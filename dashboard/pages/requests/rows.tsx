@@ -139,9 +139,9 @@ function Row({ row, isSelected, isUtc, maxMs, hasAccounts }: RowProps) {
       data-request={row.id}
       onClick={openRow}
       className={classNames(
-        'group/row h-8 cursor-pointer hover:bg-hover/60 has-[a:focus-visible]:bg-hover/60',
+        'group/row h-8 cursor-pointer',
         'max-md:grid max-md:h-auto max-md:grid-cols-[1rem_minmax(0,1fr)_auto] max-md:items-center max-md:border-b max-md:border-line max-md:py-1.5',
-        isSelected && 'selected bg-hover',
+        isSelected ? 'selected bg-hover' : 'hover:bg-hover/60 has-[a:focus-visible]:bg-hover/60',
       )}
     >
       <Cell className="pr-0 max-md:col-start-1 max-md:row-start-1">
@@ -188,8 +188,8 @@ function Row({ row, isSelected, isUtc, maxMs, hasAccounts }: RowProps) {
 
 /** The rules end where the text does; what marks a row goes a little further. */
 const bleedClass = classNames(
-  'md:group-hover/row:first:shadow-[-0.5rem_0_0_--alpha(var(--color-hover)/60%)]',
-  'md:group-hover/row:last:shadow-[0.5rem_0_0_--alpha(var(--color-hover)/60%)]',
+  'md:group-[:hover:not(.selected)]/row:first:shadow-[-0.5rem_0_0_--alpha(var(--color-hover)/60%)]',
+  'md:group-[:hover:not(.selected)]/row:last:shadow-[0.5rem_0_0_--alpha(var(--color-hover)/60%)]',
   'md:group-[.selected]/row:first:shadow-[-0.5rem_0_0_var(--color-hover)]',
   'md:group-[.selected]/row:last:shadow-[0.5rem_0_0_var(--color-hover)]',
 );
