@@ -24,6 +24,11 @@ export type ListedRequests = Readonly<{
   times: Times;
 }>;
 
+/** While it is tried again, what could not be loaded would look as if it were being loaded: that is left to the reader. */
+function hasNothing({ status, data }: Readonly<{ status: string; data: unknown }>): boolean {
+  return status === 'error' && data === undefined;
+}
+
 /** Only the first page is refreshed: the older ones do not change. */
 export function useRequests(view: View) {
   const { queryKey, pathOf } = useScope();
@@ -37,7 +42,8 @@ export function useRequests(view: View) {
     },
     enabled: view.problem === null,
     placeholderData: keepPreviousData,
-    refetchInterval: view.isLive && isOpenEnded(view) ? listRefreshMs : false,
+    refetchInterval: ({ state }) =>
+      view.isLive && isOpenEnded(view) && !hasNothing(state) ? listRefreshMs : false,
   });
 }
 
@@ -55,7 +61,8 @@ export function useSeries(view: View) {
     select: withoutEmptyBefore,
     enabled: view.problem === null,
     placeholderData: keepPreviousData,
-    refetchInterval: view.isLive && isOpenEnded(view) ? seriesRefreshMs : false,
+    refetchInterval: ({ state }) =>
+      view.isLive && isOpenEnded(view) && !hasNothing(state) ? seriesRefreshMs : false,
   });
 }
 

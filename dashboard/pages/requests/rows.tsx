@@ -73,9 +73,18 @@ export function Rows({ rows, selected, isUtc, isDimmed, isOfOneAccount }: RowsPr
           ? Array.from({ length: expectedRows }, (_, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the rows are identical and never move.
               <tr key={at} {...roles.row} className="h-8 max-md:block">
-                <td {...roles.cell} colSpan={columnsFor(hasAccounts).length} className="px-2 max-md:block">
-                  <Skeleton className="h-3.5 w-full" />
-                </td>
+                {columnsFor(hasAccounts).map(({ name, className }) => (
+                  <td
+                    key={name}
+                    {...roles.cell}
+                    className={classNames(
+                      'px-2 first:pl-0 last:pr-0 max-md:not-first:hidden max-md:block max-md:w-full max-md:pr-0',
+                      className,
+                    )}
+                  >
+                    <Skeleton className="h-3.5 w-full" />
+                  </td>
+                ))}
               </tr>
             ))
           : rows.map((row) => (
