@@ -1,9 +1,10 @@
-/** The box that finds anything: a combobox in a dialog, with the last places while it is empty. */
+/** The box that finds anything: a combobox in a dialog, with the last places, or else the pages, while it is empty. */
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
 import { Search } from 'lucide-react';
 import { type KeyboardEvent, useEffect, useId, useLayoutEffect, useRef, useState } from 'react';
 import type { AccountFindings, OperatorFindings } from '../../src/console/find-contract.ts';
+import { useSearchParameters } from '../address.ts';
 import { get, problemOf } from '../api/client.ts';
 import { accountPath, recentPlacesKey, useMe, useSelectedAccount } from '../api/session.ts';
 import { formatCount } from '../kit/format-figures.ts';
@@ -20,6 +21,7 @@ import {
   readRecent,
   requestIdIn,
   requestPlace,
+  timesIn,
   withoutRepeats,
   withRecent,
 } from './places.ts';
@@ -59,7 +61,7 @@ export function FindBox({ onClose }: Readonly<{ onClose: () => void }>) {
           autoComplete="off"
           spellCheck={false}
           maxLength={maxTyped}
-          placeholder="Page, key, model, request ID, end user, session …"
+          placeholder="Page, key, model, request ID, user …"
           value={text}
           onChange={(event) => {
             setText(event.target.value);
@@ -88,7 +90,7 @@ function stepTo(key: string, from: number, count: number): number | null {
 
 function statusOf(text: string, count: number, isBusy: boolean, error: unknown): string {
   if (error !== null) return problemOf(error).message;
-  if (text.trim() === '') return count === 0 ? 'Where you go from here is listed next time.' : '';
+  if (text.trim() === '') return '';
   if (isBusy) return 'Searching …';
   if (count === 0) return 'Nothing was found.';
   return count === 1 ? '1 place' : `${formatCount(count)} places`;
@@ -192,6 +194,7 @@ const recentGroup = 'Recent';
 function usePlaces(text: string): Readonly<{ places: readonly Place[]; isBusy: boolean; error: unknown }> {
   const { user } = useMe();
   const account = useSelectedAccount();
+  const times = timesIn(useSearchParameters());
   const question = questionFor(text);
   const asked = usePaused(question);
   const here = useFindings<AccountFindings>(account && accountPath(account.id, 'find'), asked);
@@ -199,16 +202,22 @@ function usePlaces(text: string): Readonly<{ places: readonly Place[]; isBusy: b
     user.is_operator ? '/api/console/operator/find' : null,
     asked,
   );
-  if (question === '') return { places: readRecent(readStored(recentPlacesKey)), isBusy: false, error: null };
-  const requestId = requestIdIn(text);
   const ofAccount = (found: readonly Place[]) =>
     account === null ? [] : found.map((place) => inAccount(place, account.id));
+  const pagesWith = (words: string) => [
+    ...ofAccount(pagesFor(words, account === null ? [] : groupsFor(account).flat(), 'Pages')),
+    ...(user.is_operator ? pagesFor(words, operatorGroups.flat(), 'Pages for operators') : []),
+  ];
+  if (question === '') {
+    const recent = readRecent(readStored(recentPlacesKey));
+    return { places: recent.length === 0 ? pagesWith('') : recent, isBusy: false, error: null };
+  }
+  const requestId = requestIdIn(text);
   const places = [
     ...(requestId === null ? [] : [requestPlace(requestId, user.is_operator)]),
-    ...ofAccount(pagesFor(text.trim(), account === null ? [] : groupsFor(account).flat(), 'Pages')),
-    ...(user.is_operator ? pagesFor(text.trim(), operatorGroups.flat(), 'Pages for operators') : []),
-    ...ofAccount(here.data === undefined ? [] : placesInAccount(here.data)),
-    ...(anywhere.data === undefined ? [] : placesAnywhere(anywhere.data)),
+    ...pagesWith(text.trim()),
+    ...ofAccount(here.data === undefined ? [] : placesInAccount(here.data, times)),
+    ...(anywhere.data === undefined ? [] : placesAnywhere(anywhere.data, times)),
   ];
   return {
     places: withoutRepeats(places),

@@ -51,7 +51,20 @@ export function requestPlace(id: string, isOperator: boolean): Place {
 const address = (path: string, search: Readonly<Record<string, string>>) =>
   `${path}?${new URLSearchParams(search)}`;
 
-export function placesInAccount(found: AccountFindings): Place[] {
+/** The range in which requests are listed, as their list has it in its address. */
+type Times = Readonly<{ range: string } | { from: string; to: string }>;
+
+const usualTimes: Times = { range: '30d' };
+const ranges = new Set<unknown>(['15m', '1h', '24h', '7d', '30d']);
+const isTime = (value: unknown): value is string => typeof value === 'string' && value.includes('T');
+
+/** Whoever looks at a range of requests goes on with it. Other pages have ranges of whole days. */
+export function timesIn({ range, from, to }: Readonly<Record<string, unknown>>): Times {
+  if (typeof range === 'string' && ranges.has(range)) return { range };
+  return isTime(from) && isTime(to) ? { from, to } : usualTimes;
+}
+
+export function placesInAccount(found: AccountFindings, times: Times = usualTimes): Place[] {
   return [
     ...found.keys.map(({ id, name, hint, is_in_force: isInForce }) => ({
       group: 'Keys',
@@ -65,12 +78,12 @@ export function placesInAccount(found: AccountFindings): Place[] {
       detail: id,
       href: `/models/${encodeURIComponent(id)}`,
     })),
-    ...found.end_users.map((label) => labelPlace('end_user', label, '/requests')),
-    ...found.sessions.map((label) => labelPlace('session', label, '/requests')),
+    ...found.end_users.map((label) => labelPlace('end_user', label, '/requests', times)),
+    ...found.sessions.map((label) => labelPlace('session', label, '/requests', times)),
   ];
 }
 
-export function placesAnywhere(found: OperatorFindings): Place[] {
+export function placesAnywhere(found: OperatorFindings, times: Times = usualTimes): Place[] {
   return [
     ...found.accounts.map(({ id, name, external_id: externalId }) => ({
       group: 'Accounts',
@@ -102,8 +115,8 @@ export function placesAnywhere(found: OperatorFindings): Place[] {
       detail: id,
       href: address('/operator/catalog', { search: id }),
     })),
-    ...placesOfLabels('end_user', found.end_users),
-    ...placesOfLabels('session', found.sessions),
+    ...placesOfLabels('end_user', found.end_users, times),
+    ...placesOfLabels('session', found.sessions, times),
   ];
 }
 
@@ -111,17 +124,17 @@ type LabelKind = 'end_user' | 'session';
 
 const labelGroups: Readonly<Record<LabelKind, string>> = { end_user: 'End users', session: 'Sessions' };
 
-function labelPlace(kind: LabelKind, label: string, path: string): Place {
-  const href = address(path, { [kind]: label, range: '30d' });
+function labelPlace(kind: LabelKind, label: string, path: string, times: Times): Place {
+  const href = address(path, { [kind]: label, ...times });
   return { group: labelGroups[kind], label, detail: 'Its requests', href };
 }
 
 const allRequests = '/operator/requests';
 
 /** Several accounts may have an end user of the same name. */
-function placesOfLabels(kind: LabelKind, found: readonly FoundLabel[]): Place[] {
+function placesOfLabels(kind: LabelKind, found: readonly FoundLabel[], times: Times): Place[] {
   return [...Map.groupBy(found, ({ label }) => label)].flatMap(([label, owned]) => {
-    const place = labelPlace(kind, label, allRequests);
+    const place = labelPlace(kind, label, allRequests, times);
     return [
       ...owned.map(({ account }) => ({
         ...inAccount(place, account.id),

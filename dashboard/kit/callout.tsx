@@ -27,14 +27,15 @@ export function Callout({ tone = 'info', title, actions, isUrgent = false, child
       role={isUrgent ? 'alert' : undefined}
       className={classNames('flex flex-wrap items-center gap-x-4 gap-y-2 rounded-md border px-3 py-2', box)}
     >
-      <div className="flex min-w-0 flex-1 basis-60 items-start gap-2.5">
+      {/* Actions that would leave little room for the text go below it, and start where it does. */}
+      <div className="flex min-w-0 flex-1 basis-96 items-start gap-2.5">
         <Icon aria-hidden className={classNames('mt-0.5 size-4 shrink-0', mark)} />
         <div className="min-w-0 wrap-anywhere">
           {title !== undefined && <p className="font-medium text-ink">{title}</p>}
           {children !== undefined && <div className="text-ink-soft">{children}</div>}
         </div>
       </div>
-      {actions !== undefined && <div className="flex flex-wrap items-center gap-2">{actions}</div>}
+      {actions !== undefined && <div className="ml-6.5 flex flex-wrap items-center gap-2">{actions}</div>}
     </div>
   );
 }

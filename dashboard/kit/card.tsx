@@ -47,11 +47,23 @@ export function Facts({ children }: Readonly<{ children: ReactNode }>) {
   return <dl className="max-w-3xl divide-y divide-line">{children}</dl>;
 }
 
-export function Fact({ name, children }: Readonly<{ name: ReactNode; children: ReactNode }>) {
+type FactProps = Readonly<{
+  name: ReactNode;
+  /** Whole sentences, which are below their name. */
+  isProse?: boolean;
+  children: ReactNode;
+}>;
+
+export function Fact({ name, isProse = false, children }: FactProps) {
   return (
-    <div className="flex flex-wrap items-baseline justify-between gap-x-6 gap-y-0.5 py-1.5 first:pt-0 last:pb-0">
+    <div
+      className={classNames(
+        'gap-x-6 gap-y-0.5 py-1.5 first:pt-0 last:pb-0',
+        !isProse && 'flex flex-wrap items-baseline justify-between',
+      )}
+    >
       <dt className="min-w-0 text-ink-soft wrap-anywhere">{name}</dt>
-      <dd className="figures min-w-0 text-right wrap-anywhere">{children}</dd>
+      <dd className={classNames('figures min-w-0 wrap-anywhere', !isProse && 'text-right')}>{children}</dd>
     </div>
   );
 }

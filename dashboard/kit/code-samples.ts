@@ -7,7 +7,7 @@ export type ChatRequestBody = RequestBody;
 
 export const keyVariable = 'OPENAI_API_KEY';
 
-const maxLineLength = 90;
+const maxLineLength = 64;
 const step = '  ';
 const pythonStep = '    ';
 

@@ -27,7 +27,7 @@ export const distinctTones = ['first', 'second', 'third', 'fourth', 'fifth'] as 
 const tones: Readonly<Record<ChartTone, Readonly<{ fill: string; stroke: string; dot: string }>>> = {
   plain: { fill: 'fill-edge', stroke: 'stroke-edge', dot: 'bg-edge' },
   strong: { fill: 'fill-ink-soft', stroke: 'stroke-ink-soft', dot: 'bg-ink-soft' },
-  faint: { fill: 'fill-edge/40', stroke: 'stroke-edge/40', dot: 'bg-edge/40' },
+  faint: { fill: 'fill-edge/50', stroke: 'stroke-edge/50', dot: 'bg-edge/50' },
   warn: { fill: 'fill-chart-3', stroke: 'stroke-chart-3', dot: 'bg-chart-3' },
   bad: { fill: 'fill-bad-solid', stroke: 'stroke-bad-solid', dot: 'bg-bad-solid' },
   first: { fill: 'fill-chart-1', stroke: 'stroke-chart-1', dot: 'bg-chart-1' },
@@ -375,7 +375,7 @@ function StepNote(props: TimeChartProps & Readonly<{ at: number }>) {
       {before?.texts[at] !== undefined && (
         <p className="mt-1 flex items-center gap-1.5 text-ink-faint">
           <span className="w-2 shrink-0 border-t border-dashed border-edge" />
-          <span className="min-w-0 flex-1 truncate">Period before</span>
+          <span className="flex-1 whitespace-nowrap">Period before</span>
           <span className="figures pl-2">{before.texts[at]}</span>
         </p>
       )}

@@ -32,14 +32,16 @@ function Banner({ id, name }: Readonly<{ id: string; name: string }>) {
   return (
     <section
       aria-label="Looking as an operator"
-      className="mb-6 flex flex-wrap items-center gap-x-4 gap-y-2 rounded-lg border border-warn/20 bg-warn-soft px-3.5 py-2.5"
+      className="mb-6 flex flex-wrap items-center gap-x-4 gap-y-2 rounded-md border border-warn/20 bg-warn-soft px-3 py-2"
     >
-      <Eye aria-hidden className="size-4 shrink-0 text-warn" />
-      <p className="min-w-0 flex-1 basis-60 text-ink wrap-anywhere">
-        You are looking at <strong className="font-medium">{name}</strong> as an operator. You can change
-        nothing here.
-      </p>
-      <span className="flex flex-wrap items-center gap-2">
+      <div className="flex min-w-0 flex-1 basis-96 items-start gap-2.5">
+        <Eye aria-hidden className="mt-0.5 size-4 shrink-0 text-warn" />
+        <p className="min-w-0 text-ink wrap-anywhere">
+          You are looking at <strong className="font-medium">{name}</strong> as an operator. Nothing can be
+          changed here.
+        </p>
+      </div>
+      <span className="ml-6.5 flex flex-wrap items-center gap-2">
         <LinkButton to="/operator/accounts/$id" params={{ id }} size="small" icon={Building2}>
           Open the operator’s page
           <span className="sr-only"> of {name}</span>

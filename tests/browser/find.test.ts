@@ -37,7 +37,7 @@ test('a customer finds keys, models, pages and requests without the mouse', asyn
   // Once the list has come, the page listens to the keyboard.
   await page.getByText('owner@example.com').first().waitFor();
   await open(page, 'Control+k');
-  await page.getByText('Where you go from here is listed next time.').waitFor();
+  await option(page, /^Overview/).waitFor();
   await page.keyboard.type('produc');
   await option(page, /Production/).waitFor();
   await checkLooks(page, 'find-box');

@@ -381,19 +381,16 @@ test('the home of operators shows them', async () => {
   const [moneyBefore] = await plainMargins(sql, 'all', addDays(today, -13), addDays(today, -7));
   const asked = (figures: MarginFigures | undefined) =>
     amountOf(unitsOf(figures?.cost ?? '') + unitsOf(figures?.uncharged_cost ?? ''));
-  const against = (value: string, old: string) => {
-    const change = formatChange(changeOf(Number(value), Number(old)));
-    return change === null ? `${formatTotal(old)} before` : `${change} from ${formatTotal(old)}`;
-  };
+  const against = (old: string) => `${formatTotal(old)} in the 7 days before`;
   const { revenue = '', margin = '', unpriced_revenue: unpriced = '' } = money ?? {};
   const shown = await statsOf(page);
   expect(shown).toMatchObject({
     ...stats,
-    'Revenue, 7 days': [formatTotal(revenue), against(revenue, moneyBefore?.revenue ?? '')],
-    'Provider cost, 7 days': [formatTotal(asked(money)), against(asked(money), asked(moneyBefore))],
+    'Revenue, 7 days': [formatTotal(revenue), against(moneyBefore?.revenue ?? '')],
+    'Provider cost, 7 days': [formatTotal(asked(money)), against(asked(moneyBefore))],
     'Margin, 7 days': [
       formatTotal(margin),
-      `${share(Number(margin) / (Number(revenue) - Number(unpriced)))}, ${against(margin, moneyBefore?.margin ?? '')}`,
+      `${share(Number(margin) / (Number(revenue) - Number(unpriced)))}, ${against(moneyBefore?.margin ?? '')}`,
     ],
   });
   const [volume] = charts;
@@ -588,7 +585,7 @@ test('margins, accounts and nodes show them', async () => {
     });
   }
   await visit(page, `/operator/accounts/${traffic.account}`);
-  await page.getByText(/at the pace of the \d+ hours/).waitFor();
+  await page.getByText(/like the \d+ of the last 7 days/).waitFor();
   const { balance, held, used, left } = await moneyOf(sql, traffic.account);
   const stats = await statsOf(page);
   expect([stats.Balance?.[0], stats.Held?.[0], stats.Available?.[0]]).toEqual([
@@ -598,7 +595,7 @@ test('margins, accounts and nodes show them', async () => {
   ]);
   expect(stats['Runs out']).toEqual([
     'In more than a year',
-    `${formatCount(Math.floor(left ?? 0))} hours of use, at the pace of the ${used} hours used in the last 7 days`,
+    `Pays for ${formatCount(Math.floor(left ?? 0))} hours with requests, like the ${used} of the last 7 days. Hours without any come on top`,
   ]);
 
   await visit(page, '/operator/nodes');

@@ -72,7 +72,7 @@ test('a new customer verifies the address, gets credit and a key, and runs what 
   const watched = await signUpAs('ann@example.com');
   const { page } = watched;
   const first = await verificationLink(mail, 'ann@example.com');
-  await page.getByText('Five steps to your first request.').waitFor();
+  await page.getByText('Five steps to your first request').waitFor();
   await step(page, 'Get credit').getByText('if some is left by then').waitFor();
   expect(await page.getByRole('button', { name: 'Create a key' }).count()).toBe(0);
   expect(await page.getByText('The balance is used up').count()).toBe(0);
@@ -149,7 +149,7 @@ test('who comes when enough was given is told so, signs in to verify, and pays',
   await page.getByRole('button', { name: 'Sign in' }).click();
   await page.getByText('Your e-mail address is verified.').waitFor();
   await step(page, 'Get credit').getByText('There is no welcome credit for this account').waitFor();
-  await page.getByText('Four steps to your first request.').waitFor();
+  await page.getByText('Four steps to your first request').waitFor();
   await checkLooks(page, 'first-page-refused');
 
   await page.getByRole('link', { name: 'Add credit' }).click();
@@ -175,7 +175,7 @@ test('who comes when enough was given is told so, signs in to verify, and pays',
 test('without mail, Stripe and welcome credit, the page says whom to ask', async () => {
   const watched = await signUpAs('carl@example.com', plain.origin);
   const { page } = watched;
-  await page.getByText('Four steps to your first request.').waitFor();
+  await page.getByText('Four steps to your first request').waitFor();
   const credit = step(page, 'Get credit');
   expect(await credit.getByRole('link', { name: 'Ask the operator' }).getAttribute('href')).toBe(
     'mailto:billing@example.com',

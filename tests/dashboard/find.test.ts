@@ -8,6 +8,7 @@ import {
   questionFor,
   readRecent,
   requestIdIn,
+  timesIn,
   withoutRepeats,
   withRecent,
 } from '../../dashboard/find/places.ts';
@@ -87,4 +88,15 @@ test('the last places are kept, each once, and nothing that was not stored here'
     '[{"group":"","label":"","detail":"","href":"//evil"}]',
   ])
     expect(readRecent(text)).toEqual([]);
+});
+
+test('requests of an end user are those of the range that is being looked at', () => {
+  const found = { keys: [], models: [], end_users: ['ann'], sessions: [] };
+  const hrefOf = (search: Record<string, string>) => placesInAccount(found, timesIn(search))[0]?.href;
+  expect(hrefOf({ range: '7d' })).toBe('/requests?end_user=ann&range=7d');
+  const [from, to] = ['2026-11-17T13:00:00.000Z', '2026-11-17T14:00:00.000Z'];
+  expect(timesIn({ from, to })).toEqual({ from, to });
+  // Ranges of whole days, and those of other pages.
+  for (const other of [{}, { range: 'custom', from: '2026-11-01', to: '2026-11-17' }, { range: 'month' }])
+    expect(hrefOf(other)).toBe('/requests?end_user=ann&range=30d');
 });

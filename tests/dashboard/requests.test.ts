@@ -119,8 +119,10 @@ test('a change is coloured only if it is large and for the worse', () => {
     false,
   ]);
   expect([isMoreErrors(null, 0.03), isMoreErrors(0.5, null)]).toEqual([false, false]);
-  expect([isSlower(125, 100), isSlower(124, 100), isSlower(10, 100)]).toEqual([true, false, false]);
-  expect([isSlower(null, 100), isSlower(5, null), isSlower(5, 0)]).toEqual([false, false, false]);
+  const slower = (now: number | null, before: number | null) => isSlower(now, before, [20, 20]);
+  expect([slower(125, 100), slower(124, 100), slower(10, 100)]).toEqual([true, false, false]);
+  expect([slower(null, 100), slower(5, null), slower(5, 0)]).toEqual([false, false, false]);
+  expect([isSlower(421, 100, [1, 900]), isSlower(421, 100, [900, 19])]).toEqual([false, false]);
 });
 
 /** Codes that a request to a model cannot be refused with: its key is not known, or they are of other endpoints. */
@@ -170,7 +172,7 @@ test('a refusal says what was needed, what was there and the one thing to do', (
     explainRefusal({ ...rate, shortage: { ...shortage, of: 'limit', needed: '1', available: '0' } }),
   ).toMatchObject({
     figures: 'Needed 1, available 0',
-    todo: 'Send fewer at a time, or raise the limit. It could be sent again after 20.00 s.',
+    todo: 'Send fewer at a time, or raise the limit. It could be sent again after 20 s.',
   });
   const parameter = { ...refusal, error_code: 'invalid_parameter', param: 'temperature', shortage: null };
   expect(explainRefusal(parameter)).toMatchObject({ figures: null, place: 'docs' });

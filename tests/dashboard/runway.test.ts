@@ -19,16 +19,23 @@ test.each([
 });
 
 test.each([
-  ['5', null, runway, 'About Wed 25 Nov', '30 hours of use, at the pace of the 4 hours used', 'plain'],
+  [
+    '5',
+    null,
+    runway,
+    'About Wed 25 Nov',
+    'Pays for 30 hours with requests, like the 4 of the last 7 days',
+    'plain',
+  ],
   [
     '5',
     null,
     { ...runway, hours_used: 1, hours_left: 1 },
     'About',
-    '1 hour of use, at the pace of the 1 hour used',
+    'Pays for 1 hour with requests, like the 1 of the last 7 days',
     'plain',
   ],
-  ['5', null, { ...runway, hours_left: 0.9 }, 'About', 'Less than an hour of use', 'plain'],
+  ['5', null, { ...runway, hours_left: 0.9 }, 'About', 'Pays for less than an hour with requests', 'plain'],
   ['5', null, { ...runway, runs_out_at: inHours(71).toISOString() }, 'About', '30 hours', 'warn'],
   [
     '5',

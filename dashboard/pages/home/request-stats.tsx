@@ -8,6 +8,7 @@ import { Stat } from '../../kit/stat.tsx';
 import {
   changeOf,
   countRequests,
+  countTimed,
   errorRateOf,
   formatChange,
   formatPoints,
@@ -55,7 +56,8 @@ const p95: Compared = {
   valueOf: ({ duration_ms_p95: ms }) => <EstimatedDuration ms={ms} />,
   wordsOf: ({ duration_ms_p95: ms }) => (ms === null ? null : formatEstimate(ms)),
   changeFrom: (now, before) => formatChange(changeOf(now.duration_ms_p95, before.duration_ms_p95)),
-  isWorse: (now, before) => isSlower(now.duration_ms_p95, before.duration_ms_p95),
+  isWorse: (now, before) =>
+    isSlower(now.duration_ms_p95, before.duration_ms_p95, [countTimed(now), countTimed(before)]),
 };
 
 const spend: Compared = {
@@ -102,8 +104,9 @@ function isBad({ totals }: RequestSeries): boolean {
 }
 
 function hintOf({ wordsOf, changeFrom, isWorse }: Compared, { totals, before }: RequestSeries): ReactNode {
+  if (before === null && countRequests(totals) === 0) return ' ';
   const words = before === null ? null : wordsOf(before);
-  if (before === null || words === null) return 'Nothing to compare with';
+  if (before === null || words === null) return 'Nothing to compare';
   const change = changeFrom(totals, before);
   if (change === null) return `${words} in the period before`;
   return <ChangeFrom change={change} words={words} isWorse={isWorse?.(totals, before) ?? false} />;

@@ -32,7 +32,9 @@ export function describeRunway({ available, runway, typical_hold: hold }: Funds,
     return alike('Out of money', `A typical request holds ${formatMoney(hold)}, which no longer fits`, 'bad');
   const { hours_left: left, runs_out_at: at } = runway;
   if (left === null) return alike('Unknown', 'Nothing was spent in 7 days', 'plain');
-  const detail = `${hoursOfUse(left)}, at the pace of ${usedHours(runway.hours_used)} in the last 7 days`;
+  const used = formatCount(runway.hours_used);
+  // The end is later than that: it also counts the hours in which nothing is asked.
+  const detail = `Pays for ${hoursOfUse(left)} with requests, like the ${used} of the last 7 days. Hours without any come on top`;
   if (at === null)
     return { words: 'In more than a year', sentence: 'Lasts for more than a year', detail, tone: 'plain' };
   const end = formatEnd(new Date(at), now);
@@ -61,10 +63,6 @@ export function formatEnd(at: Date, now: Date, timeZone?: string): string {
 /** Rounded down: running out earlier than announced would be worse than later. */
 function hoursOfUse(left: number): string {
   const hours = Math.floor(left);
-  if (hours < 1) return 'Less than an hour of use';
-  return hours === 1 ? '1 hour of use' : `${formatCount(hours)} hours of use`;
-}
-
-function usedHours(used: number): string {
-  return used === 1 ? 'the 1 hour used' : `the ${formatCount(used)} hours used`;
+  if (hours < 1) return 'less than an hour';
+  return hours === 1 ? '1 hour' : `${formatCount(hours)} hours`;
 }

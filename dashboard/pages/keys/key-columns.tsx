@@ -49,7 +49,11 @@ const dataColumns = (limitCounts: LimitCounts, account?: string): readonly Colum
   {
     key: 'used',
     header: 'Last used',
-    cell: ({ last_used_at: at }) => <Time at={at} style="distance" otherwise="Never" />,
+    cell: ({ last_used_at: at }) => (
+      <span className="inline-block first-letter:uppercase">
+        <Time at={at} style="distance" otherwise="Never" />
+      </span>
+    ),
   },
   {
     key: 'expiry',

@@ -17,7 +17,7 @@ const expiryOptions: readonly Readonly<{ value: ExpiryChoice; label: string }>[]
 ];
 
 /** Why a request can be rejected although the limit is not used up. */
-export const nearLimitHint = 'A request is rejected if its maximum cost exceeds what is left of the limit.';
+export const nearLimitHint = 'A request is refused if its maximum cost exceeds what is left of the limit.';
 
 type KeyFieldsProps = Readonly<{
   form: KeyFormState;

@@ -15,7 +15,7 @@ export function KeyHistory({ keyId }: Readonly<{ keyId: string }>) {
     placeholderData: keepPreviousData,
   });
   return (
-    <Card title="History" description="Changes to the key and its limits, newest first." isFlush>
+    <Card title="History" description="Changes to the key and its limits, newest first" isFlush>
       <QueryTable
         query={changes}
         errorTitle="The history could not be loaded"

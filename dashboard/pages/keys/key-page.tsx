@@ -116,7 +116,7 @@ function Content({ subject, onEdit, hasHistory }: ContentProps) {
       <TopModels view={view} />
       <div className="grid gap-8 xl:grid-cols-2">
         <KeySettings subject={subject} />
-        <KeyLimits keyId={id} />
+        <KeyLimits keyId={id} canSet={onEdit !== undefined} />
       </div>
       {hasHistory && <KeyHistory keyId={id} />}
     </>

@@ -1,6 +1,7 @@
 import { Link } from '@tanstack/react-router';
 import type { Key } from '../../../src/console/contract.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
+import { LinkButton } from '../../kit/button.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { CopyButton } from '../../kit/copy-button.tsx';
@@ -51,16 +52,18 @@ function ModelNames({ models }: Readonly<{ models: readonly string[] }>) {
   ));
 }
 
-/** Those besides its settings. They are set on the page of limits. */
-export function KeyLimits({ keyId }: Readonly<{ keyId: string }>) {
+/** Those besides its settings. They are set on the page of limits, by those who may. */
+export function KeyLimits({ keyId, canSet }: Readonly<{ keyId: string; canSet: boolean }>) {
   const limits = useLimits(useOwnLimits(), { key_id: keyId });
   return (
     <Card
       title="Other limits"
       actions={
-        <Link to="/limits" search={{ key: keyId }} className={textLinkClass}>
-          Set limits
-        </Link>
+        canSet && (
+          <LinkButton to="/limits" search={{ key: keyId }} size="small">
+            Set limits
+          </LinkButton>
+        )
       }
       isFlush
     >

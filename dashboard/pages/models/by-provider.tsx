@@ -44,7 +44,7 @@ export function ByProvider({ view }: Readonly<{ view: View }>) {
   return (
     <Card
       title="By provider"
-      description="Of your requests in this range."
+      description="Of your requests in this range"
       actions={
         <Segmented
           label="Measure"

@@ -1,7 +1,6 @@
 /** One model: what it costs, how it is called, and how it serves this account. */
 import { useParams } from '@tanstack/react-router';
 import { ImageIcon, MessageSquareText } from 'lucide-react';
-import type { ReactNode } from 'react';
 import { Badge } from '../../kit/badge.tsx';
 import { LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
@@ -37,6 +36,11 @@ export function ModelPage() {
               <ModelMark model={id} />
               {title}
             </span>
+            {title === id && (
+              <span className="-ml-2 inline-flex">
+                <CopyButton text={id} label={`Copy model ID ${id}`} />
+              </span>
+            )}
             {model?.endpoint === null && <Badge tone="warn">Not callable</Badge>}
           </span>
         }
@@ -70,7 +74,7 @@ export function ModelPage() {
 
 function About({ id, model }: Readonly<{ id: string; model: ListedModel | undefined }>) {
   const { context_window: context = null, max_output_tokens: output = null } = model ?? {};
-  const parts: readonly (ReactNode | null)[] = [
+  const parts: readonly (string | null)[] = [
     model === undefined ? null : model.maker,
     context === null ? null : `${formatCount(context)} tokens of context`,
     output === null ? null : `up to ${formatCount(output)} of output`,
@@ -78,17 +82,13 @@ function About({ id, model }: Readonly<{ id: string; model: ListedModel | undefi
       .filter((capability) => model?.capabilities[capability])
       .map((capability) => capabilityLabels[capability].toLowerCase()),
   ];
+  const text = parts.filter((part) => part !== null).join(' · ');
+  // Many models are called what their ID is, and then the heading has it.
+  if (model === undefined || model.name === id) return text;
   return (
     <>
-      <span className="inline-flex items-center gap-0.5 align-middle">
-        <code className="font-mono text-xs">{id}</code>
-        <CopyButton text={id} label={`Copy model ID ${id}`} />
-      </span>
-      {parts
-        .filter((part) => part !== null)
-        .map((part) => (
-          <span key={`${part}`}> · {part}</span>
-        ))}
+      <code className="font-mono text-xs">{id}</code>
+      <CopyButton text={id} label={`Copy model ID ${id}`} />· {text}
     </>
   );
 }
@@ -107,10 +107,11 @@ function Offer({ model }: Readonly<{ model: ListedModel }>) {
       {model.endpoint === null && <Callout tone="warn">{whyNotCallable(model)}</Callout>}
       <div className="grid items-start gap-8 lg:grid-cols-2">
         <div className="min-w-0 space-y-8">
-          <Card title="Prices">
+          {/* As high as the head beside it, so that both rules are one. */}
+          <Card title="Prices" className="lg:[&>header]:min-h-[2.5625rem]">
             <PriceView name={model.name} pricing={model.pricing} />
           </Card>
-          <Card title="Calculator" description="An estimate: requests are charged for what they use.">
+          <Card title="Calculator" description="An estimate: requests are charged for what they use">
             <CostCalculator model={model} />
           </Card>
         </div>

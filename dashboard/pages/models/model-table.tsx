@@ -85,7 +85,7 @@ const sortLabels: Readonly<Record<SortKey, string>> = {
   spend: 'Spend',
 };
 const sortOptions = [
-  { value: '', label: 'As in the catalogue' },
+  { value: '', label: 'Catalogue order' },
   ...sortKeys.map((key) => ({ value: nextSort(null, key), label: sortLabels[key] })),
 ];
 
@@ -178,8 +178,9 @@ function ModelCell({ row: { model, price, figures, success } }: Readonly<{ row: 
             ` ${price.unit}`
           ) : (
             <>
-              {' → '}
+              {' in, '}
               <Money amount={price.output} isExact />
+              {' out'}
             </>
           )}
         </span>

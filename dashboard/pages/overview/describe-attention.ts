@@ -75,19 +75,19 @@ function describeBalance(attention: BalanceAttention): Pick<Notice, 'tone' | 'ti
       return {
         tone: 'bad',
         title: 'The balance is used up',
-        text: 'New requests are rejected until credit is added.',
+        text: 'New requests are refused until credit is added.',
       };
     case 'balance_blocked':
       return {
         tone: 'bad',
         title: 'A typical request no longer fits the balance',
-        text: `${formatMoney(attention.balance)} is available, and a typical request holds ${formatMoney(attention.typical_hold)}. Requests are rejected until credit is added, unless they ask for fewer tokens.`,
+        text: `${formatMoney(attention.balance)} is available, and a typical request holds ${formatMoney(attention.typical_hold)}. Requests are refused until credit is added, unless they ask for fewer tokens.`,
       };
     case 'balance_low':
       return {
         tone: 'warn',
         title: `The balance is low: ${formatBalance(attention.balance)}`,
-        text: `${attention.runs_out_at === null ? '' : `Lasts until about ${formatEnd(new Date(attention.runs_out_at), new Date())}. `}Requests are rejected once it is used up.`,
+        text: `${attention.runs_out_at === null ? '' : `Lasts until about ${formatEnd(new Date(attention.runs_out_at), new Date())}. `}Requests are refused once it is used up.`,
       };
   }
 }
@@ -101,7 +101,7 @@ function describeLimit(attention: Extract<Attention, { limit: string }>): Notice
     title: isReached
       ? `The key “${attention.name}” has reached its monthly limit`
       : `The key “${attention.name}” is near its monthly limit`,
-    text: `${figures} ${isReached ? 'Its requests are rejected until next month.' : 'Its requests are rejected once the limit is reached.'} An owner can raise the limit.`,
+    text: `${figures} ${isReached ? 'Its requests are refused until next month.' : 'Its requests are refused once the limit is reached.'} An owner can raise the limit.`,
     link: toKeys,
   };
 }

@@ -55,7 +55,7 @@ export function FirstSteps({ overview, first }: FirstStepsProps) {
     { title: 'See it appear', isDone: hasRequest, content: <ArrivalStep first={first} /> },
   ];
   return (
-    <Card title="Get started" description={`${countWords[steps.length]} steps to your first request.`}>
+    <Card title="Get started" description={`${countWords[steps.length]} steps to your first request`}>
       <ol className="space-y-6">
         {steps.map(({ title, isDone, content }, index) => (
           <StepView key={title} number={index + 1} title={title} isDone={isDone}>

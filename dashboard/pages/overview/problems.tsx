@@ -1,8 +1,9 @@
 /** What went wrong in a range, by error code: why, where most of it comes from, what to do, and the requests themselves. */
 import { Link } from '@tanstack/react-router';
+import { Fragment } from 'react';
 import type { RequestProblem, RequestProblems } from '../../../src/console/request-contract.ts';
 import { Card } from '../../kit/card.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
+import { classNames, textLinkClass } from '../../kit/class-names.ts';
 import { Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
@@ -66,7 +67,7 @@ function columnsOf(range: HomeRange, scope: Scope): readonly Column<Problem>[] {
     {
       key: 'code',
       header: 'Error code',
-      width: 'w-52',
+      width: 'w-48',
       isBare: true,
       cell: ({ code }) => (
         <Link {...inExplorer(scope, range, { error_code: code })} className={textLinkClass}>
@@ -78,7 +79,7 @@ function columnsOf(range: HomeRange, scope: Scope): readonly Column<Problem>[] {
       key: 'requests',
       header: 'Requests',
       align: 'right',
-      width: 'w-24',
+      width: 'w-20',
       cell: ({ code, requests }) => (
         <Link {...inExplorer(scope, range, { error_code: code })} className={textLinkClass}>
           <span className="figures">{formatCount(requests)}</span>
@@ -87,17 +88,18 @@ function columnsOf(range: HomeRange, scope: Scope): readonly Column<Problem>[] {
       ),
     },
     {
-      key: 'source',
-      header: 'Where from',
-      width: 'w-60',
-      isWrapping: true,
-      cell: (problem) => <Source problem={problem} range={range} scope={scope} />,
-    },
-    {
       key: 'last',
       header: 'Last',
       width: 'w-28',
+      isOptional: true,
       cell: ({ last_at: at }) => <Time at={at} style="minute" otherwise="–" />,
+    },
+    {
+      key: 'source',
+      header: 'Where from',
+      width: 'md:w-44 xl:w-72',
+      isWrapping: true,
+      cell: (problem) => <Source problem={problem} range={range} scope={scope} />,
     },
     {
       key: 'fix',
@@ -134,25 +136,39 @@ function Source({ problem, range, scope }: SourceProps) {
   ) => {
     const words = shareWords(ofOne ?? 0, requests);
     return words === null ? null : (
-      <li className="wrap-anywhere">
+      <>
         {words} {kind}{' '}
-        <Link {...inExplorer(scope, range, { error_code: code, ...filter })} className={textLinkClass}>
+        <Link
+          {...inExplorer(scope, range, { error_code: code, ...filter })}
+          className={classNames(textLinkClass, 'inline-block max-w-full truncate align-bottom')}
+        >
           {name}
         </Link>
-      </li>
+      </>
     );
   };
   const ofKey = part(key?.requests, 'key', key?.name ?? '', { key: key?.id ?? '' });
   const ofModel = part(model?.requests, 'model', model?.name ?? '', { model: model?.name ?? '' });
+  const several =
+    ofKey === null && ofModel === null && model !== null ? 'several keys and models' : 'several keys';
+  const parts = [
+    ofKey ?? several,
+    ofModel ?? (ofKey !== null && model !== null ? 'several models' : null),
+    param === null ? null : (
+      <>
+        parameter <code className="font-mono">{param}</code>
+      </>
+    ),
+  ].filter((one) => one !== null);
   return (
-    <ul className="first-letter:uppercase">
-      {ofKey ?? <li>several keys</li>}
-      {ofModel ?? (model !== null && <li>several models</li>)}
-      {param !== null && (
-        <li className="wrap-anywhere">
-          parameter <code className="font-mono">{param}</code>
-        </li>
-      )}
-    </ul>
+    <span className="inline-block first-letter:uppercase">
+      {parts.map((one, at) => (
+        // biome-ignore lint/suspicious/noArrayIndexKey: the parts never move.
+        <Fragment key={at}>
+          {at > 0 && ', '}
+          {one}
+        </Fragment>
+      ))}
+    </span>
   );
 }

@@ -14,7 +14,7 @@ import { useScope } from './scope.ts';
 const colours: Readonly<Record<string, string>> = {
   in_progress: 'bg-accent animate-breathe',
   succeeded: 'bg-edge',
-  failed: 'bg-bad',
+  failed: 'bg-bad-solid',
   cancelled: 'bg-edge/40',
 };
 
@@ -24,9 +24,11 @@ export function Attempts({ generation }: Readonly<{ generation: GenerationDetail
     <Card
       title="Attempts"
       description={
-        bars.length > 1
-          ? 'Providers were tried in order until one succeeded or none was left.'
-          : 'Which provider was called, and how long it took.'
+        bars.length === 0
+          ? undefined
+          : bars.length > 1
+            ? 'Providers were tried in order until one succeeded or none was left'
+            : 'Which provider was called, and how long it took'
       }
     >
       {bars.length === 0 ? (

@@ -24,9 +24,9 @@ function Codes({ view }: Readonly<{ view: View }>) {
   if (codes.length === 0) return null;
   return (
     <section aria-label="Error codes">
-      <ul className="flex flex-wrap gap-x-2 gap-y-1.5 text-xs">
+      <ul className="flex gap-x-2 gap-y-1.5 text-xs max-md:-mx-4 max-md:overflow-x-auto max-md:px-4 md:flex-wrap">
         {codes.slice(0, maxShown).map(({ code, count, failed }) => (
-          <li key={code}>
+          <li key={code} className="shrink-0">
             <button
               type="button"
               title={`Only ${code}`}
@@ -39,7 +39,9 @@ function Codes({ view }: Readonly<{ view: View }>) {
           </li>
         ))}
         {codes.length > maxShown && (
-          <li className="self-center text-ink-faint">and {formatCount(codes.length - maxShown)} more</li>
+          <li className="shrink-0 self-center text-ink-faint">
+            and {formatCount(codes.length - maxShown)} more
+          </li>
         )}
       </ul>
     </section>

@@ -205,7 +205,7 @@ function NothingListed({ view, hasMore }: Readonly<{ view: View; hasMore: boolea
       }
     >
       {isOpenEnded(view)
-        ? 'Requests to models appear here within two seconds, with their cost and outcome.'
+        ? `${filters.length > 0 ? 'New ones' : 'Requests to models'} appear here within two seconds, with their cost and outcome.`
         : 'Choose another range, or other filters.'}
     </EmptyState>
   );

@@ -44,6 +44,8 @@ export function formatPoints(now: number | null, before: number | null): string 
  */
 const worsePoints = 0.01;
 const slowerBy = 0.25;
+/** Of fewer, a percentile is that of one or two requests. */
+const enoughRequests = 20;
 
 /** Of two shares of errors. */
 export function isMoreErrors(now: number | null, before: number | null | undefined): boolean {
@@ -53,7 +55,16 @@ export function isMoreErrors(now: number | null, before: number | null | undefin
   );
 }
 
-/** Of two durations. */
-export function isSlower(now: number | null, before: number | null | undefined): boolean {
-  return (changeOf(now, before) ?? 0) >= slowerBy;
+/** Of two percentiles of durations, of as many requests. */
+export function isSlower(
+  now: number | null,
+  before: number | null | undefined,
+  requests: readonly number[],
+): boolean {
+  return requests.every((count) => count >= enoughRequests) && (changeOf(now, before) ?? 0) >= slowerBy;
+}
+
+/** Those that were sent to a provider, and so took some time. */
+export function countTimed({ completed, failed, cancelled }: Outcomes): number {
+  return completed + failed + cancelled;
 }

@@ -57,6 +57,8 @@ function EditableChips({ view, names, wrong }: FilterBarProps) {
         size="small"
         variant="quiet"
         icon={Plus}
+        // Alone, its text starts where that of the page does.
+        className={filters.length === 0 ? '-ml-2' : undefined}
         aria-haspopup="dialog"
         aria-expanded={editing !== null && editing.name === null}
         onClick={(event) => setEditing({ name: null, anchor: event.currentTarget })}

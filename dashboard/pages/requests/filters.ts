@@ -61,8 +61,8 @@ export const filterKinds: readonly FilterKind[] = [
   { name: 'session', label: 'Session', placeholder: 'Its exact name' },
   { name: 'streamed', label: 'Streamed', options: yesOrNo },
   { name: 'fallback', label: 'Fallback', options: yesOrNo },
-  { name: 'min_cost', label: 'Least cost', placeholder: 'In USD, such as 0.05' },
-  { name: 'min_duration_ms', label: 'Least duration', placeholder: 'In milliseconds, such as 5000' },
+  { name: 'min_cost', label: 'Minimum cost', placeholder: 'In USD, such as 0.05' },
+  { name: 'min_duration_ms', label: 'Minimum duration', placeholder: 'In milliseconds, such as 5000' },
 ];
 
 const byName = new Map(filterKinds.map((kind) => [kind.name, kind]));

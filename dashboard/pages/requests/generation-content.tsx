@@ -6,7 +6,7 @@ import type { GenerationDetail } from '../../../src/console/contract.ts';
 import type { RequestDetail } from '../../../src/console/request-contract.ts';
 import { Badge, EstimatedMark } from '../../kit/badge.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
+import { classNames, textLinkClass } from '../../kit/class-names.ts';
 import { CodeBlock } from '../../kit/code-block.tsx';
 import { Dash, Duration, Money, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
@@ -48,27 +48,38 @@ export function GenerationContent({ generation, notes }: GenerationContentProps)
 export function Figures({ generation }: Readonly<{ generation: GenerationDetail | undefined }>) {
   const isRunning = generation?.status === 'in_progress';
   const speed = generation && speedOf(generation);
+  // A response that arrives at once has no first token.
+  const isStreamed = generation?.streaming !== false;
   return (
-    <dl className="-mx-4 grid grid-cols-2 gap-px overflow-clip border-y border-line md:[clip-path:inset(0_1rem)] @xl:grid-cols-4">
+    <dl
+      className={classNames(
+        '-mx-4 grid grid-cols-2 gap-px overflow-clip border-y border-line md:[clip-path:inset(0_1rem)]',
+        isStreamed && '@xl:grid-cols-4',
+      )}
+    >
       <Stat label="Cost" value={generation && <Money amount={generation.cost?.total ?? null} />} />
       <Stat
         label={isRunning ? 'Running for' : 'Duration'}
         value={generation && <Duration ms={generation.latency_ms} />}
       />
-      <Stat
-        label="Time to first token"
-        value={generation && <Duration ms={generation.time_to_first_token_ms} />}
-      />
-      <Stat
-        label="Speed"
-        value={
-          speed === undefined ? undefined : speed === null ? (
-            <Dash />
-          ) : (
-            `${formatCount(Math.round(speed))} tokens/s`
-          )
-        }
-      />
+      {isStreamed && (
+        <>
+          <Stat
+            label="Time to first token"
+            value={generation && <Duration ms={generation.time_to_first_token_ms} />}
+          />
+          <Stat
+            label="Speed"
+            value={
+              speed === undefined ? undefined : speed === null ? (
+                <Dash />
+              ) : (
+                `${formatCount(Math.round(speed))} tokens/s`
+              )
+            }
+          />
+        </>
+      )}
     </dl>
   );
 }
@@ -111,10 +122,12 @@ function RequestCard({ generation }: Readonly<{ generation: GenerationRequest }>
         {usage?.unit === 'images' ? (
           <Fact name="Images">{formatCount(Number(usage.units))}</Fact>
         ) : (
-          <>
-            <Fact name="Input tokens">{usage === null ? <Dash /> : formatCount(usage.input_tokens)}</Fact>
-            <Fact name="Output tokens">{usage === null ? <Dash /> : formatCount(usage.output_tokens)}</Fact>
-          </>
+          usage !== null && (
+            <>
+              <Fact name="Input tokens">{formatCount(usage.input_tokens)}</Fact>
+              <Fact name="Output tokens">{formatCount(usage.output_tokens)}</Fact>
+            </>
+          )
         )}
       </Facts>
     </Card>
@@ -186,15 +199,19 @@ function MoneyCard({ generation }: Readonly<{ generation: GenerationDetail }>) {
         </>
       }
     >
-      <Facts>
-        <CostLines breakdown={breakdown} />
-        <Fact name={<span className="font-medium text-ink">Total</span>}>
-          <span className="font-semibold">
-            <AllDigits amount={cost?.total ?? null} />
-          </span>
-        </Fact>
-      </Facts>
-      <div className="mt-3 space-y-2 border-t border-line pt-3 text-ink-soft">
+      {cost !== null && (
+        <div className="mb-3 border-b border-line pb-3">
+          <Facts>
+            <CostLines breakdown={breakdown} />
+            <Fact name={<span className="font-medium text-ink">Total</span>}>
+              <span className="font-semibold">
+                <AllDigits amount={cost.total} />
+              </span>
+            </Fact>
+          </Facts>
+        </div>
+      )}
+      <div className="space-y-2 text-ink-soft">
         <p>{text}</p>
         {draws.length > 0 && (
           <div>
@@ -217,15 +234,15 @@ function MoneyCard({ generation }: Readonly<{ generation: GenerationDetail }>) {
 
 export function RawJson({ label, value }: Readonly<{ label: string; value: unknown }>) {
   return (
-    <details className="group rounded-lg border border-line bg-surface shadow-card">
-      <summary className="flex items-center gap-2 rounded-lg px-4 py-3 font-semibold select-none sm:px-5">
+    <details className="group border-y border-line">
+      <summary className="flex items-center gap-2 rounded py-2.5 font-semibold select-none">
         <ChevronRight
           aria-hidden
           className="size-4 text-ink-faint transition-transform group-open:rotate-90"
         />
         Raw JSON
       </summary>
-      <div className="border-t border-line p-4 sm:p-5">
+      <div className="pb-4">
         <CodeBlock label={label} samples={[{ label: 'JSON', code: JSON.stringify(value, null, 2) }]} />
       </div>
     </details>

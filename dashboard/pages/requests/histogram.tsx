@@ -18,6 +18,7 @@ import { TimeChart, TimeLegend } from '../../kit/time-chart.tsx';
 import {
   changeOf,
   countRequests,
+  countTimed,
   errorRateOf,
   formatChange,
   formatPoints,
@@ -156,7 +157,7 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
       value: ms === null ? '–' : formatEstimate(ms),
       exact: estimateHint,
       change: compare(msOf),
-      isWorse: isSlower(ms, before && msOf(before)),
+      isWorse: before !== null && isSlower(ms, msOf(before), [totals, before].map(countTimed)),
     };
   };
   const tokens = ({ input_tokens: input, output_tokens: output }: RequestFigures) => input + output;
@@ -188,7 +189,7 @@ export function totalsOf({ totals, before }: Pick<RequestSeries, 'totals' | 'bef
 export function Totals({ series }: Readonly<{ series: RequestSeries | undefined }>) {
   if (series === undefined) return <Skeleton className="h-5 w-96 max-w-full" />;
   return (
-    <dl className="flex flex-wrap gap-x-6 gap-y-1.5 text-[0.8125rem]">
+    <dl className="grid grid-cols-2 gap-x-6 gap-y-1.5 text-[0.8125rem] sm:flex sm:flex-wrap">
       {totalsOf(series).map(({ label, value, exact, change, isWorse = false }) => (
         <div key={label} className="flex items-baseline gap-1.5">
           <dt className="text-ink-faint">{label}</dt>

@@ -98,7 +98,7 @@ export const durationMarks = (values: readonly number[]) => values.map((ms) => m
 function markOfDuration(ms: number): string {
   if (ms === 0) return '0';
   if (ms < 1_000) return `${ms} ms`;
-  return ms < 60_000 ? `${Number((ms / 1_000).toFixed(2))} s` : formatDuration(ms);
+  return ms < 60_000 ? `${Number((ms / 1_000).toFixed(2))} s` : formatDuration(ms).replace(/ 0 s$/, '');
 }
 
 export const shareMarks = (values: readonly number[]) =>

@@ -151,7 +151,7 @@ export function ProblemsByCode({
     },
   ];
   return (
-    <Card title="Problems" description="Failed and refused requests of this range, by code." isFlush>
+    <Card title="Problems" description="Failed and refused requests, by error code" isFlush>
       <QueryTable
         query={groups}
         caption="Problems by code"
@@ -168,11 +168,11 @@ export function ProblemsByCode({
 }
 
 const placeNames: Readonly<Record<Place, string>> = {
-  billing: 'Billing',
-  key: 'The key',
-  limits: 'Limits',
-  models: 'Models',
-  docs: 'Docs',
+  billing: 'Go to billing',
+  key: 'Go to the key',
+  limits: 'Go to limits',
+  models: 'See the models',
+  docs: 'Read the docs',
 };
 
 function FixOf({
@@ -183,8 +183,8 @@ function FixOf({
   if (fix === undefined) return null;
   const link = placeLink(fix.place);
   return (
-    <span className="text-ink-soft">
-      {fix.what} {fix.todo}
+    <>
+      <span className="text-ink-soft">{fix.what}</span> {fix.todo}
       {link !== null && (
         <>
           {' '}
@@ -193,7 +193,7 @@ function FixOf({
           </Link>
         </>
       )}
-    </span>
+    </>
   );
 }
 

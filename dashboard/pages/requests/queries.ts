@@ -7,6 +7,7 @@ import type {
   RequestSeries,
 } from '../../../src/console/request-contract.ts';
 import { get } from '../../api/client.ts';
+import { countRequests } from './figures.ts';
 import { type Scope, useScope } from './scope.ts';
 import { canGroup, filterQuery, isOpenEnded, isoOf, type Times, timesOf, type View } from './view.ts';
 
@@ -23,6 +24,11 @@ export type ListedRequests = Readonly<{
   times: Times;
 }>;
 
+/** While it is tried again, what could not be loaded would look as if it were being loaded: that is left to the reader. */
+function hasNothing({ status, data }: Readonly<{ status: string; data: unknown }>): boolean {
+  return status === 'error' && data === undefined;
+}
+
 /** Only the first page is refreshed: the older ones do not change. */
 export function useRequests(view: View) {
   const { queryKey, pathOf } = useScope();
@@ -36,7 +42,8 @@ export function useRequests(view: View) {
     },
     enabled: view.problem === null,
     placeholderData: keepPreviousData,
-    refetchInterval: view.isLive && isOpenEnded(view) ? listRefreshMs : false,
+    refetchInterval: ({ state }) =>
+      view.isLive && isOpenEnded(view) && !hasNothing(state) ? listRefreshMs : false,
   });
 }
 
@@ -51,10 +58,18 @@ export function useSeries(view: View) {
       const query = { ...filterQuery(filters), to: endOfMinute, ...timesOf(range, nowMs) };
       return get<RequestSeries>(pathOf('requests', 'series'), { query, signal });
     },
+    select: withoutEmptyBefore,
     enabled: view.problem === null,
     placeholderData: keepPreviousData,
-    refetchInterval: view.isLive && isOpenEnded(view) ? seriesRefreshMs : false,
+    refetchInterval: ({ state }) =>
+      view.isLive && isOpenEnded(view) && !hasNothing(state) ? seriesRefreshMs : false,
   });
+}
+
+/** A period without requests is nothing to compare with: neither a line of zeros, nor a change from nothing. */
+function withoutEmptyBefore(series: RequestSeries): RequestSeries {
+  const isEmpty = series.before !== null && countRequests(series.before) === 0;
+  return isEmpty ? { ...series, before: null } : series;
 }
 
 /** The points of the period before, to draw behind those of this one. */

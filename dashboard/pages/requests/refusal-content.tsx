@@ -4,7 +4,7 @@ import { AnchorButton, LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
 import { Time } from '../../kit/figures.tsx';
-import { formatCount, formatDuration } from '../../kit/format-figures.ts';
+import { formatCount } from '../../kit/format-figures.ts';
 import { accountLink, type Destination, keyLink } from '../../links.ts';
 import { AttributionFacts } from './attribution.tsx';
 import { labelOfApi } from './filters.ts';
@@ -15,7 +15,7 @@ export function RefusalContent({ refusal }: Readonly<{ refusal: Refusal }>) {
   const explained = explainRefusal(refusal);
   const { what, figures, todo } = explained;
   return (
-    <div className="@container space-y-6">
+    <div className="@container space-y-6 [&>:not(:first-child)]:max-w-3xl">
       <Callout
         tone="warn"
         title={what}
@@ -91,7 +91,9 @@ function RefusalCard({ refusal }: Readonly<{ refusal: Refusal }>) {
           <Time at={refusal.at} style="exact" />
         </Fact>
         <Fact name="HTTP status">{refusal.http_status}</Fact>
-        <Fact name="Message">{refusal.message}</Fact>
+        <Fact name="Message" isProse>
+          {refusal.message}
+        </Fact>
         {param !== null && (
           <Fact name="Parameter">
             <code className="font-mono text-[0.8125rem]">{param}</code>
@@ -100,7 +102,7 @@ function RefusalCard({ refusal }: Readonly<{ refusal: Refusal }>) {
         {shortage?.fitting_max_tokens != null && (
           <Fact name="Output that would have fitted">{formatCount(shortage.fitting_max_tokens)} tokens</Fact>
         )}
-        {seconds !== null && <Fact name="To be tried again after">{formatDuration(seconds * 1_000)}</Fact>}
+        {seconds !== null && <Fact name="Try again after">{formatCount(seconds)} s</Fact>}
       </Facts>
     </Card>
   );

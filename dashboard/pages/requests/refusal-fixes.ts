@@ -1,7 +1,7 @@
 /** Why a request was refused, and the one thing to do about it, for each code that a refusal can have. */
 import type { Refusal } from '../../../src/console/request-contract.ts';
 import { formatMoney } from '../../kit/amounts.ts';
-import { formatCount, formatDuration } from '../../kit/format-figures.ts';
+import { formatCount } from '../../kit/format-figures.ts';
 
 /** Where the fix is made. */
 export type Place = 'billing' | 'key' | 'limits' | 'models' | 'docs';
@@ -65,7 +65,7 @@ export function explainRefusal(refusal: Explained): ExplainedRefusal {
   const fix = fixes.get(code) ?? { what: message, todo: changeRequest, place: 'docs', docs: 'errors' };
   const todo = [
     todoOf(fix, refusal),
-    seconds === null ? '' : `It could be sent again after ${formatDuration(seconds * 1_000)}.`,
+    seconds === null ? '' : `It could be sent again after ${formatCount(seconds)} s.`,
   ];
   return {
     ...fix,

@@ -59,7 +59,7 @@ export function Rows({ rows, selected, isUtc, isDimmed, isOfOneAccount }: RowsPr
               {...roles.header}
               scope="col"
               className={classNames(
-                'h-8 border-b border-line px-2 font-medium whitespace-nowrap text-ink-faint',
+                'h-8 border-b border-line px-2 font-normal whitespace-nowrap text-ink-faint first:pl-0 last:pr-0',
                 className,
               )}
             >
@@ -73,9 +73,18 @@ export function Rows({ rows, selected, isUtc, isDimmed, isOfOneAccount }: RowsPr
           ? Array.from({ length: expectedRows }, (_, at) => (
               // biome-ignore lint/suspicious/noArrayIndexKey: the rows are identical and never move.
               <tr key={at} {...roles.row} className="h-8 max-md:block">
-                <td {...roles.cell} colSpan={columnsFor(hasAccounts).length} className="px-2 max-md:block">
-                  <Skeleton className="h-3.5 w-full" />
-                </td>
+                {columnsFor(hasAccounts).map(({ name, className }) => (
+                  <td
+                    key={name}
+                    {...roles.cell}
+                    className={classNames(
+                      'px-2 first:pl-0 last:pr-0 max-md:not-first:hidden max-md:block max-md:w-full max-md:pr-0',
+                      className,
+                    )}
+                  >
+                    <Skeleton className="h-3.5 w-full" />
+                  </td>
+                ))}
               </tr>
             ))
           : rows.map((row) => (
@@ -95,16 +104,16 @@ export function Rows({ rows, selected, isUtc, isDimmed, isOfOneAccount }: RowsPr
 
 type ColumnHead = Readonly<{ name: string; className?: string }>;
 
-const stateColumn: ColumnHead = { name: 'State', className: 'w-7' };
-const timeColumn: ColumnHead = { name: 'Time', className: 'w-32' };
+const stateColumn: ColumnHead = { name: 'State', className: 'w-5' };
+const timeColumn: ColumnHead = { name: 'Time', className: 'w-30 xl:w-32' };
 const modelColumn: ColumnHead = { name: 'Model' };
 const accountColumn: ColumnHead = { name: 'Account', className: 'w-28 xl:w-40' };
-const keyColumn: ColumnHead = { name: 'Key', className: 'w-32 xl:w-40' };
+const keyColumn: ColumnHead = { name: 'Key', className: 'w-28 xl:w-40' };
 const providerColumn: ColumnHead = { name: 'Provider', className: 'w-36 max-xl:hidden' };
 const figureColumns: readonly ColumnHead[] = [
   { name: 'Tokens', className: 'w-16 text-right' },
-  { name: 'Cost', className: 'w-24 text-right' },
-  { name: 'Duration', className: 'w-24 text-right xl:w-36' },
+  { name: 'Cost', className: 'w-20 text-right xl:w-24' },
+  { name: 'Duration', className: 'w-20 text-right xl:w-36' },
 ];
 
 /** Operators know accounts; where there is no room for both, the key is only in the panel. */
@@ -139,12 +148,12 @@ function Row({ row, isSelected, isUtc, maxMs, hasAccounts }: RowProps) {
       data-request={row.id}
       onClick={openRow}
       className={classNames(
-        'group/row h-8 cursor-pointer hover:bg-hover/60 has-[a:focus-visible]:bg-hover/60',
-        'max-md:grid max-md:h-auto max-md:grid-cols-[1.25rem_minmax(0,1fr)_auto] max-md:items-center max-md:border-b max-md:border-line max-md:py-1.5',
-        isSelected && 'bg-hover',
+        'group/row h-8 cursor-pointer',
+        'max-md:grid max-md:h-auto max-md:grid-cols-[1rem_minmax(0,1fr)_auto] max-md:items-center max-md:border-b max-md:border-line max-md:py-1.5',
+        isSelected ? 'selected bg-hover' : 'hover:bg-hover/60 has-[a:focus-visible]:bg-hover/60',
       )}
     >
-      <Cell className="max-md:col-start-1 max-md:row-start-1">
+      <Cell className="pr-0 max-md:col-start-1 max-md:row-start-1">
         <FilterCell name="status" value={row.status} label={labelOfStatus(row.status)}>
           <StateDot status={row.status} />
         </FilterCell>
@@ -176,7 +185,7 @@ function Row({ row, isSelected, isUtc, maxMs, hasAccounts }: RowProps) {
       <Cell className="text-right max-md:hidden">
         <Usage usage={row.usage} />
       </Cell>
-      <Cell className="text-right max-md:col-start-3 max-md:row-start-1">
+      <Cell className="text-right max-md:col-start-3 max-md:row-start-1 max-md:pr-0">
         <Cost cost={row.cost} />
       </Cell>
       <Cell className="max-md:col-start-3 max-md:row-start-2">
@@ -186,12 +195,21 @@ function Row({ row, isSelected, isUtc, maxMs, hasAccounts }: RowProps) {
   );
 }
 
+/** The rules end where the text does; what marks a row goes a little further. */
+const bleedClass = classNames(
+  'md:group-[:hover:not(.selected)]/row:first:shadow-[-0.5rem_0_0_--alpha(var(--color-hover)/60%)]',
+  'md:group-[:hover:not(.selected)]/row:last:shadow-[0.5rem_0_0_--alpha(var(--color-hover)/60%)]',
+  'md:group-[.selected]/row:first:shadow-[-0.5rem_0_0_var(--color-hover)]',
+  'md:group-[.selected]/row:last:shadow-[0.5rem_0_0_var(--color-hover)]',
+);
+
 function Cell({ className, children }: Readonly<{ className?: string; children: ReactNode }>) {
   return (
     <td
       {...roles.cell}
       className={classNames(
-        'figures min-w-0 border-line px-2 md:border-b md:group-last/row:border-b-0 max-md:block max-md:px-1',
+        'figures min-w-0 border-line px-2 first:pl-0 last:pr-0 md:border-b md:group-last/row:border-b-0 max-md:block max-md:px-1',
+        bleedClass,
         className,
       )}
     >
@@ -265,7 +283,7 @@ const dots: Readonly<Record<RequestStatus, string>> = {
 /** Neutral unless something went wrong. The link of the row says it in words. */
 function StateDot({ status }: Readonly<{ status: RequestStatus }>) {
   return (
-    <span className="grid size-4 place-items-center">
+    <span className="grid h-4 w-2 place-items-center">
       <span aria-hidden className={classNames('size-2 rounded-full', dots[status])} />
       <span className="sr-only">{labelOfStatus(status)}</span>
     </span>

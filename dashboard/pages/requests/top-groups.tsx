@@ -77,7 +77,7 @@ const maxShown = 10;
 function TopGroups({ view, by, title }: Readonly<{ view: View; by: 'model' | 'key'; title: string }>) {
   const groups = useGroupsOf(view, by, 'requests', maxShown);
   return (
-    <Card title={title} description="Those with the most requests of this range." isFlush>
+    <Card title={title} description="Those with the most requests" isFlush>
       <QueryTable
         query={groups}
         caption={title}
@@ -123,7 +123,7 @@ function KeyName({ group: { value, name } }: Readonly<{ group: Group }>) {
 
 export function ProviderName({ provider }: Readonly<{ provider: string | null }>) {
   const { reader } = useScope();
-  if (provider === null) return <span className="text-ink-faint">None was called</span>;
+  if (provider === null) return <span className="text-ink-faint">No provider called</span>;
   return (
     <Link {...providerLink(provider, reader)} className={nameLinkClass}>
       {provider}

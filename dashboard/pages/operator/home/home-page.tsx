@@ -12,7 +12,6 @@ import { RangePicker } from '../../home/range-picker.tsx';
 import { RequestChart } from '../../home/request-chart.tsx';
 import { operatorStats, requestStats } from '../../home/request-stats.tsx';
 import { type HomeRange, useHomeView } from '../../home/view.ts';
-import { changeOf, formatChange } from '../../requests/figures.ts';
 import { useSeries } from '../../requests/queries.ts';
 import { ScopeContext, useOperatorScope, useScope } from '../../requests/scope.ts';
 import { useOperatorQuery } from '../operator-query.ts';
@@ -101,8 +100,9 @@ function moneyStats(money: OperatorHome['money'] | undefined, range: HomeRange) 
   ));
 }
 
+/** Without a percentage: today is not over yet, and those days are. */
 function hintOf(name: keyof HomeMoney, { now, before }: OperatorHome['money'], range: HomeRange): string {
-  const compared = compare(now[name], before[name], range);
+  const compared = `${formatTotal(before[name])} ${wordsBefore[range]}`;
   const revenue = Number(now.revenue) - Number(now.unpriced_revenue);
   if (name === 'margin' && revenue > 0) {
     const share = Number(now.margin) / revenue;
@@ -112,10 +112,8 @@ function hintOf(name: keyof HomeMoney, { now, before }: OperatorHome['money'], r
   return compared;
 }
 
-/** Today is not over yet, so it is no percentage of yesterday. */
-function compare(now: string, before: string, range: HomeRange): string {
-  if (range === '24h') return `${formatTotal(before)} yesterday`;
-  const change = formatChange(changeOf(Number(now), Number(before)));
-  if (change === null || Number(before) < 0) return `${formatTotal(before)} before`;
-  return `${change} from ${formatTotal(before)}`;
-}
+const wordsBefore: Readonly<Record<HomeRange, string>> = {
+  '24h': 'yesterday',
+  '7d': 'in the 7 days before',
+  '30d': 'in the 30 days before',
+};

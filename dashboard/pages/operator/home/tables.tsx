@@ -13,6 +13,7 @@ import { ErrorShare } from '../../home/top-table.tsx';
 import { type HomeRange, inExplorer } from '../../home/view.ts';
 import { changeOf, formatChange, formatPoints, isMoreErrors, isSlower } from '../../requests/figures.ts';
 import { useScope } from '../../requests/scope.ts';
+import { countCalls } from '../providers/provider-figures.ts';
 
 /** Two tables share a line, so long names are cut off. */
 const nameClass = classNames(nameLinkClass, 'md:inline-block md:max-w-60 md:truncate md:align-bottom');
@@ -68,12 +69,12 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
       key: 'p95',
       header: <Head of="p95" />,
       align: 'right',
-      cell: ({ provider, duration_ms_p95: now, before }) => (
+      cell: ({ provider, duration_ms_p95: now, before, ...calls }) => (
         <Changed
           link={linkTo(provider, 'duration')}
           value={<EstimatedDuration ms={now} />}
           change={formatChange(changeOf(now, before?.duration_ms_p95))}
-          isWorse={isSlower(now, before?.duration_ms_p95)}
+          isWorse={before !== null && isSlower(now, before.duration_ms_p95, [calls, before].map(countCalls))}
           className="md:w-10"
         />
       ),

@@ -125,7 +125,10 @@ function Totals({ series }: Readonly<{ series: ProviderSeries | undefined }>) {
   const change = (of: (figures: AttemptFigures) => number | null, isTime = true) =>
     totals === undefined || before === null
       ? undefined
-      : against(formatChange(changeOf(of(totals), of(before))), isTime && isSlower(of(totals), of(before)));
+      : against(
+          formatChange(changeOf(of(totals), of(before))),
+          isTime && isSlower(of(totals), of(before), [totals, before].map(countCalls)),
+        );
   const timeOf = (ms: number | null | undefined) =>
     ms === undefined ? undefined : ms === null ? '–' : formatEstimate(ms);
   return (
