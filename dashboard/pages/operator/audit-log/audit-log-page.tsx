@@ -89,7 +89,7 @@ export function OperatorAuditLogPage() {
   return (
     <Page
       title="Audit log"
-      description="Who changed what, through which door. It cannot be edited."
+      description="Who changed what, and from where. It cannot be edited."
       actions={<OperatorExportButton name="audit_log" />}
     >
       <ChangesCard accountId={null} />
@@ -105,10 +105,11 @@ export function ChangesCard({ accountId }: Readonly<{ accountId: string | null }
     placeholderData: keepPreviousData,
   });
   return (
-    <Card title="Changes" description="Newest first." isFlush>
+    <Card isFlush>
       <QueryTable
         query={changes}
         caption="Changes"
+        isDense
         columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}
         rows={changes.data?.data}
         rowKey={({ id }) => id}

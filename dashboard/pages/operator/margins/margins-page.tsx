@@ -11,10 +11,11 @@ import { AnchorButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { Segmented } from '../../../kit/choice.tsx';
-import { textLinkClass } from '../../../kit/class-names.ts';
+import { nameLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money } from '../../../kit/figures.tsx';
 import { formatCount, formatDay } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
+import { Pager, pageOfList } from '../../../kit/pager.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
@@ -39,6 +40,9 @@ const dimensions = [
   { value: 'price_group', label: 'Prices', header: 'Price group' },
 ] as const;
 
+/** As many as a month has days. */
+const pageSize = 31;
+
 export function OperatorMarginsPage() {
   const [today] = useState(() => dayOf(new Date()));
   const range = rangeIn(useSearchParameters(), today);
@@ -53,6 +57,8 @@ export function OperatorMarginsPage() {
   const totals = margins.data?.totals;
   // While other figures are being loaded, those on the screen are grouped as before.
   const shownBy = margins.data?.by ?? by;
+  const [pageNumber, setPageNumber] = useState(1);
+  const page = margins.data && pageOfList(withOthers(margins.data), pageNumber, pageSize);
   return (
     <Page
       title="Margins"
@@ -66,7 +72,15 @@ export function OperatorMarginsPage() {
         isFlush
         actions={
           <>
-            <Segmented label="Group by" value={by} options={dimensions} onChange={setBy} />
+            <Segmented
+              label="Group by"
+              value={by}
+              options={dimensions}
+              onChange={(chosen) => {
+                setBy(chosen);
+                setPageNumber(1);
+              }}
+            />
             <AnchorButton
               href={addressOf(operatorPath('margins.csv'), wanted)}
               download
@@ -83,9 +97,12 @@ export function OperatorMarginsPage() {
           caption={`Margins by ${shownBy}`}
           isDense
           columns={columnsOf(header, shownBy)}
-          rows={margins.data && withOthers(margins.data)}
+          rows={page?.items}
           rowKey={({ id, name }) => `${id} ${name}`}
-          sorting={sortingOf(order, shownBy, setOrder)}
+          sorting={sortingOf(order, shownBy, (chosen) => {
+            setOrder(chosen);
+            setPageNumber(1);
+          })}
           empty={
             <EmptyState icon={ChartNoAxesCombined} title="Nothing was charged on these days">
               Choose another date range.
@@ -93,6 +110,9 @@ export function OperatorMarginsPage() {
           }
           {...(totals === undefined ? {} : { footer: footerOf(totals) })}
         />
+        {page !== undefined && page.pageCount > 1 && (
+          <Pager page={page} label="the breakdown" onChange={setPageNumber} />
+        )}
       </Card>
     </Page>
   );
@@ -181,13 +201,16 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       align: 'right',
       isSortable: true,
       cell: (row) => (
-        <Money amount={knownAmounts(row).margin} isTotal className={isLoss(row) ? 'text-bad' : undefined} />
+        <span className={isLoss(row) ? 'text-bad' : undefined}>
+          <MarginWithShare figures={row} />
+        </span>
       ),
     },
     {
       key: 'share',
       header: 'Margin %',
       align: 'right',
+      isWide: true,
       cell: (row) => (
         <span className={isLoss(row) ? 'text-bad' : undefined}>{formatMarginShare(row) ?? <Dash />}</span>
       ),
@@ -200,6 +223,17 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       cell: (row) => unknownCount(row) ?? <Dash />,
     },
   ];
+}
+
+/** On a narrow screen the share has no column of its own. */
+function MarginWithShare({ figures }: Readonly<{ figures: MarginFigures }>) {
+  const share = formatMarginShare(figures);
+  return (
+    <>
+      <Money amount={knownAmounts(figures).margin} isTotal />
+      {share !== null && <span className="md:hidden"> {share}</span>}
+    </>
+  );
 }
 
 function isLoss({ margin }: Pick<MarginFigures, 'margin'>): boolean {
@@ -216,7 +250,7 @@ function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }
       {by === 'day' || by === 'price_group' ? (
         name
       ) : (
-        <Link {...linkOf(by, row.id)} className={textLinkClass}>
+        <Link {...linkOf(by, row.id)} className={nameLinkClass}>
           {name}
         </Link>
       )}
@@ -236,14 +270,14 @@ function unknownCount(figures: MarginFigures): string | null {
 }
 
 function footerOf(totals: MarginFigures) {
-  const { cost, uncharged, margin } = knownAmounts(totals);
+  const { cost, uncharged } = knownAmounts(totals);
   return [
     'Total',
     formatCount(totals.requests),
     <Money key="revenue" amount={totals.revenue} isTotal />,
     <Money key="cost" amount={cost} isTotal />,
     <Money key="uncharged" amount={uncharged} isTotal />,
-    <Money key="margin" amount={margin} isTotal />,
+    <MarginWithShare key="margin" figures={totals} />,
     formatMarginShare(totals) ?? <Dash key="share" />,
     unknownCount(totals) ?? <Dash key="unknown" />,
   ];

@@ -26,6 +26,7 @@ export function OperatorNodesPage() {
         <QueryTable
           query={nodes}
           caption="Nodes"
+          isDense
           columns={nodeColumns(new Date(nodes.dataUpdatedAt))}
           rows={nodes.data?.data}
           rowKey={({ id }) => id}
@@ -38,7 +39,7 @@ export function OperatorNodesPage() {
         />
       </Card>
       <CatalogErrors nodes={nodes.data?.data ?? []} />
-      <p className="max-w-2xl text-[0.8125rem] text-ink-soft">
+      <p className="text-xs text-ink-faint">
         A node without a heartbeat for {seconds === undefined ? 'a while' : `${seconds} seconds`} is lost.
         Another node then ends its open requests and releases their holds.
       </p>
@@ -85,6 +86,7 @@ function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
     {
       key: 'started',
       header: 'Started',
+      isOptional: true,
       cell: ({ started_at: at }) => <Time at={at} style="distance" />,
     },
     {

@@ -19,6 +19,7 @@ export function Circuits({ circuits }: Readonly<{ circuits: readonly NamedCircui
     <Card title="Circuits" description="Those that have failed since their last success." isFlush>
       <Table
         caption="Circuits"
+        isDense
         columns={isOfSeveral ? [providerColumn, ...columns] : columns}
         rows={circuits}
         rowKey={({ provider, node, model }) => `${provider} ${node} ${model}`}
@@ -45,7 +46,7 @@ const columns: readonly Column<NamedCircuit>[] = [
     key: 'model',
     header: 'Model',
     isBare: true,
-    cell: ({ model }) => <BreakableCode>{model}</BreakableCode>,
+    cell: ({ model }) => <BreakableCode className="md:whitespace-nowrap">{model}</BreakableCode>,
   },
   {
     key: 'state',

@@ -7,7 +7,9 @@ import { useSearchParameters } from '../../../address.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { LinkButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
-import { formatCount, formatEstimate } from '../../../kit/format-figures.ts';
+import { Card } from '../../../kit/card.tsx';
+import { Dash } from '../../../kit/figures.tsx';
+import { formatCount, formatEstimate, formatShare } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
 import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { Loaded } from '../../../kit/states.tsx';
@@ -64,23 +66,35 @@ export function OperatorProviderPage() {
       {provider?.is_configured === false && (
         <Callout tone="warn" title="It is not configured">
           Its API key is not set on this node, or cannot be used; its log says why
-          {provider.key_variable !== null && `. It is read from ${provider.key_variable}`}.
+          {provider.key_variable !== null && (
+            <>
+              . It is read from <code className="font-mono text-xs">{provider.key_variable}</code>
+            </>
+          )}
+          .
         </Callout>
       )}
       <Totals series={series.data} />
       <Loaded query={series} errorTitle="The calls could not be loaded">
-        {(found) => (
-          <>
-            <ProviderChart series={found} />
-            <Errors series={found} provider={title} range={range} />
-            <ServedModels series={found} provider={title} range={range} />
-          </>
-        )}
+        {(found) =>
+          countCalls(found.totals) === 0 ? (
+            <Card title="Calls" isFlush>
+              <p className="py-3 text-ink-faint">It was not called in this range.</p>
+            </Card>
+          ) : (
+            <>
+              <ProviderChart series={found} provider={title} />
+              <Errors series={found} provider={title} range={range} />
+              <ServedModels series={found} provider={title} range={range} />
+            </>
+          )
+        }
       </Loaded>
       {provider !== undefined && <Circuits circuits={provider.circuits} />}
       <Failures
         failures={providers.data?.failures.filter((failure) => failure.provider === title)}
         description="Its failed attempts among the newest 50 of all providers."
+        isOfOne
       />
     </Page>
   );
@@ -100,14 +114,16 @@ function About({
 }: Readonly<{ provider: Provider }>) {
   return (
     <>
-      <code className="font-mono text-xs">{id}</code> · {adapter}
+      <code className="font-mono text-xs">{id}</code> · adapter{' '}
+      <code className="font-mono text-xs">{adapter}</code>
       {variable !== null && (
         <>
           {' · key from '}
           <code className="font-mono text-xs">{variable}</code>
         </>
       )}{' '}
-      · {formatCount(hour.attempts)} calls in the last hour, {formatCount(hour.failed)} failed
+      · {hour.attempts === 1 ? '1 call' : `${formatCount(hour.attempts)} calls`} in the last hour,{' '}
+      {formatCount(hour.failed)} failed
     </>
   );
 }
@@ -116,48 +132,59 @@ function Totals({ series }: Readonly<{ series: ProviderSeries | undefined }>) {
   const totals = series?.totals;
   const before = series?.before ?? null;
   const success = totals && successOfCalls(totals);
-  const against = (change: string | null, isWorse: boolean) =>
-    change === null ? undefined : (
-      <>
-        <span className={isWorse ? 'text-bad' : ''}>{change}</span> against the period before
-      </>
+  const successBefore = before && successOfCalls(before);
+  const change = (of: (figures: AttemptFigures) => number | null, write: (value: number) => string) => {
+    const [now, then] = [totals && of(totals), before && of(before)];
+    if (now === undefined || then === null) return undefined;
+    return changeFrom(
+      formatChange(changeOf(now, then)),
+      write(then),
+      write === formatEstimate && isSlower(now, then),
     );
-  const change = (of: (figures: AttemptFigures) => number | null, isTime = true) =>
-    totals === undefined || before === null
-      ? undefined
-      : against(formatChange(changeOf(of(totals), of(before))), isTime && isSlower(of(totals), of(before)));
+  };
   const timeOf = (ms: number | null | undefined) =>
-    ms === undefined ? undefined : ms === null ? '–' : formatEstimate(ms);
+    ms === undefined ? undefined : ms === null ? <Dash /> : formatEstimate(ms);
   return (
     <StatGroup>
       <Stat
         label="Calls"
         value={totals && formatCount(countCalls(totals))}
-        hint={change(countCalls, false)}
+        hint={change(countCalls, formatCount)}
       />
       <Stat
         label="Success"
         value={success === undefined ? undefined : <SuccessShare share={success} />}
         hint={
-          before === null || success === undefined
+          successBefore === null || success === undefined
             ? undefined
-            : against(
-                formatPoints(success, successOfCalls(before)),
-                isMoreErrors(errorsOf(success), errorsOf(successOfCalls(before))),
+            : changeFrom(
+                formatPoints(success, successBefore),
+                formatShare(successBefore),
+                isMoreErrors(errorsOf(success), errorsOf(successBefore)),
               )
         }
       />
       <Stat
         label="p50"
         value={timeOf(totals?.duration_ms_p50)}
-        hint={change((figures) => figures.duration_ms_p50)}
+        hint={change((figures) => figures.duration_ms_p50, formatEstimate)}
       />
       <Stat
         label="p95"
         value={timeOf(totals?.duration_ms_p95)}
-        hint={change((figures) => figures.duration_ms_p95)}
+        hint={change((figures) => figures.duration_ms_p95, formatEstimate)}
       />
     </StatGroup>
+  );
+}
+
+/** In the words of the homes. */
+function changeFrom(change: string | null, before: string, isWorse: boolean) {
+  if (change === null) return undefined;
+  return (
+    <span title="In the period before">
+      <span className={isWorse ? 'text-bad' : ''}>{change}</span> from {before}
+    </span>
   );
 }
 
