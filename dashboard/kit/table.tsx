@@ -215,7 +215,7 @@ function TableHead<Row>({ columns, sorting }: TableHeadProps<Row>) {
               sorting?.key === column.key ? (sorting.isDown ? 'descending' : 'ascending') : undefined
             }
             className={classNames(
-              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint first:pl-0 last:pr-0 max-lg:static',
+              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint first:pl-0 last:pr-0 max-lg:static in-[dialog]:static in-[dialog]:bg-transparent',
               column.align === 'right' && 'text-right',
               column.isWide && 'max-md:hidden',
               column.isOptional && 'md:max-xl:hidden',
