@@ -128,7 +128,7 @@ function DateInput({ written, children }: Readonly<{ written: string; children: 
       {children}
       <span
         aria-hidden
-        className="pointer-events-none absolute inset-y-px left-px flex items-center rounded-md bg-surface pl-2.5 text-sm whitespace-nowrap text-ink max-md:text-base"
+        className="pointer-events-none absolute inset-y-px left-px flex items-center rounded-md bg-surface pl-2.5 text-sm whitespace-nowrap text-ink"
       >
         {written}
       </span>
