@@ -105,7 +105,7 @@ export function ChangesCard({ accountId }: Readonly<{ accountId: string | null }
     placeholderData: keepPreviousData,
   });
   return (
-    <Card isFlush>
+    <Card title={accountId === null ? undefined : 'Changes'} isFlush>
       <QueryTable
         query={changes}
         caption="Changes"

@@ -208,17 +208,6 @@ const modelColumns: readonly Column<CatalogModel>[] = [
     ),
   },
   {
-    key: 'reason',
-    header: 'Reason',
-    isWrapping: true,
-    cell: ({ reason }) =>
-      reason ?? (
-        <span className="max-md:hidden">
-          <Dash />
-        </span>
-      ),
-  },
-  {
     key: 'providers',
     header: 'Providers',
     cell: ({ providers }) =>
@@ -234,6 +223,17 @@ const modelColumns: readonly Column<CatalogModel>[] = [
               {!isConfigured && ': no key'}
             </span>
           ))}
+        </span>
+      ),
+  },
+  {
+    key: 'reason',
+    header: 'Reason',
+    isWrapping: true,
+    cell: ({ reason }) =>
+      reason ?? (
+        <span className="max-md:hidden">
+          <Dash />
         </span>
       ),
   },

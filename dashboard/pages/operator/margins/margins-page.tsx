@@ -80,6 +80,7 @@ export function OperatorMarginsPage() {
                 setBy(chosen);
                 setPageNumber(1);
               }}
+              className="max-sm:[&>label]:px-1.5"
             />
             <AnchorButton
               href={addressOf(operatorPath('margins.csv'), wanted)}
@@ -231,7 +232,7 @@ function MarginWithShare({ figures }: Readonly<{ figures: MarginFigures }>) {
   return (
     <>
       <Money amount={knownAmounts(figures).margin} isTotal />
-      {share !== null && <span className="md:hidden"> {share}</span>}
+      {share !== null && <span className="ml-1.5 md:hidden">{share}</span>}
     </>
   );
 }

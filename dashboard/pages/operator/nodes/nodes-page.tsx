@@ -68,8 +68,8 @@ function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
       header: 'Node',
       isBare: true,
       cell: ({ id, name, is_this: isThis }) => (
-        <span className="md:flex md:items-center md:gap-2">
-          <span className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium md:flex-nowrap">
+        <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
+          <span className="flex items-center gap-x-2 font-medium">
             {name}
             {isThis && <Badge tone="accent">This node</Badge>}
           </span>

@@ -131,8 +131,8 @@ const accountColumn: Column<OperatorPayment> = {
   key: 'account',
   header: 'Account',
   isBare: true,
-  cell: ({ id, account, is_live: isLive }) => (
-    <span className="md:flex md:items-center md:gap-2">
+  cell: ({ id, account }) => (
+    <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
       <span className="flex flex-wrap items-center gap-1 md:flex-nowrap">
         <Link
           to="/operator/accounts/$id"
@@ -141,7 +141,6 @@ const accountColumn: Column<OperatorPayment> = {
         >
           {account.name}
         </Link>
-        {!isLive && <Badge>Test</Badge>}
         {account.is_suspended && <StatusBadge status="suspended" />}
       </span>
       <span className="md:max-xl:hidden">
@@ -155,8 +154,9 @@ const problemColumn: Column<OperatorPayment> = {
   key: 'problem',
   header: 'Notes',
   isWrapping: true,
-  cell: ({ kind, problem, look_problem: lookProblem, warnings }) => (
+  cell: ({ kind, is_live: isLive, problem, look_problem: lookProblem, warnings }) => (
     <span className="flex flex-wrap items-center gap-1 text-xs text-ink-soft">
+      {!isLive && <Badge>Test</Badge>}
       {/* Where the type has no column. */}
       {kind === 'automatic' && <span className="hidden md:max-xl:inline">Automatic top-up</span>}
       {warnings.map((warning) => (

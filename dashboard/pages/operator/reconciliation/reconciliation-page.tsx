@@ -203,7 +203,7 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
     {
       key: 'result',
       header: 'Result',
-      width: 'w-40 xl:w-56',
+      width: 'w-40 xl:w-48',
       cell: (day) => {
         const { tone, label } = describeDay(day);
         return (
@@ -220,7 +220,7 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
       isCorner: true,
       width: 'w-20',
       cell: (day) => (
-        <Button variant="quiet" size="small" className="-mr-2" onClick={() => show(day)}>
+        <Button variant="quiet" size="small" className="-mr-2.5" onClick={() => show(day)}>
           Details<span className="sr-only"> of {formatDay(day.day, true)}</span>
         </Button>
       ),
@@ -234,7 +234,7 @@ function amountColumn(
   header: string,
   amountOf: (day: ReconciledDay) => string | null,
 ): Column<ReconciledDay> {
-  return moneyColumn({ key, header, amountOf, style: 'total', width: 'w-24 xl:w-36' });
+  return moneyColumn({ key, header, amountOf, style: 'total', width: 'w-24 xl:w-32' });
 }
 
 /** Of the days with a bill: those without would make the difference look larger. */
