@@ -36,7 +36,7 @@ export function Badge({
   return (
     <span
       className={classNames(
-        'inline-flex items-center gap-1.5 text-xs md:whitespace-nowrap',
+        'inline-flex items-center gap-1.5 text-xs wrap-normal md:whitespace-nowrap',
         hasDot
           ? classNames('font-normal', dotted[tone])
           : classNames('rounded px-1.5 font-medium', tones[tone]),
