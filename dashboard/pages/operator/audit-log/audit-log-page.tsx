@@ -17,7 +17,7 @@ import { actionColumn, detailsColumn, nameOf, timeColumn } from '../../audit-log
 import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 
-const pageSize = 50;
+const pageSize = 25;
 
 const doors: Readonly<Record<Change['door'], string>> = {
   api: 'Admin API',
@@ -109,7 +109,6 @@ export function ChangesCard({ accountId }: Readonly<{ accountId: string | null }
       <QueryTable
         query={changes}
         caption="Changes"
-        isDense
         columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}
         rows={changes.data?.data}
         rowKey={({ id }) => id}
