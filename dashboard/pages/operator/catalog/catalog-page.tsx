@@ -86,9 +86,7 @@ function InForce({ status }: Readonly<{ status: CatalogStatus }>) {
           <code title={status.digest} className="truncate font-mono text-[0.8125rem]">
             {status.digest.slice(0, 16)}…
           </code>
-          <span className="-my-1 -mr-1.5">
-            <CopyButton text={status.digest} label="Copy digest" />
-          </span>
+          <CopyButton text={status.digest} label="Copy digest" />
         </span>
       </Fact>
       {status.price_groups.map(({ name, accounts }) => (

@@ -8,9 +8,9 @@ import type {
 } from '../../../../src/console/operator-contract.ts';
 import { sumMoney } from '../../../kit/amounts.ts';
 import { Badge, type BadgeTone } from '../../../kit/badge.tsx';
-import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { Money, Time } from '../../../kit/figures.tsx';
 import { formatDay } from '../../../kit/format-figures.ts';
@@ -220,9 +220,9 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
       isCorner: true,
       width: 'w-20',
       cell: (day) => (
-        <Button variant="quiet" size="small" className="-mr-2.5" onClick={() => show(day)}>
+        <button type="button" className={textLinkClass} onClick={() => show(day)}>
           Details<span className="sr-only"> of {formatDay(day.day, true)}</span>
-        </Button>
+        </button>
       ),
     },
   ];
