@@ -5,7 +5,7 @@ import { Badge } from '../../../kit/badge.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { Time } from '../../../kit/figures.tsx';
-import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
 import { providerLink } from '../../../links.ts';
 import { countColumn } from '../../requests/of-one-thing.tsx';
 import { describeCircuit, explainSetback } from './provider-state.ts';
@@ -46,7 +46,7 @@ const columns: readonly Column<NamedCircuit>[] = [
     key: 'model',
     header: 'Model',
     isBare: true,
-    cell: ({ model }) => <BreakableCode className="md:whitespace-nowrap">{model}</BreakableCode>,
+    cell: ({ model }) => <code className="font-mono text-xs">{model}</code>,
   },
   {
     key: 'state',
@@ -78,7 +78,8 @@ const columns: readonly Column<NamedCircuit>[] = [
     width: 'md:w-1/3',
     cell: ({ setback }) =>
       setback === null ? (
-        <span className="text-ink-faint">–</span>
+        // On a narrow screen, it would be a line without a name.
+        <span className="text-ink-faint max-md:hidden">–</span>
       ) : (
         <>
           {explainSetback(setback)} Last error <Time at={setback.at} style="distance" />.
