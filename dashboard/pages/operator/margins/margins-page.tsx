@@ -57,8 +57,7 @@ export function OperatorMarginsPage() {
   const totals = margins.data?.totals;
   // While other figures are being loaded, those on the screen are grouped as before.
   const shownBy = margins.data?.by ?? by;
-  const [pageNumber, setPageNumber] = useState(1);
-  const page = margins.data && pageOfList(withOthers(margins.data), pageNumber, pageSize);
+  const [page, goTo] = useGroups(margins.data, Object.values(wanted).join(' '));
   return (
     <Page
       title="Margins"
@@ -76,10 +75,7 @@ export function OperatorMarginsPage() {
               label="Group by"
               value={by}
               options={dimensions}
-              onChange={(chosen) => {
-                setBy(chosen);
-                setPageNumber(1);
-              }}
+              onChange={setBy}
               className="max-sm:[&>label]:px-1.5"
             />
             <AnchorButton
@@ -100,10 +96,7 @@ export function OperatorMarginsPage() {
           columns={columnsOf(header, shownBy)}
           rows={page?.items}
           rowKey={({ id, name }) => `${id} ${name}`}
-          sorting={sortingOf(order, shownBy, (chosen) => {
-            setOrder(chosen);
-            setPageNumber(1);
-          })}
+          sorting={sortingOf(order, shownBy, setOrder)}
           empty={
             <EmptyState icon={ChartNoAxesCombined} title="Nothing was charged on these days">
               Choose another date range.
@@ -112,11 +105,18 @@ export function OperatorMarginsPage() {
           {...(totals === undefined ? {} : { footer: footerOf(totals) })}
         />
         {page !== undefined && page.pageCount > 1 && (
-          <Pager page={page} label="the breakdown" onChange={setPageNumber} />
+          <Pager page={page} label="the breakdown" onChange={goTo} />
         )}
       </Card>
     </Page>
   );
+}
+
+/** A page of the groups. Another view of them starts at its first. */
+function useGroups(margins: Margins | undefined, view: string) {
+  const [shown, show] = useState({ view, number: 1 });
+  const page = margins && pageOfList(withOthers(margins), shown.view === view ? shown.number : 1, pageSize);
+  return [page, (number: number) => show({ view, number })] as const;
 }
 
 /** Losses first, when margins are sorted for the first time. */

@@ -17,7 +17,7 @@ import { requestsWith } from '../../../links.ts';
 import { changeOf, formatChange, formatPoints, isMoreErrors, isSlower } from '../../requests/figures.ts';
 import { RangePicker } from '../../requests/of-one-thing.tsx';
 import { SuccessShare } from '../../requests/top-groups.tsx';
-import { viewIn } from '../../requests/view.ts';
+import { type Range, viewIn } from '../../requests/view.ts';
 import { Circuits } from './circuits.tsx';
 import { Failures } from './failures.tsx';
 import { ProviderChart } from './provider-chart.tsx';
@@ -76,19 +76,7 @@ export function OperatorProviderPage() {
       )}
       <Totals series={series.data} />
       <Loaded query={series} errorTitle="The calls could not be loaded">
-        {(found) =>
-          countCalls(found.totals) === 0 ? (
-            <Card title="Calls" isFlush>
-              <p className="py-3 text-ink-faint">It was not called in this range.</p>
-            </Card>
-          ) : (
-            <>
-              <ProviderChart series={found} provider={title} />
-              <Errors series={found} provider={title} range={range} />
-              <ServedModels series={found} provider={title} range={range} />
-            </>
-          )
-        }
+        {(found) => <Calls series={found} provider={title} range={range} />}
       </Loaded>
       {provider !== undefined && <Circuits circuits={provider.circuits} />}
       <Failures
@@ -97,6 +85,24 @@ export function OperatorProviderPage() {
         isOfOne
       />
     </Page>
+  );
+}
+
+type CallsProps = Readonly<{ series: ProviderSeries; provider: string; range: Range }>;
+
+function Calls({ series, provider, range }: CallsProps) {
+  if (countCalls(series.totals) === 0)
+    return (
+      <Card title="Calls" isFlush>
+        <p className="py-3 text-ink-faint">It was not called in this range.</p>
+      </Card>
+    );
+  return (
+    <>
+      <ProviderChart series={series} provider={provider} />
+      <Errors series={series} provider={provider} range={range} />
+      <ServedModels series={series} provider={provider} range={range} />
+    </>
   );
 }
 
