@@ -36,8 +36,10 @@ export function Badge({
   return (
     <span
       className={classNames(
-        'inline-flex items-center gap-1.5 text-xs whitespace-nowrap',
-        hasDot ? dotted[tone] : classNames('rounded px-1.5 font-medium', tones[tone]),
+        'inline-flex items-center gap-1.5 text-xs wrap-normal md:whitespace-nowrap',
+        hasDot
+          ? classNames('font-normal', dotted[tone])
+          : classNames('rounded px-1.5 font-medium', tones[tone]),
       )}
     >
       {hasDot && <span aria-hidden className={classNames('size-1.5 shrink-0 rounded-full', dots[tone])} />}

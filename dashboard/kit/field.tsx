@@ -3,6 +3,7 @@ import { ChevronDown, Eye, EyeOff } from 'lucide-react';
 import { type ComponentProps, createContext, type ReactNode, useContext, useId, useState } from 'react';
 import { IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
+import { formatTime } from './format-figures.ts';
 
 type ControlNames = Readonly<{
   id?: string;
@@ -106,13 +107,41 @@ export const controlClass = classNames(
 );
 
 export function Input({ className, ...rest }: ComponentProps<'input'>) {
-  return (
+  const input = (
     <input
       {...useControlNames()}
       className={classNames(controlClass, 'h-8 px-2.5 max-md:h-9', className)}
       {...rest}
     />
   );
+  const written = typeof rest.value === 'string' ? writtenDate(rest.type, rest.value) : null;
+  return written === null ? input : <DateInput written={written}>{input}</DateInput>;
+}
+
+/**
+ * Browsers write dates in the order of their own language, so that 11/12 may be in November or December. Until it is
+ * edited, the date is written as everywhere else, above the browser's own text.
+ */
+function DateInput({ written, children }: Readonly<{ written: string; children: ReactNode }>) {
+  return (
+    <span className="relative block [&>input:not(:focus)::-webkit-datetime-edit]:opacity-0 [&>input:focus+span]:hidden">
+      {children}
+      <span
+        aria-hidden
+        className="pointer-events-none absolute inset-y-px left-px flex items-center rounded-md bg-surface pl-2.5 text-sm whitespace-nowrap text-ink"
+      >
+        {written}
+      </span>
+    </span>
+  );
+}
+
+/** Of a whole date, with its time where it has one. Null for anything else. */
+function writtenDate(type: string | undefined, value: string): string | null {
+  if (type !== 'date' && type !== 'datetime-local') return null;
+  const instant = new Date(`${value}${type === 'date' ? 'T00:00' : ''}Z`);
+  if (Number.isNaN(instant.getTime())) return null;
+  return formatTime(instant, type === 'date' ? 'date' : 'moment', 'UTC');
 }
 
 type TextAreaProps = ComponentProps<'textarea'> & Readonly<{ isCode?: boolean }>;

@@ -55,7 +55,7 @@ export function Page(props: PageProps) {
             isCentered ? 'justify-center text-center' : 'justify-between',
           )}
         >
-          <div className="min-w-0">
+          <div className={classNames('min-w-0', !isCentered && 'flex-1 basis-72')}>
             <h1
               ref={headingRef}
               tabIndex={-1}

@@ -177,7 +177,7 @@ export function Table<Row>(props: TableProps<Row>) {
               ))}
         </tbody>
         {footer !== undefined && rows !== undefined && (
-          <TableFoot columns={columns} decimals={decimals} cells={footer} />
+          <TableFoot columns={columns} decimals={decimals} isDense={isDense} cells={footer} />
         )}
       </table>
     </div>
@@ -215,7 +215,7 @@ function TableHead<Row>({ columns, sorting }: TableHeadProps<Row>) {
               sorting?.key === column.key ? (sorting.isDown ? 'descending' : 'ascending') : undefined
             }
             className={classNames(
-              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint first:pl-0 last:pr-0 max-lg:static',
+              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint first:pl-0 last:pr-0 max-lg:static in-[dialog]:static in-[dialog]:bg-transparent',
               column.align === 'right' && 'text-right',
               column.isWide && 'max-md:hidden',
               column.isOptional && 'md:max-xl:hidden',
@@ -289,15 +289,18 @@ function TableRow<Row>({ row, columns, decimals, isDense, link }: TableRowProps<
   );
 }
 
-type TableFootProps<Row> = Pick<TableRowProps<Row>, 'columns' | 'decimals'> &
+type TableFootProps<Row> = Pick<TableRowProps<Row>, 'columns' | 'decimals' | 'isDense'> &
   Readonly<{ cells: readonly ReactNode[] }>;
 
-function TableFoot<Row>({ columns, decimals, cells }: TableFootProps<Row>) {
+function TableFoot<Row>({ columns, decimals, isDense, cells }: TableFootProps<Row>) {
   return (
     <tfoot {...roles.group} className="max-md:block md:[&_td]:border-t md:[&_td]:border-line">
       <tr
         {...roles.row}
-        className="group/row font-medium max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:border-t max-md:border-line max-md:py-3 md:h-8"
+        className={classNames(
+          'group/row font-medium max-md:border-t max-md:border-line md:h-8',
+          isDense ? denseRowClass : looseRowClass,
+        )}
       >
         {columns.map((column, at) =>
           cells[at] === undefined || cells[at] === null ? (
@@ -311,7 +314,7 @@ function TableFoot<Row>({ columns, decimals, cells }: TableFootProps<Row>) {
               )}
             />
           ) : (
-            <Cell key={column.key} column={column} decimals={decimals[at]}>
+            <Cell key={column.key} column={column} decimals={decimals[at]} isDense={isDense}>
               {cells[at]}
             </Cell>
           ),

@@ -84,7 +84,7 @@ export const invariants: readonly Invariant[] = [
            from entries where kind = 'charge'`,
   },
   {
-    invariant: 'no charge exceeds its hold by more than what is tolerated: 1 %, and a few tokens',
+    invariant: 'no charge exceeds its hold by more than what is tolerated: 1%, and a few tokens',
     query: (scope) => `${scope.isFull ? '' : withBase(scope)}
       select count(*) as checked, count(*) filter (where cost_total > hold * 1.01 + 17 * (
                coalesce(cost_input / nullif(input_tokens, 0), 0) + coalesce(cost_output / nullif(output_tokens, 0), 0))) as violations

@@ -35,8 +35,7 @@ export async function inSnapshot<Result>(
   const read = () =>
     boundedRead(sql, async (transaction) => {
       await transaction`
-        select set_config('jit', 'off', true),
-               set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, ${workMemKb})::text, true)`;
+        select set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, ${workMemKb})::text, true)`;
       return await run(transaction);
     });
   try {

@@ -287,15 +287,17 @@ test('the page of a provider shows them', async () => {
   const calls = ({ succeeded, failed, cancelled }: AttemptFigures) => succeeded + failed + cancelled;
   const success = ({ succeeded, failed, rejected }: AttemptFigures) =>
     succeeded + failed - rejected === 0 ? null : succeeded / (succeeded + failed - rejected);
-  const against = (change: string | null) => `${change} against the period before`;
-  const changed = (of: (figures: AttemptFigures) => number | null) =>
-    against(formatChange(changeOf(of(now), of(earlier))));
+  const changed = (of: (figures: AttemptFigures) => number | null, write: (value: number) => string) =>
+    `${formatChange(changeOf(of(now), of(earlier)))} from ${write(of(earlier) ?? 0)}`;
   expect(earlier.succeeded).toBeGreaterThan(0);
   expect(await statsOf(page)).toMatchObject({
-    Calls: [formatCount(calls(now)), changed(calls)],
-    Success: [share(success(now)), against(formatPoints(success(now), success(earlier)))],
-    p50: [estimate(now.duration_ms_p50), changed((figures) => figures.duration_ms_p50)],
-    p95: [estimate(now.duration_ms_p95), changed((figures) => figures.duration_ms_p95)],
+    Calls: [formatCount(calls(now)), changed(calls, formatCount)],
+    Success: [
+      share(success(now)),
+      `${formatPoints(success(now), success(earlier))} from ${share(success(earlier))}`,
+    ],
+    p50: [estimate(now.duration_ms_p50), changed((figures) => figures.duration_ms_p50, estimate)],
+    p95: [estimate(now.duration_ms_p95), changed((figures) => figures.duration_ms_p95, estimate)],
   });
   const failed = sql`${where} and status = 'failed'`;
   const codes = await plainAttempts(sql, { from, to, where: failed, by: sql`error_code` });

@@ -856,7 +856,7 @@ test('margins show what is left, by whatever they are grouped, and name what is 
     'Revenue$0.02',
     'Cost$0.02',
     'Uncharged–',
-    'Margin<$0.01',
+    'Margin<$0.0125.0%',
     'Margin %25.0%',
     'Unknown1',
   ]);

@@ -36,8 +36,10 @@ export function paymentColumns<Row extends Payment>(): Column<Row>[] {
       key: 'state',
       header: 'Status',
       cell: ({ state, reversals }) => (
-        <span className="inline-flex flex-wrap items-center gap-1">
-          <Badge tone={states[state].tone}>{states[state].label}</Badge>
+        <span className="inline-flex flex-wrap items-center gap-x-2">
+          <Badge tone={states[state].tone} hasDot>
+            {states[state].label}
+          </Badge>
           {reversals.map((reversal) => (
             <ReversalBadge key={reversal.id} reversal={reversal} />
           ))}

@@ -28,7 +28,7 @@ const fewerSucceed = 0.75;
 
 export function SuccessShare({ share }: Readonly<{ share: number | null }>) {
   if (share === null) return <span className="text-ink-faint">–</span>;
-  const tone = share < fewerSucceed ? 'font-medium text-bad' : share < fewSucceed ? 'text-warn' : '';
+  const tone = share < fewerSucceed ? 'text-bad' : share < fewSucceed ? 'text-warn' : '';
   return <span className={`figures ${tone}`}>{formatShare(share)}</span>;
 }
 

@@ -49,10 +49,10 @@ function CustomRange({ range, onChoose }: CustomRangeProps) {
   };
   return (
     <form onSubmit={submit} noValidate className="flex flex-wrap items-end gap-3">
-      <Field label="From" className="w-40">
+      <Field label="From" className="w-40 max-sm:w-33">
         <Input type="date" value={from} onChange={(event) => setFrom(event.target.value)} />
       </Field>
-      <Field label="To" className="w-40">
+      <Field label="To" className="w-40 max-sm:w-33">
         <Input type="date" value={to} onChange={(event) => setTo(event.target.value)} />
       </Field>
       <Button type="submit">Show</Button>

@@ -17,7 +17,7 @@ import { actionColumn, detailsColumn, nameOf, timeColumn } from '../../audit-log
 import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { useOperatorQuery } from '../operator-query.ts';
 
-const pageSize = 50;
+const pageSize = 25;
 
 const doors: Readonly<Record<Change['door'], string>> = {
   api: 'Admin API',
@@ -89,7 +89,7 @@ export function OperatorAuditLogPage() {
   return (
     <Page
       title="Audit log"
-      description="Who changed what, through which door. It cannot be edited."
+      description="Who changed what, and from where. It cannot be edited."
       actions={<OperatorExportButton name="audit_log" />}
     >
       <ChangesCard accountId={null} />
@@ -105,7 +105,7 @@ export function ChangesCard({ accountId }: Readonly<{ accountId: string | null }
     placeholderData: keepPreviousData,
   });
   return (
-    <Card title="Changes" description="Newest first." isFlush>
+    <Card title={accountId === null ? undefined : 'Changes'} isFlush>
       <QueryTable
         query={changes}
         caption="Changes"

@@ -8,6 +8,7 @@ import { Badge } from '../../../kit/badge.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card, Fact, Facts } from '../../../kit/card.tsx';
 import { Segmented } from '../../../kit/choice.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { CopyButton } from '../../../kit/copy-button.tsx';
 import { Dash, Time } from '../../../kit/figures.tsx';
@@ -58,7 +59,7 @@ function LoadError({ error, file }: LoadErrorProps) {
 function BelowCost({ warnings }: Readonly<{ warnings: readonly string[] }>) {
   return (
     <Callout tone="warn" title="Some prices need your attention">
-      <ul className="list-disc space-y-1 pl-4">
+      <ul className="mt-1 list-disc space-y-1 pl-4">
         {warnings.map((warning) => (
           <li key={warning} className="wrap-anywhere">
             {warning}
@@ -106,28 +107,34 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
   const [show, setShow] = useSearchValue('show', 'all');
   const shown = shownModels.find((value) => value === show) ?? 'all';
   return (
-    <Card title="Models" isFlush>
-      <div className="flex flex-wrap items-center gap-2 border-b border-line py-3">
-        <SearchInput
-          label="Search models"
-          placeholder="Model or provider"
-          value={words}
-          onSearch={setWords}
-          className="w-full sm:w-72"
-        />
-        <Segmented
-          label="Show"
-          value={shown}
-          options={[
-            { value: 'all', label: 'All' },
-            { value: 'callable', label: 'Callable' },
-            { value: 'not-callable', label: 'Not callable' },
-          ]}
-          onChange={setShow}
-        />
-      </div>
+    <Card
+      title="Models"
+      isFlush
+      actions={
+        <>
+          <SearchInput
+            label="Search models"
+            placeholder="Model or provider"
+            value={words}
+            onSearch={setWords}
+            className="w-full sm:w-56"
+          />
+          <Segmented
+            label="Show"
+            value={shown}
+            options={[
+              { value: 'all', label: 'All' },
+              { value: 'callable', label: 'Callable' },
+              { value: 'not-callable', label: 'Not callable' },
+            ]}
+            onChange={setShow}
+          />
+        </>
+      }
+    >
       <Table
         caption="Models of the catalogue"
+        isDense
         columns={modelColumns}
         rows={models && filterModels(models, words, shown)}
         rowKey={({ id }) => id}
@@ -199,24 +206,32 @@ const modelColumns: readonly Column<CatalogModel>[] = [
     ),
   },
   {
-    key: 'reason',
-    header: 'Reason',
-    isWrapping: true,
-    cell: ({ reason }) => reason ?? <Dash />,
-  },
-  {
     key: 'providers',
     header: 'Providers',
     cell: ({ providers }) =>
       providers.length === 0 ? (
         <span className="text-ink-faint">None</span>
       ) : (
-        <span className="flex flex-wrap gap-1 md:max-w-64">
+        <span className="inline-flex flex-wrap gap-x-3 md:max-w-64">
           {providers.map(({ id, is_configured: isConfigured }) => (
-            <Link key={id} {...providerLink(id)} className="rounded hover:underline">
-              <Badge tone={isConfigured ? 'plain' : 'warn'}>{isConfigured ? id : `${id}: no key`}</Badge>
-            </Link>
+            <span key={id} className={isConfigured ? undefined : 'text-warn'}>
+              <Link {...providerLink(id)} className={textLinkClass}>
+                {id}
+              </Link>
+              {!isConfigured && ': no key'}
+            </span>
           ))}
+        </span>
+      ),
+  },
+  {
+    key: 'reason',
+    header: 'Reason',
+    isWrapping: true,
+    cell: ({ reason }) =>
+      reason ?? (
+        <span className="max-md:hidden">
+          <Dash />
         </span>
       ),
   },

@@ -114,8 +114,9 @@ function Result({ audit }: Readonly<{ audit: Audit }>) {
       </div>
       <Table
         caption="Audit results"
+        isDense
         columns={findingColumns}
-        rows={findings}
+        rows={findings.toSorted((one, other) => other.violations - one.violations)}
         rowKey={({ invariant }) => invariant}
       />
     </>

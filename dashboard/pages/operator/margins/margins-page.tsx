@@ -11,10 +11,11 @@ import { AnchorButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { Segmented } from '../../../kit/choice.tsx';
-import { textLinkClass } from '../../../kit/class-names.ts';
+import { nameLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Money } from '../../../kit/figures.tsx';
 import { formatCount, formatDay } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
+import { Pager, pageOfList } from '../../../kit/pager.tsx';
 import { QueryTable } from '../../../kit/query-table.tsx';
 import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
@@ -39,6 +40,9 @@ const dimensions = [
   { value: 'price_group', label: 'Prices', header: 'Price group' },
 ] as const;
 
+/** As many as a month has days. */
+const pageSize = 31;
+
 export function OperatorMarginsPage() {
   const [today] = useState(() => dayOf(new Date()));
   const range = rangeIn(useSearchParameters(), today);
@@ -53,6 +57,7 @@ export function OperatorMarginsPage() {
   const totals = margins.data?.totals;
   // While other figures are being loaded, those on the screen are grouped as before.
   const shownBy = margins.data?.by ?? by;
+  const [page, goTo] = useGroups(margins.data, Object.values(wanted).join(' '));
   return (
     <Page
       title="Margins"
@@ -66,7 +71,13 @@ export function OperatorMarginsPage() {
         isFlush
         actions={
           <>
-            <Segmented label="Group by" value={by} options={dimensions} onChange={setBy} />
+            <Segmented
+              label="Group by"
+              value={by}
+              options={dimensions}
+              onChange={setBy}
+              className="max-sm:[&>label]:px-1.5"
+            />
             <AnchorButton
               href={addressOf(operatorPath('margins.csv'), wanted)}
               download
@@ -83,7 +94,7 @@ export function OperatorMarginsPage() {
           caption={`Margins by ${shownBy}`}
           isDense
           columns={columnsOf(header, shownBy)}
-          rows={margins.data && withOthers(margins.data)}
+          rows={page?.items}
           rowKey={({ id, name }) => `${id} ${name}`}
           sorting={sortingOf(order, shownBy, setOrder)}
           empty={
@@ -93,9 +104,19 @@ export function OperatorMarginsPage() {
           }
           {...(totals === undefined ? {} : { footer: footerOf(totals) })}
         />
+        {page !== undefined && page.pageCount > 1 && (
+          <Pager page={page} label="the breakdown" onChange={goTo} />
+        )}
       </Card>
     </Page>
   );
+}
+
+/** A page of the groups. Another view of them starts at its first. */
+function useGroups(margins: Margins | undefined, view: string) {
+  const [shown, show] = useState({ view, number: 1 });
+  const page = margins && pageOfList(withOthers(margins), shown.view === view ? shown.number : 1, pageSize);
+  return [page, (number: number) => show({ view, number })] as const;
 }
 
 /** Losses first, when margins are sorted for the first time. */
@@ -181,13 +202,16 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       align: 'right',
       isSortable: true,
       cell: (row) => (
-        <Money amount={knownAmounts(row).margin} isTotal className={isLoss(row) ? 'text-bad' : undefined} />
+        <span className={isLoss(row) ? 'text-bad' : undefined}>
+          <MarginWithShare figures={row} />
+        </span>
       ),
     },
     {
       key: 'share',
       header: 'Margin %',
       align: 'right',
+      isWide: true,
       cell: (row) => (
         <span className={isLoss(row) ? 'text-bad' : undefined}>{formatMarginShare(row) ?? <Dash />}</span>
       ),
@@ -200,6 +224,17 @@ function columnsOf(header: string, by: Margins['by']): Column<MarginGroup>[] {
       cell: (row) => unknownCount(row) ?? <Dash />,
     },
   ];
+}
+
+/** On a narrow screen the share has no column of its own. */
+function MarginWithShare({ figures }: Readonly<{ figures: MarginFigures }>) {
+  const share = formatMarginShare(figures);
+  return (
+    <>
+      <Money amount={knownAmounts(figures).margin} isTotal />
+      {share !== null && <span className="ml-1.5 md:hidden">{share}</span>}
+    </>
+  );
 }
 
 function isLoss({ margin }: Pick<MarginFigures, 'margin'>): boolean {
@@ -216,7 +251,7 @@ function GroupName({ row, by }: Readonly<{ row: MarginGroup; by: Margins['by'] }
       {by === 'day' || by === 'price_group' ? (
         name
       ) : (
-        <Link {...linkOf(by, row.id)} className={textLinkClass}>
+        <Link {...linkOf(by, row.id)} className={nameLinkClass}>
           {name}
         </Link>
       )}
@@ -236,14 +271,14 @@ function unknownCount(figures: MarginFigures): string | null {
 }
 
 function footerOf(totals: MarginFigures) {
-  const { cost, uncharged, margin } = knownAmounts(totals);
+  const { cost, uncharged } = knownAmounts(totals);
   return [
     'Total',
     formatCount(totals.requests),
     <Money key="revenue" amount={totals.revenue} isTotal />,
     <Money key="cost" amount={cost} isTotal />,
     <Money key="uncharged" amount={uncharged} isTotal />,
-    <Money key="margin" amount={margin} isTotal />,
+    <MarginWithShare key="margin" figures={totals} />,
     formatMarginShare(totals) ?? <Dash key="share" />,
     unknownCount(totals) ?? <Dash key="unknown" />,
   ];

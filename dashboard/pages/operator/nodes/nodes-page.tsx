@@ -26,6 +26,7 @@ export function OperatorNodesPage() {
         <QueryTable
           query={nodes}
           caption="Nodes"
+          isDense
           columns={nodeColumns(new Date(nodes.dataUpdatedAt))}
           rows={nodes.data?.data}
           rowKey={({ id }) => id}
@@ -38,7 +39,7 @@ export function OperatorNodesPage() {
         />
       </Card>
       <CatalogErrors nodes={nodes.data?.data ?? []} />
-      <p className="max-w-2xl text-[0.8125rem] text-ink-soft">
+      <p className="text-xs text-ink-faint">
         A node without a heartbeat for {seconds === undefined ? 'a while' : `${seconds} seconds`} is lost.
         Another node then ends its open requests and releases their holds.
       </p>
@@ -67,8 +68,8 @@ function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
       header: 'Node',
       isBare: true,
       cell: ({ id, name, is_this: isThis }) => (
-        <span className="md:flex md:items-center md:gap-2">
-          <span className="flex flex-wrap items-center gap-x-2 gap-y-1 font-medium md:flex-nowrap">
+        <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
+          <span className="flex items-center gap-x-2 font-medium">
             {name}
             {isThis && <Badge tone="accent">This node</Badge>}
           </span>
@@ -85,6 +86,7 @@ function nodeColumns(fetchedAt: Date): readonly Column<Node>[] {
     {
       key: 'started',
       header: 'Started',
+      isOptional: true,
       cell: ({ started_at: at }) => <Time at={at} style="distance" />,
     },
     {

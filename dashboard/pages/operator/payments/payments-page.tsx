@@ -7,7 +7,7 @@ import { useListSearch } from '../../../address.ts';
 import { Badge, StatusBadge } from '../../../kit/badge.tsx';
 import { IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { classNames, textLinkClass } from '../../../kit/class-names.ts';
+import { classNames, nameLinkClass } from '../../../kit/class-names.ts';
 import { ShortId } from '../../../kit/copy-button.tsx';
 import { FormDialog } from '../../../kit/dialog.tsx';
 import { Field, Input } from '../../../kit/field.tsx';
@@ -41,6 +41,7 @@ export function OperatorPaymentsPage() {
           <QueryTable
             query={stuck}
             caption="Payments that need attention"
+            isDense
             columns={columns}
             rows={stuck.data?.data}
             rowKey={({ id }) => id}
@@ -60,6 +61,7 @@ export function OperatorPaymentsPage() {
         <QueryTable
           query={payments}
           caption="Payments"
+          isDense
           columns={columns}
           rows={payments.data?.data}
           rowKey={({ id }) => id}
@@ -98,7 +100,9 @@ function columnsFor(
   return [
     accountColumn,
     // The receipt is in the menu, to leave room for what is wrong.
-    ...paymentColumns<OperatorPayment>().filter(({ key }) => key !== 'receipt'),
+    ...paymentColumns<OperatorPayment>()
+      .filter(({ key }) => key !== 'receipt')
+      .map((column) => ({ ...column, isBare: false })),
     problemColumn,
     actionsColumn<OperatorPayment>((payment) => (
       <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${payment.account.name}`} />}>
@@ -127,20 +131,21 @@ const accountColumn: Column<OperatorPayment> = {
   key: 'account',
   header: 'Account',
   isBare: true,
-  cell: ({ id, account, is_live: isLive }) => (
-    <span className="md:flex md:items-center md:gap-2">
+  cell: ({ id, account }) => (
+    <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
       <span className="flex flex-wrap items-center gap-1 md:flex-nowrap">
         <Link
           to="/operator/accounts/$id"
           params={{ id: account.id }}
-          className={classNames('block w-fit font-medium', textLinkClass)}
+          className={classNames('block w-fit', nameLinkClass)}
         >
           {account.name}
         </Link>
-        {!isLive && <Badge>Test</Badge>}
         {account.is_suspended && <StatusBadge status="suspended" />}
       </span>
-      <ShortId id={id} label="Copy ID of the payment" />
+      <span className="md:max-xl:hidden">
+        <ShortId id={id} label="Copy ID of the payment" />
+      </span>
     </span>
   ),
 };
@@ -149,21 +154,28 @@ const problemColumn: Column<OperatorPayment> = {
   key: 'problem',
   header: 'Notes',
   isWrapping: true,
-  cell: ({ kind, problem, look_problem: lookProblem, warnings }) => (
+  cell: ({ kind, is_live: isLive, problem, look_problem: lookProblem, warnings }) => (
     <span className="flex flex-wrap items-center gap-1 text-xs text-ink-soft">
-      {kind === 'automatic' && <Badge>Automatic</Badge>}
+      {!isLive && <Badge>Test</Badge>}
+      {/* Where the type has no column. */}
+      {kind === 'automatic' && <span className="hidden md:max-xl:inline">Automatic top-up</span>}
       {warnings.map((warning) => (
         <span key={warning.id}>
-          <Badge tone="bad">Fraud report</Badge> {warning.fraud_type.replaceAll('_', ' ')}
+          <Badge tone="bad">Fraud report</Badge> {inWords(warning.fraud_type)}
         </span>
       ))}
       {lookProblem !== null && (
         <span className="block">Stripe could not be asked ({lookProblem.replaceAll('_', ' ')})</span>
       )}
-      {problem?.replaceAll('_', ' ')}
+      {problem !== null && inWords(problem)}
     </span>
   ),
 };
+
+/** A code of Stripe or of an order. */
+function inWords(code: string): string {
+  return `${code.slice(0, 1).toUpperCase()}${code.slice(1).replaceAll('_', ' ')}`;
+}
 
 /** However often an amount is confirmed, the refund is made once. */
 function RefundDialog({ payment, onClose }: Readonly<{ payment: OperatorPayment; onClose: () => void }>) {

@@ -5,7 +5,7 @@ import { Badge } from '../../../kit/badge.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { Time } from '../../../kit/figures.tsx';
-import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
+import { type Column, Table } from '../../../kit/table.tsx';
 import { providerLink } from '../../../links.ts';
 import { countColumn } from '../../requests/of-one-thing.tsx';
 import { describeCircuit, explainSetback } from './provider-state.ts';
@@ -19,6 +19,7 @@ export function Circuits({ circuits }: Readonly<{ circuits: readonly NamedCircui
     <Card title="Circuits" description="Those that have failed since their last success." isFlush>
       <Table
         caption="Circuits"
+        isDense
         columns={isOfSeveral ? [providerColumn, ...columns] : columns}
         rows={circuits}
         rowKey={({ provider, node, model }) => `${provider} ${node} ${model}`}
@@ -45,7 +46,7 @@ const columns: readonly Column<NamedCircuit>[] = [
     key: 'model',
     header: 'Model',
     isBare: true,
-    cell: ({ model }) => <BreakableCode>{model}</BreakableCode>,
+    cell: ({ model }) => <code className="font-mono text-xs">{model}</code>,
   },
   {
     key: 'state',
@@ -77,7 +78,8 @@ const columns: readonly Column<NamedCircuit>[] = [
     width: 'md:w-1/3',
     cell: ({ setback }) =>
       setback === null ? (
-        <span className="text-ink-faint">–</span>
+        // On a narrow screen, it would be a line without a name.
+        <span className="text-ink-faint max-md:hidden">–</span>
       ) : (
         <>
           {explainSetback(setback)} Last error <Time at={setback.at} style="distance" />.

@@ -1,10 +1,12 @@
 /** Failed attempts, each leading to its request. */
 import { Link } from '@tanstack/react-router';
 import { CircleCheck } from 'lucide-react';
+import { useState } from 'react';
 import type { Providers } from '../../../../src/console/operator-contract.ts';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { Dash, Time } from '../../../kit/figures.tsx';
+import { Pager, pageOfList } from '../../../kit/pager.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import { BreakableCode, type Column, Table } from '../../../kit/table.tsx';
 import { accountLink, modelLink, providerLink } from '../../../links.ts';
@@ -13,25 +15,34 @@ type FailuresProps = Readonly<{
   /** Undefined while they are being loaded. */
   failures: Providers['failures'] | undefined;
   description: string;
+  /** Whether all of them are of one provider, whose page this is. */
+  isOfOne?: boolean;
 }>;
 
-export function Failures({ failures, description }: FailuresProps) {
+const pageSize = 10;
+
+export function Failures({ failures, description, isOfOne = false }: FailuresProps) {
+  const [pageNumber, setPageNumber] = useState(1);
+  const page = failures && pageOfList(failures, pageNumber, pageSize);
   return (
     <Card title="Recent failures" description={description} isFlush>
       <Table
         caption="Recent failures"
         isDense
-        columns={failureColumns}
-        rows={failures}
+        columns={isOfOne ? failureColumns.filter(({ key }) => key !== 'provider') : failureColumns}
+        rows={page?.items}
         rowKey={({ request_id: id, attempt }) => `${id} ${attempt}`}
         rowLink={({ request_id: id }) => ({ to: '/operator/requests/$id', params: { id } })}
         expectedRows={5}
         empty={
           <EmptyState icon={CircleCheck} title="No failures">
-            None of these attempts failed within 24 hours.
+            No attempt failed in the last 24 hours.
           </EmptyState>
         }
       />
+      {page !== undefined && page.pageCount > 1 && (
+        <Pager page={page} label="recent failures" onChange={setPageNumber} />
+      )}
     </Card>
   );
 }
@@ -44,12 +55,7 @@ const failureColumns: readonly Column<Failure>[] = [
     header: 'Time',
     isBare: true,
     width: 'w-40',
-    // The link of the row, marked as one, because the account in the same row is a link too.
-    cell: ({ at }) => (
-      <span className={textLinkClass}>
-        <Time at={at} style="brief" />
-      </span>
-    ),
+    cell: ({ at }) => <Time at={at} style="brief" />,
   },
   {
     key: 'provider',

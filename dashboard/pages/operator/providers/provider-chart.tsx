@@ -1,4 +1,5 @@
 /** The calls to a provider over time: their outcomes, its errors by code, and how long they took. */
+import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import type { ProviderSeries } from '../../../../src/console/request-contract.ts';
 import { Card } from '../../../kit/card.tsx';
@@ -13,6 +14,7 @@ import {
   type TimeSeries,
 } from '../../../kit/time-chart.tsx';
 import { durationMarks, shareMarks } from '../../requests/measures.ts';
+import { isoOf } from '../../requests/view.ts';
 import { successOfCalls } from './provider-figures.ts';
 
 const kinds = [
@@ -23,7 +25,10 @@ const kinds = [
 ] as const;
 type Kind = (typeof kinds)[number]['value'];
 
-export function ProviderChart({ series }: Readonly<{ series: ProviderSeries }>) {
+type ProviderChartProps = Readonly<{ series: ProviderSeries; provider: string }>;
+
+export function ProviderChart({ series, provider }: ProviderChartProps) {
+  const navigate = useNavigate();
   const [kind, choose] = useState<Kind>('calls');
   const drawn = draw(kind, series);
   return (
@@ -38,6 +43,12 @@ export function ProviderChart({ series }: Readonly<{ series: ProviderSeries }>) 
           {...drawn}
           times={series.points.map(({ at }) => Date.parse(at))}
           stepMs={series.step_seconds * 1_000}
+          onNarrow={(fromMs, toMs) =>
+            void navigate({
+              to: '/operator/requests',
+              search: { provider, from: isoOf(fromMs), to: isoOf(toMs) },
+            })
+          }
         />
       </div>
     </Card>

@@ -7,7 +7,9 @@ import { useSearchParameters } from '../../../address.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { LinkButton } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
-import { formatCount, formatEstimate } from '../../../kit/format-figures.ts';
+import { Card } from '../../../kit/card.tsx';
+import { Dash } from '../../../kit/figures.tsx';
+import { formatCount, formatEstimate, formatShare } from '../../../kit/format-figures.ts';
 import { Page } from '../../../kit/page.tsx';
 import { Stat, StatGroup } from '../../../kit/stat.tsx';
 import { Loaded } from '../../../kit/states.tsx';
@@ -15,7 +17,7 @@ import { requestsWith } from '../../../links.ts';
 import { changeOf, formatChange, formatPoints, isMoreErrors, isSlower } from '../../requests/figures.ts';
 import { RangePicker } from '../../requests/of-one-thing.tsx';
 import { SuccessShare } from '../../requests/top-groups.tsx';
-import { viewIn } from '../../requests/view.ts';
+import { type Range, viewIn } from '../../requests/view.ts';
 import { Circuits } from './circuits.tsx';
 import { Failures } from './failures.tsx';
 import { ProviderChart } from './provider-chart.tsx';
@@ -64,25 +66,43 @@ export function OperatorProviderPage() {
       {provider?.is_configured === false && (
         <Callout tone="warn" title="It is not configured">
           Its API key is not set on this node, or cannot be used; its log says why
-          {provider.key_variable !== null && `. It is read from ${provider.key_variable}`}.
+          {provider.key_variable !== null && (
+            <>
+              . It is read from <code className="font-mono text-xs">{provider.key_variable}</code>
+            </>
+          )}
+          .
         </Callout>
       )}
       <Totals series={series.data} />
       <Loaded query={series} errorTitle="The calls could not be loaded">
-        {(found) => (
-          <>
-            <ProviderChart series={found} />
-            <Errors series={found} provider={title} range={range} />
-            <ServedModels series={found} provider={title} range={range} />
-          </>
-        )}
+        {(found) => <Calls series={found} provider={title} range={range} />}
       </Loaded>
       {provider !== undefined && <Circuits circuits={provider.circuits} />}
       <Failures
         failures={providers.data?.failures.filter((failure) => failure.provider === title)}
         description="Its failed attempts among the newest 50 of all providers."
+        isOfOne
       />
     </Page>
+  );
+}
+
+type CallsProps = Readonly<{ series: ProviderSeries; provider: string; range: Range }>;
+
+function Calls({ series, provider, range }: CallsProps) {
+  if (countCalls(series.totals) === 0)
+    return (
+      <Card title="Calls" isFlush>
+        <p className="py-3 text-ink-faint">It was not called in this range.</p>
+      </Card>
+    );
+  return (
+    <>
+      <ProviderChart series={series} provider={provider} />
+      <Errors series={series} provider={provider} range={range} />
+      <ServedModels series={series} provider={provider} range={range} />
+    </>
   );
 }
 
@@ -100,14 +120,16 @@ function About({
 }: Readonly<{ provider: Provider }>) {
   return (
     <>
-      <code className="font-mono text-xs">{id}</code> · {adapter}
+      <code className="font-mono text-xs">{id}</code> · adapter{' '}
+      <code className="font-mono text-xs">{adapter}</code>
       {variable !== null && (
         <>
           {' · key from '}
           <code className="font-mono text-xs">{variable}</code>
         </>
       )}{' '}
-      · {formatCount(hour.attempts)} calls in the last hour, {formatCount(hour.failed)} failed
+      · {hour.attempts === 1 ? '1 call' : `${formatCount(hour.attempts)} calls`} in the last hour,{' '}
+      {formatCount(hour.failed)} failed
     </>
   );
 }
@@ -116,51 +138,57 @@ function Totals({ series }: Readonly<{ series: ProviderSeries | undefined }>) {
   const totals = series?.totals;
   const before = series?.before ?? null;
   const success = totals && successOfCalls(totals);
-  const against = (change: string | null, isWorse: boolean) =>
-    change === null ? undefined : (
-      <>
-        <span className={isWorse ? 'text-bad' : ''}>{change}</span> against the period before
-      </>
-    );
-  const change = (of: (figures: AttemptFigures) => number | null, isTime = true) =>
-    totals === undefined || before === null
-      ? undefined
-      : against(
-          formatChange(changeOf(of(totals), of(before))),
-          isTime && isSlower(of(totals), of(before), [totals, before].map(countCalls)),
-        );
+  const successBefore = before && successOfCalls(before);
+  const change = (of: (figures: AttemptFigures) => number | null, write: (value: number) => string) => {
+    if (totals === undefined || before === null) return undefined;
+    const [now, then] = [of(totals), of(before)];
+    if (then === null) return undefined;
+    const isWorse = write === formatEstimate && isSlower(now, then, [totals, before].map(countCalls));
+    return changeFrom(formatChange(changeOf(now, then)), write(then), isWorse);
+  };
   const timeOf = (ms: number | null | undefined) =>
-    ms === undefined ? undefined : ms === null ? '–' : formatEstimate(ms);
+    ms === undefined ? undefined : ms === null ? <Dash /> : formatEstimate(ms);
   return (
     <StatGroup>
       <Stat
         label="Calls"
         value={totals && formatCount(countCalls(totals))}
-        hint={change(countCalls, false)}
+        hint={change(countCalls, formatCount)}
       />
       <Stat
         label="Success"
         value={success === undefined ? undefined : <SuccessShare share={success} />}
         hint={
-          before === null || success === undefined
+          successBefore === null || success === undefined
             ? undefined
-            : against(
-                formatPoints(success, successOfCalls(before)),
-                isMoreErrors(errorsOf(success), errorsOf(successOfCalls(before))),
+            : changeFrom(
+                formatPoints(success, successBefore),
+                formatShare(successBefore),
+                isMoreErrors(errorsOf(success), errorsOf(successBefore)),
               )
         }
       />
       <Stat
         label="p50"
         value={timeOf(totals?.duration_ms_p50)}
-        hint={change((figures) => figures.duration_ms_p50)}
+        hint={change((figures) => figures.duration_ms_p50, formatEstimate)}
       />
       <Stat
         label="p95"
         value={timeOf(totals?.duration_ms_p95)}
-        hint={change((figures) => figures.duration_ms_p95)}
+        hint={change((figures) => figures.duration_ms_p95, formatEstimate)}
       />
     </StatGroup>
+  );
+}
+
+/** In the words of the homes. */
+function changeFrom(change: string | null, before: string, isWorse: boolean) {
+  if (change === null) return undefined;
+  return (
+    <span title="In the period before">
+      <span className={isWorse ? 'text-bad' : ''}>{change}</span> from {before}
+    </span>
   );
 }
 

@@ -19,13 +19,22 @@ import { useProviders } from './queries.ts';
 
 export function OperatorProvidersPage() {
   const providers = useProviders();
+  const configured = providers.data?.data.filter((provider) => provider.is_configured);
+  const isNoneConfigured = configured?.length === 0;
+  const unconfigured = (
+    <Unconfigured
+      providers={providers.data?.data.filter((provider) => !provider.is_configured) ?? []}
+      isAlone={isNoneConfigured}
+    />
+  );
   return (
     <Page title="Providers" description="The providers that this gateway calls, and how they perform.">
       {providers.data === undefined && providers.isError ? (
         <ErrorState error={providers.error} onRetry={providers.refetch} />
       ) : (
         <>
-          <ProviderList providers={providers.data} />
+          <ProviderList providers={providers.data} configured={configured} />
+          {isNoneConfigured && unconfigured}
           <Circuits
             circuits={(providers.data?.data ?? []).flatMap(({ name: provider, circuits }) =>
               circuits.map((circuit) => ({ ...circuit, provider })),
@@ -35,6 +44,7 @@ export function OperatorProvidersPage() {
             failures={providers.data?.failures}
             description="The newest 50 failed attempts of the last 24 hours. Another provider may have served the request."
           />
+          {!isNoneConfigured && unconfigured}
           <Card title="Find a request" description="Of any account, by the request ID in its response.">
             <FindRequest to="/operator/requests/$id" />
           </Card>
@@ -46,8 +56,12 @@ export function OperatorProvidersPage() {
 
 type Provider = Providers['data'][number];
 
-function ProviderList({ providers }: Readonly<{ providers: Providers | undefined }>) {
-  const configured = providers?.data.filter((provider) => provider.is_configured);
+type ProviderListProps = Readonly<{
+  providers: Providers | undefined;
+  configured: readonly Provider[] | undefined;
+}>;
+
+function ProviderList({ providers, configured }: ProviderListProps) {
   return (
     <div className="space-y-4">
       <Table
@@ -73,10 +87,6 @@ function ProviderList({ providers }: Readonly<{ providers: Providers | undefined
         request has ended. Requests that the provider rejected as invalid do not count as failed. Only
         circuits that have failed since their last success are listed.
       </p>
-      <Unconfigured
-        providers={providers?.data.filter((provider) => !provider.is_configured) ?? []}
-        isAlone={configured?.length === 0}
-      />
     </div>
   );
 }
@@ -86,11 +96,7 @@ const columns: readonly Column<Provider>[] = [
     key: 'name',
     header: 'Provider',
     isBare: true,
-    cell: ({ name, adapter }) => (
-      <>
-        {name} <span className="font-normal text-ink-faint">{adapter}</span>
-      </>
-    ),
+    cell: ({ name }) => name,
   },
   {
     key: 'state',

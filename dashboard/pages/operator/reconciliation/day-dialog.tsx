@@ -77,6 +77,7 @@ function Detail({ detail, isOff }: Readonly<{ detail: ReconciledDetail; isOff: b
           <h3 className="mb-2 font-medium">By model</h3>
           <Table
             caption="The bill by model"
+            isDense
             columns={modelColumns}
             rows={detail.models}
             rowKey={({ kind, name }) => `${kind} ${name}`}
@@ -88,6 +89,7 @@ function Detail({ detail, isOff }: Readonly<{ detail: ReconciledDetail; isOff: b
           <h3 className="mb-2 font-medium">Versions of the bill</h3>
           <Table
             caption="Versions of the bill"
+            isDense
             columns={versionColumns}
             rows={detail.versions}
             rowKey={({ version }) => `${version}`}
@@ -140,15 +142,20 @@ const modelColumns: readonly Column<BilledModel>[] = [
       </span>
     ),
   },
-  moneyColumn({ key: 'metered', header: 'Metered cost', amountOf: ({ metered }) => metered }),
-  moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed }),
+  moneyColumn({
+    key: 'metered',
+    header: 'Metered cost',
+    amountOf: ({ metered }) => metered,
+    style: 'total',
+  }),
+  moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed, style: 'total' }),
   {
     key: 'difference',
     header: 'Difference',
     align: 'right',
-    amounts: { of: ({ difference }) => difference, style: 'short' },
+    amounts: { of: ({ difference }) => difference, style: 'total' },
     cell: ({ difference, is_within: isWithin }) => (
-      <Money amount={difference} className={isWithin ? 'text-good' : 'font-medium text-bad'} />
+      <Money amount={difference} isTotal className={isWithin ? undefined : 'text-bad'} />
     ),
   },
 ];
@@ -164,7 +171,7 @@ const sourceLabels: Readonly<Record<Version['source'], string>> = {
 
 const versionColumns: readonly Column<Version>[] = [
   { key: 'source', header: 'From', isBare: true, cell: ({ source }) => sourceLabels[source] },
-  moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed }),
+  moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed, style: 'total' }),
   {
     key: 'first',
     header: 'First read',

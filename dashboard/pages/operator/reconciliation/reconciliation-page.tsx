@@ -8,9 +8,9 @@ import type {
 } from '../../../../src/console/operator-contract.ts';
 import { sumMoney } from '../../../kit/amounts.ts';
 import { Badge, type BadgeTone } from '../../../kit/badge.tsx';
-import { Button } from '../../../kit/button.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
+import { textLinkClass } from '../../../kit/class-names.ts';
 import { CodeBlock } from '../../../kit/code-block.tsx';
 import { Money, Time } from '../../../kit/figures.tsx';
 import { formatDay } from '../../../kit/format-figures.ts';
@@ -90,6 +90,7 @@ function ProviderCard({ provider, days }: ProviderCardProps) {
       {days.length > 0 ? (
         <Table
           caption={`Bills of ${provider.name}`}
+          isDense
           columns={dayColumns(show)}
           rows={days}
           rowKey={({ day }) => day}
@@ -195,23 +196,14 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
         />
       ),
     },
-    moneyColumn({ key: 'charged', header: 'Charged', amountOf: ({ charged }) => charged, style: 'total' }),
-    moneyColumn({
-      key: 'metered',
-      header: 'Metered cost',
-      amountOf: ({ metered }) => metered,
-      style: 'total',
-    }),
-    moneyColumn({ key: 'billed', header: 'Billed', amountOf: ({ billed }) => billed, style: 'total' }),
-    moneyColumn({
-      key: 'difference',
-      header: 'Difference',
-      amountOf: ({ difference }) => difference,
-      style: 'total',
-    }),
+    amountColumn('charged', 'Charged', ({ charged }) => charged),
+    amountColumn('metered', 'Metered cost', ({ metered }) => metered),
+    amountColumn('billed', 'Billed', ({ billed }) => billed),
+    amountColumn('difference', 'Difference', ({ difference }) => difference),
     {
       key: 'result',
       header: 'Result',
+      width: 'w-40 xl:w-48',
       cell: (day) => {
         const { tone, label } = describeDay(day);
         return (
@@ -226,13 +218,23 @@ function dayColumns(show: (day: ReconciledDay) => void): readonly Column<Reconci
       header: <span className="sr-only">Details</span>,
       align: 'right',
       isCorner: true,
+      width: 'w-20',
       cell: (day) => (
-        <Button variant="quiet" size="small" onClick={() => show(day)}>
+        <button type="button" className={textLinkClass} onClick={() => show(day)}>
           Details<span className="sr-only"> of {formatDay(day.day, true)}</span>
-        </Button>
+        </button>
       ),
     },
   ];
+}
+
+/** Of one width, so that the columns of all providers are below each other. */
+function amountColumn(
+  key: string,
+  header: string,
+  amountOf: (day: ReconciledDay) => string | null,
+): Column<ReconciledDay> {
+  return moneyColumn({ key, header, amountOf, style: 'total', width: 'w-24 xl:w-32' });
 }
 
 /** Of the days with a bill: those without would make the difference look larger. */

@@ -94,9 +94,19 @@ function tokenColumns(onRevoke: (token: AdminToken) => void): readonly Column<Ad
     {
       key: 'networks',
       header: 'From',
-      cell: ({ networks }) => networks?.join(', ') ?? 'Everywhere',
+      cell: ({ networks }) =>
+        networks?.map((network) => (
+          <span key={network} className="block">
+            {network}
+          </span>
+        )) ?? 'Everywhere',
     },
-    { key: 'expires', header: 'Expires', cell: ({ expires_at: at }) => <Time at={at} style="distance" /> },
+    {
+      key: 'expires',
+      header: 'Expires',
+      cell: ({ state, expires_at: at }) =>
+        state === 'revoked' ? <Dash /> : <Time at={at} style="distance" />,
+    },
     {
       key: 'used',
       header: 'Last used',
