@@ -101,11 +101,15 @@ export function memberColumns(
     {
       key: 'role',
       header: 'Role',
-      cell: ({ role }) => (
-        <Badge tone={role === 'owner' ? 'accent' : 'plain'}>{role === 'owner' ? 'Owner' : 'Member'}</Badge>
-      ),
+      width: 'xl:w-1/6',
+      cell: ({ role }) => (role === 'owner' ? 'Owner' : 'Member'),
     },
-    { key: 'since', header: 'Member since', cell: ({ created_at: at }) => <Time at={at} style="date" /> },
+    {
+      key: 'since',
+      header: 'Member since',
+      width: 'xl:w-1/6',
+      cell: ({ created_at: at }) => <Time at={at} style="date" />,
+    },
     ...(onAction === undefined ? [] : [menuColumn(ownId, onAction)]),
   ];
 }
