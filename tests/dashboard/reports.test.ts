@@ -3,7 +3,6 @@ import { expect, test } from 'bun:test';
 import fc from 'fast-check';
 import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../../dashboard/kit/amounts.ts';
 import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../../dashboard/kit/chart-scale.ts';
-import { digitsOf } from '../../dashboard/pages/billing/statement.tsx';
 import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
@@ -433,13 +432,4 @@ test.each([
   [0, 10, null],
 ] as const)('%p of %p requests are %p of that key', (ofKey, all, words) => {
   expect(shareWords(ofKey, all)).toBe(words);
-});
-
-test('the amounts of a statement have their points under each other', () => {
-  const entries = [
-    { amount: '-0.000012500000', balance_after: '9.999987500000' },
-    { amount: '10.000000000000', balance_after: '10.000000000000' },
-  ];
-  expect(digitsOf(entries)).toBe(7);
-  expect(digitsOf([])).toBe(2);
 });
