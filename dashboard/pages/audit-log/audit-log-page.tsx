@@ -24,7 +24,8 @@ export const accountChangeColumns: readonly Column<AccountChange>[] = [
     header: 'By',
     cell: ({ actor, address }) => <NameWithNote name={actor ?? 'The operator'} note={address} />,
   },
-  actionColumn((object) => <ObjectName object={object} />),
+  // An ID alone tells a person nothing.
+  actionColumn((object) => object.name !== null && <ObjectName object={object} />),
   detailsColumn,
 ];
 
@@ -40,7 +41,7 @@ export function AuditLogPage() {
       description="Who changed what in this account. It cannot be edited."
       actions={<AccountExportButton name="audit_log" />}
     >
-      <Card title="Changes" description="Newest first." isFlush>
+      <Card isFlush>
         <QueryTable
           query={changes}
           caption="Changes"
