@@ -204,6 +204,7 @@ test('each month is a sum that leads from one balance to the next, also on paper
     'Credit added × 1 +$50.00',
     'Requests × 2 −$1.25',
     'Corrections × 1 +$2.00',
+    'Rounding −$0.01',
     'Closing balance $50.74',
   ]);
   await page.getByText('By day').click();

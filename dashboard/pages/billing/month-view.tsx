@@ -77,7 +77,7 @@ function MonthPicker({ months, chosen, onChoose }: MonthPickerProps) {
         value={chosen.month}
         options={options}
         onChange={onChoose}
-        className="w-60 max-sm:w-56"
+        className="w-60 max-sm:w-64"
       />
       <IconButton
         icon={ChevronRight}

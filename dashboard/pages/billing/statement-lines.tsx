@@ -1,14 +1,21 @@
 /** The statement of a month as one sum: from the balance at its beginning to that at its end. */
 import type { MonthDetail, StatementLine } from '../../../src/console/billing-contract.ts';
+import { signOfMoney } from '../../kit/amounts.ts';
 import { classNames } from '../../kit/class-names.ts';
 import { Money } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { formatMonth, nameOfLine } from './month-words.ts';
+import { roundingOf } from './rounding.ts';
 
 type StatementLinesProps = Readonly<{ month: string; closing: string; isOpen: boolean; detail: MonthDetail }>;
 
 /** In cents, as everywhere: every digit is in the title of an amount, and in the file. */
 export function StatementLines({ month, closing, isOpen, detail: { opening, lines } }: StatementLinesProps) {
+  const rounding = roundingOf(
+    opening,
+    lines.map(({ amount }) => amount),
+    closing,
+  );
   return (
     <table aria-label={`Statement of ${formatMonth(month)}`} className="w-full text-left">
       <thead className="sr-only">
@@ -30,6 +37,16 @@ export function StatementLines({ month, closing, isOpen, detail: { opening, line
         {lines.map((line) => (
           <LineRow key={`${line.kind} ${line.category}`} line={line} />
         ))}
+        {signOfMoney(rounding) !== 0 && (
+          <tr className="text-ink-faint">
+            <th scope="row" colSpan={2} className="border-b border-line py-2 pr-4 font-normal">
+              Rounding
+            </th>
+            <td className="border-b border-line py-2 text-right">
+              <Money amount={rounding} isTotal hasSign />
+            </td>
+          </tr>
+        )}
       </tbody>
       <tfoot>
         <BalanceRow name={isOpen ? 'Balance now' : 'Closing balance'} amount={closing} isSum />

@@ -68,6 +68,7 @@ function invitationColumns(onRevoke: (invitation: Invitation) => void): readonly
       header: <span className="sr-only">Actions</span>,
       align: 'right',
       isCorner: true,
+      width: 'xl:w-24',
       cell: (invitation) => (
         <Button
           size="small"

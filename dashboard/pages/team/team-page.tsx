@@ -115,7 +115,7 @@ export function memberColumns(
 }
 
 function menuColumn(ownId: string, onAction: (action: MemberAction, member: Member) => void): Column<Member> {
-  return actionsColumn((member) => (
+  const column = actionsColumn<Member>((member) => (
     <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${member.email}`} />}>
       <MenuItem icon={UserRoundCog} onSelect={() => onAction('role', member)}>
         {member.role === 'owner' ? 'Make a member' : 'Make an owner'}
@@ -126,4 +126,6 @@ function menuColumn(ownId: string, onAction: (action: MemberAction, member: Memb
       </MenuItem>
     </Menu>
   ));
+  // As wide as that of the invitations, so that the columns of both stand under each other.
+  return { ...column, width: 'w-10 xl:w-24' };
 }

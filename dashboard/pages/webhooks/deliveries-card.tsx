@@ -6,6 +6,7 @@ import { problemOf } from '../../api/client.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button, IconButton } from '../../kit/button.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
+import { nameLinkClass } from '../../kit/class-names.ts';
 import { CodeBlock } from '../../kit/code-block.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
 import { Dash, Duration, Time } from '../../kit/figures.tsx';
@@ -97,11 +98,9 @@ function deliveryColumns(
       header: 'Event',
       isBare: true,
       cell: (delivery) => (
-        <span className="block">
-          <Button variant="quiet" size="small" className="-ml-2" onClick={() => onShow(delivery)}>
-            <code className="font-mono text-[0.8125rem]">{delivery.type}</code>
-          </Button>
-        </span>
+        <button type="button" className={nameLinkClass} onClick={() => onShow(delivery)}>
+          {delivery.type}
+        </button>
       ),
     },
     {
