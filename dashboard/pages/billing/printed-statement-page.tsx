@@ -80,9 +80,9 @@ function Paper({ statement }: Readonly<{ statement: MonthStatement }>) {
               />
             ))}
           <p className="text-xs text-ink-soft">
-            All amounts are in USD, rounded to cents: the rows of a table can differ from their total by some.
-            The CSV file has every digit. Charges and refunds count in the month in which they were booked: a
-            request of the last minutes of {formatMonth(month)} may be on the next statement.
+            All amounts are in USD, rounded to cents: the rows of a table can differ from their total by a few
+            cents. The CSV file has every digit. Charges and refunds count in the month in which they were
+            booked: a request of the last minutes of {formatMonth(month)} may be on the next statement.
           </p>
         </>
       )}
