@@ -26,7 +26,7 @@ export function Card({
   return (
     <section className={classNames('min-w-0', className)}>
       {hasHead && (
-        <header className="flex min-h-9 flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b border-line pb-2">
+        <header className="flex min-h-10.25 flex-wrap items-center justify-between gap-x-4 gap-y-2 border-b border-line pb-2">
           <div className="flex min-w-0 flex-wrap items-baseline gap-x-3">
             {title !== undefined && <h2 className="font-semibold">{title}</h2>}
             {description !== undefined && <p className="text-xs text-ink-faint">{description}</p>}

@@ -1,6 +1,13 @@
 /** Values with their details on hover: money, times, durations, and shares as bars. */
 import { type ClipboardEvent, createContext, useContext, useEffect, useState } from 'react';
-import { type AmountStyle, formatAmount, formatMoneyExactly, missingZeros, plainAmount } from './amounts.ts';
+import {
+  type AmountStyle,
+  formatAmount,
+  formatMoneyExactly,
+  missingZeros,
+  plainAmount,
+  signOfMoney,
+} from './amounts.ts';
 import { classNames } from './class-names.ts';
 import {
   estimateHint,
@@ -26,6 +33,8 @@ type MoneyProps = Readonly<{
   isTotal?: boolean;
   /** In cents, rounded down, so that a balance never looks higher than it is. */
   isBalance?: boolean;
+  /** Whether what is added has a plus. */
+  hasSign?: boolean;
   className?: string | undefined;
 }>;
 
@@ -33,7 +42,7 @@ type MoneyProps = Readonly<{
 export const ColumnDecimals = createContext<number | undefined>(undefined);
 
 /** What a request cost, unless it says otherwise. All digits are in its title, and in what is copied. */
-export function Money({ amount, className, ...looks }: MoneyProps) {
+export function Money({ amount, className, hasSign = false, ...looks }: MoneyProps) {
   const decimals = useContext(ColumnDecimals);
   if (amount === null) return <Dash />;
   const written = formatAmount(amount, styleOf(looks));
@@ -43,13 +52,18 @@ export function Money({ amount, className, ...looks }: MoneyProps) {
       onCopy={(event) => copyExactly(event, amount)}
       className={classNames('figures whitespace-nowrap', className)}
     >
+      {hasSign && signOfMoney(amount) > 0 && '+'}
       {written}
       {looks.isExact === true && <PaddingZeros written={written} decimals={decimals ?? 0} />}
     </span>
   );
 }
 
-function styleOf({ isExact, isTotal, isBalance }: Omit<MoneyProps, 'amount' | 'className'>): AmountStyle {
+function styleOf({
+  isExact,
+  isTotal,
+  isBalance,
+}: Omit<MoneyProps, 'amount' | 'hasSign' | 'className'>): AmountStyle {
   if (isExact === true) return 'exact';
   if (isBalance === true) return 'balance';
   return isTotal === true ? 'total' : 'short';

@@ -68,7 +68,7 @@ export function EmptyState({ icon: Icon, title, children, action }: EmptyStatePr
         </span>
       )}
       <p className="font-medium">{title}</p>
-      {children !== undefined && <div className="mt-1 max-w-md text-ink-soft">{children}</div>}
+      {children !== undefined && <div className="mt-1 max-w-md text-balance text-ink-soft">{children}</div>}
       {action !== undefined && <div className="mt-4 flex flex-wrap justify-center gap-2">{action}</div>}
     </div>
   );

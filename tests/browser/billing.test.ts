@@ -180,13 +180,17 @@ test('each month is a sum that leads from one balance to the next, also on paper
     return rows.slice(1).map((row) => row.replaceAll(/\s+/g, ' ').trim());
   };
   expect((await textsOf(/^Statement of/)).map((row) => row.replace(/^Opening.*\$/, 'Opening $'))).toEqual([
-    'Opening $50.749877',
-    'Requests × 2 −$0.500000',
-    'Refunds of requests × 1 +$0.250000',
-    'Balance now $50.499877',
+    'Opening $50.74',
+    'Requests × 2 −$0.50',
+    'Refunds of requests × 1 +$0.25',
+    'Balance now $50.49',
   ]);
+  // Every digit is there when one looks closer.
+  await table(/^Statement of/)
+    .getByTitle('$50.499877 USD', { exact: true })
+    .waitFor();
   expect(await textsOf('Charges by model')).toEqual([
-    'full 2 $0.50 $0.25 $0.25 100%',
+    'full 2 $0.50 $0.25 $0.25 100.0%',
     'Total 2 $0.50 $0.25 $0.25',
   ]);
   await waitUntilLoaded(page);
@@ -197,10 +201,11 @@ test('each month is a sum that leads from one balance to the next, also on paper
   await page.waitForURL(`**month=${before}*`);
   await page.getByText('Corrections').waitFor();
   expect((await textsOf(/^Statement of/)).slice(1)).toEqual([
-    'Credit added × 1 +$50.000000',
-    'Requests × 2 −$1.250123',
-    'Corrections × 1 +$2.000000',
-    'Closing balance $50.749877',
+    'Credit added × 1 +$50.00',
+    'Requests × 2 −$1.25',
+    'Corrections × 1 +$2.00',
+    'Rounding −$0.01',
+    'Closing balance $50.74',
   ]);
   await page.getByText('By day').click();
   await page.waitForURL('**by=day*');
@@ -212,7 +217,7 @@ test('each month is a sum that leads from one balance to the next, also on paper
     `${before}-03T00:00:00.000Z`,
   ]);
   await page.getByText('By key').click();
-  expect((await textsOf('Charges by key'))[0]).toStartWith('Batch jobs 2 $1.250123');
+  expect((await textsOf('Charges by key'))[0]).toStartWith('Batch jobs 2 $1.25 ');
   await checkLooks(page, 'billing-month-before');
   const downloading = page.waitForEvent('download');
   await page.getByRole('link', { name: 'CSV' }).click();
@@ -226,7 +231,7 @@ test('each month is a sum that leads from one balance to the next, also on paper
   await page.getByRole('heading', { name: 'Statement of account' }).waitFor();
   await page.getByText(account).waitFor();
   expect(await page.getByRole('navigation').count()).toBe(0);
-  expect((await textsOf('Requests by model'))[0]).toBe('large 1 $1.250000');
+  expect((await textsOf('Requests by model'))[0]).toBe('large 1 $1.25');
   await checkLooks(page, 'billing-statement');
   // As wide as A4 without its margins.
   await page.emulateMedia({ media: 'print', colorScheme: 'dark' });

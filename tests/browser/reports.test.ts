@@ -230,7 +230,10 @@ test('the statement has the credit, each charge with its request, and the runnin
   const rows = page.getByRole('table', { name: 'Entries' }).locator('tbody tr');
   await rows.nth(49).waitFor();
   const newest = data[0];
-  expect(await rows.first().innerText()).toContain(`−$${newest?.amount.slice(1).replace(/0+$/, '')}`);
+  await rows
+    .first()
+    .getByTitle(`−$${newest?.amount.slice(1).replace(/0+$/, '')} USD`, { exact: true })
+    .waitFor();
   await page.getByRole('button', { name: 'Older' }).click();
   await page.getByText('+$100.00').waitFor();
   expect(await rows.last().innerText()).toContain('Credit added');

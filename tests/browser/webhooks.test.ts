@@ -26,7 +26,7 @@ test('an operator adds a webhook, sends a test, and looks at what was sent', asy
   await page.getByRole('button', { name: 'Add webhook' }).first().click();
   const form = page.getByRole('dialog');
   await form.getByLabel('Address').fill(receiver.url);
-  await form.getByLabel('All, also those that are added later').uncheck();
+  await form.getByLabel('All events, including those added later').uncheck();
   await form.getByLabel('key.created').check();
   await checkLooks(page, 'webhook-form');
   await form.getByRole('button', { name: 'Add webhook' }).click();
@@ -48,11 +48,11 @@ test('an operator adds a webhook, sends a test, and looks at what was sent', asy
   await details.getByRole('button', { name: 'Close' }).last().click();
   await page.getByRole('button', { name: 'Actions for webhook.test' }).click();
   await page.getByRole('menuitem', { name: 'Send again' }).click();
-  await page.getByText('It is sent again.').waitFor();
+  await page.getByText('It is being sent again.').waitFor();
   await page.getByRole('button', { name: /^Actions for 127/ }).click();
   await page.getByRole('menuitem', { name: 'Replay events' }).click();
   await page.getByRole('dialog').getByRole('button', { name: 'Replay' }).click();
-  await page.getByText('3 events are sent again.').waitFor();
+  await page.getByText('3 events are being sent again.').waitFor();
   expectNoComplaints(watched);
   await watched.close();
 });

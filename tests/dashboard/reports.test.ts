@@ -1,9 +1,16 @@
 /** What the pages about spending and requests make of the gateway's responses, without a browser. */
 import { expect, test } from 'bun:test';
 import fc from 'fast-check';
-import { compareMoneyDown, signOfMoney, subtractMoney, sumMoney } from '../../dashboard/kit/amounts.ts';
+import {
+  amountOf,
+  compareMoneyDown,
+  signOfMoney,
+  subtractMoney,
+  sumMoney,
+  unitsOf,
+} from '../../dashboard/kit/amounts.ts';
 import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../../dashboard/kit/chart-scale.ts';
-import { digitsOf } from '../../dashboard/pages/billing/statement.tsx';
+import { roundingOf } from '../../dashboard/pages/billing/rounding.ts';
 import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
@@ -435,11 +442,26 @@ test.each([
   expect(shareWords(ofKey, all)).toBe(words);
 });
 
-test('the amounts of a statement have their points under each other', () => {
-  const entries = [
-    { amount: '-0.000012500000', balance_after: '9.999987500000' },
-    { amount: '10.000000000000', balance_after: '10.000000000000' },
-  ];
-  expect(digitsOf(entries)).toBe(7);
-  expect(digitsOf([])).toBe(2);
+test('a statement in cents adds up, and whole cents need no rounding', () => {
+  expect(roundingOf('45.579823580000', ['132', '-28.007043770000'], '149.572779810000')).toBe(
+    '0.010000000000',
+  );
+  expect(roundingOf('0', ['50', '-1.250123'], '48.749877')).toBe('-0.010000000000');
+  const units = fc.bigInt({ min: -(10n ** 16n), max: 10n ** 16n });
+  fc.assert(
+    fc.property(units, fc.array(units, { maxLength: 6 }), (opening, lines) => {
+      const closing = lines.reduce((sum, line) => sum + line, opening);
+      const rounding = unitsOf(roundingOf(amountOf(opening), lines.map(amountOf), amountOf(closing)));
+      const cent = 10n ** 10n;
+      expect(rounding % cent).toBe(0n);
+      // Each of the lines and balances is off by a cent at most.
+      expect(
+        rounding <= cent * BigInt(lines.length + 2) && -rounding <= cent * BigInt(lines.length + 2),
+      ).toBe(true);
+      const inCents = (amount: bigint) => amountOf(amount * cent);
+      const whole = lines.map((line) => line / cent);
+      const end = whole.reduce((sum, line) => sum + line, opening / cent);
+      expect(unitsOf(roundingOf(inCents(opening / cent), whole.map(inCents), inCents(end)))).toBe(0n);
+    }),
+  );
 });

@@ -3,7 +3,7 @@ import { keepPreviousData } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ClipboardList } from 'lucide-react';
 import type { AccountAuditLog, AccountChange, ChangedObject } from '../../../src/console/contract.ts';
-import { useAccountQuery } from '../../api/session.ts';
+import { useAccount, useAccountQuery } from '../../api/session.ts';
 import { Card } from '../../kit/card.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { NameWithNote } from '../../kit/name-with-note.tsx';
@@ -24,40 +24,55 @@ export const accountChangeColumns: readonly Column<AccountChange>[] = [
     header: 'By',
     cell: ({ actor, address }) => <NameWithNote name={actor ?? 'The operator'} note={address} />,
   },
-  actionColumn((object) => <ObjectName object={object} />),
+  // An ID alone tells a person nothing.
+  actionColumn((object) => object.name !== null && <ObjectName object={object} />),
   detailsColumn,
 ];
 
 export function AuditLogPage() {
+  const { role } = useAccount();
+  return (
+    <Page
+      title="Audit log"
+      description="Who changed what in this account, newest first. It cannot be edited."
+      actions={<AccountExportButton name="audit_log" />}
+    >
+      {role === 'member' ? (
+        <EmptyState icon={ClipboardList} title="For owners only">
+          Only owners of this account see who changed what.
+        </EmptyState>
+      ) : (
+        <Changes />
+      )}
+    </Page>
+  );
+}
+
+function Changes() {
   const cursors = useAddressCursors();
   const changes = useAccountQuery<AccountAuditLog>('audit-log', {
     query: { limit: pageSize, cursor: cursors.cursor },
     placeholderData: keepPreviousData,
   });
   return (
-    <Page
-      title="Audit log"
-      description="Who changed what in this account. It cannot be edited."
-      actions={<AccountExportButton name="audit_log" />}
-    >
-      <Card title="Changes" description="Newest first." isFlush>
-        <QueryTable
-          query={changes}
-          caption="Changes"
-          columns={accountChangeColumns}
-          rows={changes.data?.data}
-          rowKey={({ id }) => id}
-          expectedRows={10}
-          empty={
-            <EmptyState icon={ClipboardList} title="No changes yet">
-              New keys, limits, members and credits appear here.
-            </EmptyState>
-          }
-          cursors={cursors}
-          nextCursor={changes.data?.next_cursor}
-        />
-      </Card>
-    </Page>
+    <Card isFlush>
+      <QueryTable
+        query={changes}
+        caption="Changes"
+        isDense
+        columns={accountChangeColumns}
+        rows={changes.data?.data}
+        rowKey={({ id }) => id}
+        expectedRows={10}
+        empty={
+          <EmptyState icon={ClipboardList} title="No changes yet">
+            New keys, limits, members and credits appear here.
+          </EmptyState>
+        }
+        cursors={cursors}
+        nextCursor={changes.data?.next_cursor}
+      />
+    </Card>
   );
 }
 

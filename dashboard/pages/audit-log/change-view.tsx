@@ -3,6 +3,7 @@ import type { ReactNode } from 'react';
 import type { AccountChange, ChangeAction, ChangedObject } from '../../../src/console/contract.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { Dash, Time } from '../../kit/figures.tsx';
+import { formatCount, formatTime } from '../../kit/format-figures.ts';
 import { NameWithNote } from '../../kit/name-with-note.tsx';
 import type { Column } from '../../kit/table.tsx';
 
@@ -47,7 +48,10 @@ export const detailsColumn: Column<ShownChange> = {
 };
 
 function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
-  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])];
+  const names = [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])].filter(
+    // What something new does not have says nothing.
+    (name) => (before !== null && name in before) || !isNothing(after?.[name]),
+  );
   if (names.length === 0) return <Dash />;
   return (
     <ul className="md:flex md:flex-wrap md:gap-x-3">
@@ -67,13 +71,21 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
   );
 }
 
+function isNothing(value: unknown): boolean {
+  return value === null || value === '';
+}
+
 /** Those of limits may be requests or tokens, which have no decimals. */
 const amounts: ReadonlySet<string> = new Set(['amount', 'monthly_limit', 'increase']);
 
+const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
 function textOf(name: string, value: unknown): string {
-  if (value === null) return 'none';
+  if (isNothing(value)) return 'none';
   if (Array.isArray(value)) return value.map((one) => textOf(name, one)).join(', ');
   if (typeof value === 'string' && amounts.has(name) && value.includes('.')) return formatMoneyExactly(value);
+  if (typeof value === 'string' && isoTime.test(value)) return formatTime(new Date(value), 'moment');
+  if (typeof value === 'number') return formatCount(value);
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
 

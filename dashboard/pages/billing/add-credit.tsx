@@ -12,6 +12,7 @@ import { textLinkClass } from '../../kit/class-names.ts';
 import { Field, Input } from '../../kit/field.tsx';
 import { FormProblem, fieldProblem } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
+import { accountLink } from '../../links.ts';
 import { useCheckout, useRedeem } from './payment-queries.ts';
 
 export function AddCredit({ options }: Readonly<{ options: PaymentOptions }>) {
@@ -127,12 +128,13 @@ function CodeForm() {
 
 function AskOperator({ options: { contact, is_online: isOnline } }: Readonly<{ options: PaymentOptions }>) {
   const { user } = useMe();
+  const { id } = useAccount();
   if (user.is_operator)
     return (
       <p className="text-[0.8125rem] text-ink-soft">
-        {!isOnline && 'Card payments are not available. '}As an operator, you can add credit under{' '}
-        <Link to="/operator/accounts" className={textLinkClass}>
-          Operator → Accounts
+        {!isOnline && 'Card payments are not available. '}As an operator, you can add credit on the{' '}
+        <Link {...accountLink(id)} className={textLinkClass}>
+          operator’s page of this account
         </Link>
         .
       </p>

@@ -37,7 +37,9 @@ export function BillingPage() {
       title="Billing"
       description="Credit, charges and the remaining balance."
       actions={
-        shown !== 'credit' && (
+        // Others see on the tab why they cannot.
+        shown !== 'credit' &&
+        role === 'owner' && (
           <LinkButton to="/billing" search={{ tab: 'credit' }} icon={CreditCard}>
             Add credit
           </LinkButton>

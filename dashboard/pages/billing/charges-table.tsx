@@ -3,7 +3,7 @@ import { Link } from '@tanstack/react-router';
 import { signOfMoney, unitsOf } from '../../kit/amounts.ts';
 import { nameLinkClass } from '../../kit/class-names.ts';
 import { Dash, Money } from '../../kit/figures.tsx';
-import { formatCount, formatShare } from '../../kit/format-figures.ts';
+import { formatCount } from '../../kit/format-figures.ts';
 import { type Column, moneyColumn, Table } from '../../kit/table.tsx';
 import { type ChargedRow, type Charges, netOf } from './charges.ts';
 
@@ -28,7 +28,7 @@ export function ChargesTable({ caption, charges }: Readonly<{ caption: string; c
         ),
     },
     { key: 'requests', header: 'Requests', align: 'right', cell: ({ requests }) => formatCount(requests) },
-    moneyColumn({ key: 'charged', header: 'Charged', amountOf: ({ charged }) => charged, style: 'exact' }),
+    moneyColumn({ key: 'charged', header: 'Charged', amountOf: ({ charged }) => charged, style: 'total' }),
     ...(hasRefunds ? refundColumns : []),
     {
       key: 'share',
@@ -50,7 +50,7 @@ export function ChargesTable({ caption, charges }: Readonly<{ caption: string; c
         'Total',
         formatCount(total.requests),
         // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move.
-        ...sums.map((amount, place) => <Money key={place} amount={amount} isExact />),
+        ...sums.map((amount, place) => <Money key={place} amount={amount} isTotal />),
         null,
       ]}
     />
@@ -58,8 +58,8 @@ export function ChargesTable({ caption, charges }: Readonly<{ caption: string; c
 }
 
 const refundColumns: readonly Column<ChargedRow>[] = [
-  moneyColumn({ key: 'refunded', header: 'Refunded', amountOf: ({ refunded }) => refunded, style: 'exact' }),
-  moneyColumn({ key: 'net', header: 'Net', amountOf: netOf, style: 'exact' }),
+  moneyColumn({ key: 'refunded', header: 'Refunded', amountOf: ({ refunded }) => refunded, style: 'total' }),
+  moneyColumn({ key: 'net', header: 'Net', amountOf: netOf, style: 'total' }),
 ];
 
 const shareSteps = 10_000n;
@@ -67,5 +67,6 @@ const shareSteps = 10_000n;
 function shareOf(part: string, whole: string) {
   const all = unitsOf(whole);
   if (all === 0n) return <Dash />;
-  return formatShare(Number((unitsOf(part) * shareSteps) / all) / Number(shareSteps));
+  const percent = Number((unitsOf(part) * shareSteps) / all) / 100;
+  return `${percent.toFixed(1)}%`;
 }

@@ -2,7 +2,6 @@
 import type { Payment } from '../../../src/console/contract.ts';
 import type { Allowance, Grants } from '../../../src/console/grant-contract.ts';
 import { useAccount } from '../../api/session.ts';
-import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { Loaded } from '../../kit/states.tsx';
@@ -27,12 +26,11 @@ export function CreditView() {
       {balances !== null && <CategoryFigures balances={balances} />}
       <Loaded query={options} errorTitle="The ways to add credit could not be loaded">
         {(data) => (
-          <div className="grid items-start gap-4 lg:grid-cols-2">
+          <div className="grid items-start gap-x-8 gap-y-6 lg:grid-cols-2">
             <AddCredit options={data} />
-            <div className="grid gap-4">
+            <div className="grid gap-6">
               {data.is_online && role === 'owner' && <AutomaticTopUpCard options={data} />}
               <LowBalanceCard />
-              <AboutHeld />
             </div>
           </div>
         )}
@@ -46,15 +44,6 @@ export function CreditView() {
 
 function currentAllowances(grants: Grants | undefined): Allowance[] {
   return (grants?.allowances ?? []).filter(({ ended_at: endedAt }) => endedAt === null);
-}
-
-function AboutHeld() {
-  return (
-    <Callout title="What “held” means">
-      While a request is running, its maximum cost is set aside. When it ends, only its actual cost is
-      charged, and the rest becomes available again.
-    </Callout>
-  );
 }
 
 /** Payments, where there have been any. */

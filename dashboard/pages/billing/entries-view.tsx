@@ -6,7 +6,7 @@ import { Card } from '../../kit/card.tsx';
 import { QueryTable, type useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
 import { AccountExportButton } from '../exports/export-button.tsx';
-import { digitsOf, entryColumns } from './statement.tsx';
+import { entryColumns } from './statement.tsx';
 
 type EntriesViewProps = Readonly<{
   query: UseQueryResult<Statement>;
@@ -17,7 +17,7 @@ export function EntriesView({ query, cursors }: EntriesViewProps) {
   return (
     <Card
       title="Entries"
-      description="All that has moved the balance, newest first."
+      description="Everything that moved the balance, newest first."
       actions={<AccountExportButton name="entries" />}
       isFlush
     >
@@ -25,7 +25,7 @@ export function EntriesView({ query, cursors }: EntriesViewProps) {
         query={query}
         caption="Entries"
         isDense
-        columns={entryColumns(digitsOf(query.data?.data ?? []))}
+        columns={entryColumns()}
         rows={query.data?.data}
         rowKey={({ number }) => `${number}`}
         expectedRows={10}

@@ -30,10 +30,7 @@ export function LowBalanceCard() {
       },
     );
   return (
-    <Card
-      title="Low balance"
-      description="There is a mail, and the event balance.low, once the balance falls below this. Everybody chooses their mails under Team."
-    >
+    <Card title="Low balance">
       {role === 'owner' ? (
         <form
           className="flex flex-wrap items-end gap-3"
@@ -64,6 +61,10 @@ export function LowBalanceCard() {
             : `Below ${formatMoneyExactly(stored)}. Only owners of this account can change it.`}
         </p>
       )}
+      <p className="mt-2 text-xs text-ink-faint">
+        Once the balance falls below it, webhooks get the event balance.low, and an e-mail goes to all who
+        chose it under Team.
+      </p>
     </Card>
   );
 }

@@ -30,7 +30,7 @@ export function MoneyFigures({ money }: MoneyFiguresProps) {
       <Stat
         label="Held"
         value={money && <Money amount={money.held} isTotal />}
-        hint="For requests in progress"
+        hint="The most that running requests can cost"
       />
       <Stat
         label="Available"

@@ -2,7 +2,7 @@
 import { ChevronLeft, ChevronRight, Download, Printer, ReceiptText } from 'lucide-react';
 import type { BillingMonth, MonthDetail } from '../../../src/console/billing-contract.ts';
 import { useSearchValue } from '../../address.ts';
-import { formatMoneyExactly } from '../../kit/amounts.ts';
+import { formatBalance } from '../../kit/amounts.ts';
 import { AnchorButton, IconButton, LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { Card } from '../../kit/card.tsx';
@@ -77,7 +77,7 @@ function MonthPicker({ months, chosen, onChoose }: MonthPickerProps) {
         value={chosen.month}
         options={options}
         onChange={onChoose}
-        className="w-60 max-sm:w-56"
+        className="w-60 max-sm:w-64"
       />
       <IconButton
         icon={ChevronRight}
@@ -112,7 +112,10 @@ function Month({ month, is_open: isOpen }: BillingMonth) {
           <ArchivedMonth month={shown} closing={closing} />
         ) : (
           <>
-            <Card title={`Statement of ${formatMonth(shown)}`} description="Days are UTC.">
+            <Card
+              title={`Statement of ${formatMonth(shown)}`}
+              description="In UTC and rounded to cents. The CSV file has every digit."
+            >
               <StatementLines month={shown} closing={closing} isOpen={isRunning} detail={detail} />
             </Card>
             <Charges month={shown} detail={detail} />
@@ -126,8 +129,8 @@ function Month({ month, is_open: isOpen }: BillingMonth) {
 export function ArchivedMonth({ month, closing }: Readonly<{ month: string; closing: string }>) {
   return (
     <Callout title={`${formatMonth(month)} is archived`}>
-      The balance at its end was {formatMoneyExactly(closing)}. Its entries are no longer here: ask the
-      operator of this gateway if you need them.
+      The balance at its end was {formatBalance(closing)}. Its entries are no longer here: ask the operator of
+      this gateway if you need them.
     </Callout>
   );
 }
@@ -138,7 +141,7 @@ function Charges({ month, detail }: Readonly<{ month: string; detail: MonthDetai
   return (
     <Card
       title="Charges"
-      description="By the time of the charge, which is when a request ends."
+      description="A request is charged when it ends."
       actions={
         <Segmented
           label="Charges by"

@@ -1,16 +1,14 @@
 /** Charges as a plain table for paper. */
 import type { Charged } from '../../../src/console/billing-contract.ts';
-import { decimalsOf, signOfMoney } from '../../kit/amounts.ts';
+import { signOfMoney } from '../../kit/amounts.ts';
 import { classNames } from '../../kit/class-names.ts';
+import { Money } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { type Charges, netOf } from './charges.ts';
-import { PaddedAmount } from './padded-amount.tsx';
 
 export function PrintedCharges({ title, charges }: Readonly<{ title: string; charges: Charges }>) {
   const { header, rows, total } = charges;
   const hasRefunds = signOfMoney(total.refunded) > 0;
-  const amounts = [...rows, total].flatMap((row) => [row.charged, row.refunded, netOf(row)]);
-  const digits = decimalsOf(amounts, 'exact');
   return (
     <section>
       <h2 className="mb-1 font-semibold">{title}</h2>
@@ -33,11 +31,11 @@ export function PrintedCharges({ title, charges }: Readonly<{ title: string; cha
           </thead>
           <tbody className="[&_td,&_th]:border-b [&_td,&_th]:border-line">
             {rows.map((row) => (
-              <ChargedLine key={row.id} name={row.name} row={row} digits={digits} hasRefunds={hasRefunds} />
+              <ChargedLine key={row.id} name={row.name} row={row} hasRefunds={hasRefunds} />
             ))}
           </tbody>
           <tfoot className="font-semibold">
-            <ChargedLine isTotal name="Total" row={total} digits={digits} hasRefunds={hasRefunds} />
+            <ChargedLine isTotal name="Total" row={total} hasRefunds={hasRefunds} />
           </tfoot>
         </table>
       </div>
@@ -48,12 +46,11 @@ export function PrintedCharges({ title, charges }: Readonly<{ title: string; cha
 type ChargedLineProps = Readonly<{
   name: string;
   row: Charged;
-  digits: number;
   hasRefunds: boolean;
   isTotal?: boolean;
 }>;
 
-function ChargedLine({ name, row, digits, hasRefunds, isTotal = false }: ChargedLineProps) {
+function ChargedLine({ name, row, hasRefunds, isTotal = false }: ChargedLineProps) {
   const amounts = hasRefunds ? [row.charged, row.refunded, netOf(row)] : [row.charged];
   return (
     <tr>
@@ -64,7 +61,7 @@ function ChargedLine({ name, row, digits, hasRefunds, isTotal = false }: Charged
       {amounts.map((amount, place) => (
         // biome-ignore lint/suspicious/noArrayIndexKey: the columns never move.
         <td key={place}>
-          <PaddedAmount amount={amount} digits={digits} />
+          <Money amount={amount} isTotal />
         </td>
       ))}
     </tr>

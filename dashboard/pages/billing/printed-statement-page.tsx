@@ -5,7 +5,7 @@ import { useEffect, useState } from 'react';
 import type { MonthStatement } from '../../../src/console/billing-contract.ts';
 import { useAccount } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
-import { formatUtc } from '../../kit/format-figures.ts';
+import { formatTime } from '../../kit/format-figures.ts';
 import { Loaded } from '../../kit/states.tsx';
 import { chargeGroups, chargesOf } from './charges.ts';
 import { useMonthStatement } from './month-queries.ts';
@@ -54,7 +54,7 @@ function Paper({ statement }: Readonly<{ statement: MonthStatement }>) {
         <div className="min-w-0">
           <h1 className="text-xl/7 font-semibold tracking-tight">Statement of account</h1>
           <p className="mt-1 text-ink-soft">
-            {formatPeriod(month)}, UTC{isOpen && ': not over yet'}
+            {formatPeriod(month)} (UTC){isOpen && ', so far'}
           </p>
         </div>
         <dl className="min-w-0 sm:text-right">
@@ -63,7 +63,7 @@ function Paper({ statement }: Readonly<{ statement: MonthStatement }>) {
           <dt className="sr-only">ID of the account</dt>
           <dd className="font-mono text-xs text-ink-soft wrap-anywhere">{id}</dd>
           <dt className="sr-only">Made at</dt>
-          <dd className="text-xs text-ink-soft">Made {formatUtc(now)}</dd>
+          <dd className="text-xs text-ink-soft">Made on {formatTime(now, 'moment', 'UTC')} UTC</dd>
         </dl>
       </header>
       {detail === null ? (
@@ -80,9 +80,9 @@ function Paper({ statement }: Readonly<{ statement: MonthStatement }>) {
               />
             ))}
           <p className="text-xs text-ink-soft">
-            All amounts are in USD, with every digit that was booked. Charges and refunds count in the month
-            in which they were booked: a request of the last minutes of {formatMonth(month)} may be on the
-            next statement.
+            All amounts are in USD, rounded to cents: the rows of a table can differ from their total by a few
+            cents. The CSV file has every digit. Charges and refunds count in the month in which they were
+            booked: a request of the last minutes of {formatMonth(month)} may be on the next statement.
           </p>
         </>
       )}

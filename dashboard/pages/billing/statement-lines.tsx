@@ -1,16 +1,21 @@
 /** The statement of a month as one sum: from the balance at its beginning to that at its end. */
 import type { MonthDetail, StatementLine } from '../../../src/console/billing-contract.ts';
-import { decimalsOf } from '../../kit/amounts.ts';
+import { signOfMoney } from '../../kit/amounts.ts';
 import { classNames } from '../../kit/class-names.ts';
+import { Money } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { formatMonth, nameOfLine } from './month-words.ts';
-import { PaddedAmount } from './padded-amount.tsx';
+import { roundingOf } from './rounding.ts';
 
 type StatementLinesProps = Readonly<{ month: string; closing: string; isOpen: boolean; detail: MonthDetail }>;
 
-/** Every digit is shown: rounded amounts might not add up. */
+/** In cents, as everywhere: every digit is in the title of an amount, and in the file. */
 export function StatementLines({ month, closing, isOpen, detail: { opening, lines } }: StatementLinesProps) {
-  const digits = decimalsOf([opening, closing, ...lines.map(({ amount }) => amount)], 'exact');
+  const rounding = roundingOf(
+    opening,
+    lines.map(({ amount }) => amount),
+    closing,
+  );
   return (
     <table aria-label={`Statement of ${formatMonth(month)}`} className="w-full text-left">
       <thead className="sr-only">
@@ -21,7 +26,7 @@ export function StatementLines({ month, closing, isOpen, detail: { opening, line
         </tr>
       </thead>
       <tbody>
-        <BalanceRow name={`Opening balance, 1 ${formatMonth(month)}`} amount={opening} digits={digits} />
+        <BalanceRow name={`Opening balance, 1 ${formatMonth(month)}`} amount={opening} />
         {lines.length === 0 && (
           <tr>
             <td colSpan={3} className="border-b border-line py-2 text-ink-faint">
@@ -30,24 +35,29 @@ export function StatementLines({ month, closing, isOpen, detail: { opening, line
           </tr>
         )}
         {lines.map((line) => (
-          <LineRow key={`${line.kind} ${line.category}`} line={line} digits={digits} />
+          <LineRow key={`${line.kind} ${line.category}`} line={line} />
         ))}
+        {signOfMoney(rounding) !== 0 && (
+          <tr className="text-ink-faint">
+            <th scope="row" colSpan={2} className="border-b border-line py-2 pr-4 font-normal">
+              Rounding
+            </th>
+            <td className="border-b border-line py-2 text-right">
+              <Money amount={rounding} isTotal hasSign />
+            </td>
+          </tr>
+        )}
       </tbody>
       <tfoot>
-        <BalanceRow
-          name={isOpen ? 'Balance now' : 'Closing balance'}
-          amount={closing}
-          digits={digits}
-          isSum
-        />
+        <BalanceRow name={isOpen ? 'Balance now' : 'Closing balance'} amount={closing} isSum />
       </tfoot>
     </table>
   );
 }
 
-type BalanceRowProps = Readonly<{ name: string; amount: string; digits: number; isSum?: boolean }>;
+type BalanceRowProps = Readonly<{ name: string; amount: string; isSum?: boolean }>;
 
-function BalanceRow({ name, amount, digits, isSum = false }: BalanceRowProps) {
+function BalanceRow({ name, amount, isSum = false }: BalanceRowProps) {
   return (
     <tr className={isSum ? 'font-semibold' : 'font-medium'}>
       <th
@@ -63,13 +73,13 @@ function BalanceRow({ name, amount, digits, isSum = false }: BalanceRowProps) {
       <td
         className={classNames('py-2 text-right', isSum ? 'border-t-2 border-edge' : 'border-b border-line')}
       >
-        <PaddedAmount amount={amount} digits={digits} />
+        <Money amount={amount} isBalance />
       </td>
     </tr>
   );
 }
 
-function LineRow({ line, digits }: Readonly<{ line: StatementLine; digits: number }>) {
+function LineRow({ line }: Readonly<{ line: StatementLine }>) {
   return (
     <tr>
       <th scope="row" className="border-b border-line py-2 pr-4 font-normal">
@@ -79,7 +89,7 @@ function LineRow({ line, digits }: Readonly<{ line: StatementLine; digits: numbe
         × {formatCount(line.entries)}
       </td>
       <td className="border-b border-line py-2 text-right">
-        <PaddedAmount amount={line.amount} digits={digits} hasSign />
+        <Money amount={line.amount} isTotal hasSign />
       </td>
     </tr>
   );

@@ -1,29 +1,24 @@
 import { Link } from '@tanstack/react-router';
 import type { LedgerEntry, StatementEntry } from '../../../src/console/contract.ts';
-import { decimalsOf, formatMoneyExactly, signOfMoney } from '../../kit/amounts.ts';
-import { Badge, type BadgeTone, EstimatedMark } from '../../kit/badge.tsx';
-import { classNames, textLinkClass } from '../../kit/class-names.ts';
-import { Dash, PaddingZeros, Time } from '../../kit/figures.tsx';
+import { Badge, EstimatedMark } from '../../kit/badge.tsx';
+import { textLinkClass } from '../../kit/class-names.ts';
+import { Dash, Money, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import type { Column } from '../../kit/table.tsx';
 import { EntryDraws } from '../grants/draws.tsx';
 
-const kinds: Readonly<Record<LedgerEntry['kind'], Readonly<{ label: string; tone: BadgeTone }>>> = {
-  credit: { label: 'Credit added', tone: 'good' },
-  charge: { label: 'Request', tone: 'plain' },
-  refund: { label: 'Refund', tone: 'good' },
-  correction: { label: 'Correction', tone: 'warn' },
-  expiry: { label: 'Expired', tone: 'plain' },
-  void: { label: 'Voided', tone: 'plain' },
+const kinds: Readonly<Record<LedgerEntry['kind'], string>> = {
+  credit: 'Credit added',
+  charge: 'Request',
+  refund: 'Refund',
+  correction: 'Correction',
+  expiry: 'Expired',
+  void: 'Voided',
 };
 
 type GenerationPath = '/requests/$id' | '/operator/requests/$id';
 
-/** `digits` is the number of decimals that the amounts on this page need. */
-export function entryColumns(
-  digits: number,
-  generationPath: GenerationPath = '/requests/$id',
-): Column<StatementEntry>[] {
+export function entryColumns(generationPath: GenerationPath = '/requests/$id'): Column<StatementEntry>[] {
   return [
     {
       key: 'number',
@@ -43,7 +38,7 @@ export function entryColumns(
       key: 'kind',
       header: 'Type',
       width: 'w-36',
-      cell: ({ kind }) => <Badge tone={kinds[kind].tone}>{kinds[kind].label}</Badge>,
+      cell: ({ kind }) => (kind === 'correction' ? <Badge tone="warn">{kinds[kind]}</Badge> : kinds[kind]),
     },
     {
       key: 'details',
@@ -55,13 +50,16 @@ export function entryColumns(
       key: 'amount',
       header: 'Amount',
       align: 'right',
-      cell: ({ amount }) => <StatementAmount amount={amount} digits={digits} hasSign />,
+      // What a request cost is rounded; what someone chose is not.
+      cell: ({ kind, amount }) => (
+        <Money amount={amount} isExact={kind !== 'charge' && kind !== 'refund'} hasSign />
+      ),
     },
     {
       key: 'balance',
       header: 'Balance after',
       align: 'right',
-      cell: ({ balance_after: balance }) => <StatementAmount amount={balance} digits={digits} />,
+      cell: ({ balance_after: balance }) => <Money amount={balance} isBalance />,
     },
   ];
 }
@@ -102,35 +100,4 @@ function Details({ entry, generationPath }: DetailsProps) {
 function aboutEntry(kind: LedgerEntry['kind'], number: number): string {
   const entry = `entry ${formatCount(number)}`;
   return kind === 'expiry' || kind === 'void' ? `What was left of ${entry}` : `About ${entry}`;
-}
-
-type StatementAmountProps = Readonly<{
-  amount: string;
-  /** The number of decimals. Zeros that only pad the amount are faint. */
-  digits: number;
-  /** Whether a positive amount gets its sign and stands out, as credit does. */
-  hasSign?: boolean;
-}>;
-
-function StatementAmount({ amount, digits, hasSign = false }: StatementAmountProps) {
-  const exact = formatMoneyExactly(amount);
-  const isIncome = hasSign && signOfMoney(amount) > 0;
-  return (
-    <span
-      title={`${isIncome ? '+' : ''}${exact} USD`}
-      className={classNames('figures whitespace-nowrap', isIncome && 'font-semibold text-good')}
-    >
-      {isIncome && '+'}
-      {exact}
-      <PaddingZeros written={exact} decimals={digits} />
-    </span>
-  );
-}
-
-/** Both columns have as many decimals as any amount on the page needs. */
-export function digitsOf(entries: readonly Pick<LedgerEntry, 'amount' | 'balance_after'>[]): number {
-  return decimalsOf(
-    entries.flatMap(({ amount, balance_after: balance }) => [amount, balance]),
-    'exact',
-  );
 }

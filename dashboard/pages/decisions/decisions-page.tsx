@@ -24,7 +24,8 @@ export function DecisionsPage() {
   const { decisions } = useMe();
   const draft = useDraft(decisions.model ?? '');
   const decision = useDecision();
-  const start = useStart(draft, decision);
+  const run = useStart(draft, decision);
+  const start = decisions.is_configured ? run : null;
   return (
     <Page
       title="Decisions"
@@ -69,7 +70,7 @@ function StateCard({ draft }: Readonly<{ draft: DecisionDraft }>) {
       <Field label="State as JSON" isLabelHidden error={draft.stateProblem}>
         <TextArea
           isCode
-          rows={10}
+          rows={11}
           value={draft.stateText}
           onChange={(event) => draft.setStateText(event.target.value)}
         />

@@ -63,7 +63,7 @@ function ExportButton(props: ExportProps) {
 const names: readonly Readonly<{ value: ExportName; label: string }>[] = [
   { value: 'generations', label: 'Requests' },
   { value: 'usage', label: 'Usage: each charge with its tokens' },
-  { value: 'entries', label: 'Transactions' },
+  { value: 'entries', label: 'Entries' },
   { value: 'audit_log', label: 'Audit log' },
 ];
 
@@ -82,7 +82,7 @@ function ExportDialog({ name, whose, addressFor, onClose }: ExportProps & Readon
   return (
     <Dialog
       title="Export"
-      description={`${whose}. Days are UTC. A long file can take a while; if it breaks off, your browser says so.`}
+      description={`${whose}. Days are in UTC. A long file can take a while; your browser says so if it breaks off.`}
       onClose={onClose}
       footer={
         isValid ? (

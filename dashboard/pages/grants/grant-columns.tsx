@@ -1,7 +1,7 @@
 import type { Grant } from '../../../src/console/grant-contract.ts';
-import { formatMoneyExactly, shareOfLimit, signOfMoney } from '../../kit/amounts.ts';
+import { shareOfLimit, signOfMoney } from '../../kit/amounts.ts';
 import { Badge, StatusBadge } from '../../kit/badge.tsx';
-import { Meter, Time } from '../../kit/figures.tsx';
+import { Meter, Money, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { NameWithNote } from '../../kit/name-with-note.tsx';
 import type { Column } from '../../kit/table.tsx';
@@ -57,10 +57,6 @@ function Left({ grant }: Readonly<{ grant: Grant }>) {
   const isKept = state !== 'active' && signOfMoney(remaining) > 0;
   return (
     <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
-      <span className="md:whitespace-nowrap">
-        <span className="figures">{formatMoneyExactly(remaining)}</span>{' '}
-        <span className="figures text-ink-faint">of {formatMoneyExactly(amount)}</span>
-      </span>
       {state === 'active' && (
         <Meter
           label={`Left of ${nameOfGrant(grant)}`}
@@ -68,6 +64,12 @@ function Left({ grant }: Readonly<{ grant: Grant }>) {
           className="w-14 shrink-0"
         />
       )}
+      <span className="md:whitespace-nowrap">
+        <Money amount={remaining} />{' '}
+        <span className="text-ink-faint">
+          of <Money amount={amount} />
+        </span>
+      </span>
       {isKept && <span className="text-ink-faint">Held by requests in progress</span>}
     </span>
   );

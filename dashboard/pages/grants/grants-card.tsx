@@ -15,7 +15,7 @@ import { grantColumns } from './grant-columns.tsx';
 import { periods } from './grant-words.ts';
 
 const order =
-  'Spent by the lowest priority, the earliest expiry, allowances before promotional before paid, the oldest.';
+  'Spent in this order: lowest priority, earliest expiry, allowances before promotional before paid, oldest.';
 
 type GrantsCardProps = Readonly<{
   query: UseQueryResult<Grants>;

@@ -30,6 +30,8 @@ export function LimitsCard(props: LimitsCardProps) {
   const cursors = useAddressCursors(cursorPrefix);
   const { keyId, endUser } = filter;
   const limits = useLimits(source, { key_id: keyId, end_user: endUser, cursor: cursors.cursor });
+  // Nothing is chosen from nothing.
+  const isNarrowed = keyId !== null || endUser !== null || cursors.cursor !== null;
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
   const close = () => setDialog(null);
   const create = () => setDialog({ kind: 'create' });
@@ -50,7 +52,7 @@ export function LimitsCard(props: LimitsCardProps) {
           }
         : {})}
     >
-      {controls}
+      {isNarrowed || limits.data?.data.length !== 0 ? controls : null}
       <QueryTable
         query={limits}
         errorTitle="The limits could not be loaded"
@@ -62,7 +64,7 @@ export function LimitsCard(props: LimitsCardProps) {
         empty={
           <EmptyState icon={Gauge} title="No limits">
             {keyId === null && endUser === null
-              ? 'Only the balance and the settings of each key limit what is used.'
+              ? 'Only the balance and the settings of each key limit what can be used.'
               : 'There are none besides those of the account.'}
           </EmptyState>
         }

@@ -2,6 +2,7 @@
 import { ImagePlus, Send, Square, X } from 'lucide-react';
 import { useRef, useState } from 'react';
 import { Button, IconButton } from '../../kit/button.tsx';
+import { classNames } from '../../kit/class-names.ts';
 import { Field, TextArea } from '../../kit/field.tsx';
 import type { ImageInput, ToolCall, ToolTurn, UserTurn } from './conversation.ts';
 import { sendOnEnter } from './send-on-enter.ts';
@@ -49,7 +50,9 @@ export function Composer(props: ComposerProps) {
       <div className="flex flex-wrap items-center justify-between gap-2">
         <div className="flex min-w-0 flex-1 items-center gap-2">
           {takesImages && <ImageButton onChosen={add} />}
-          <span className="text-xs text-ink-faint">
+          <span
+            className={classNames('text-xs text-ink-faint', obstacle === null && 'pointer-coarse:hidden')}
+          >
             {obstacle ?? 'Enter to send, Shift + Enter for a new line.'}
           </span>
         </div>

@@ -52,7 +52,7 @@ export function TurnList({ turns, isBusy, onRetry }: TurnListProps) {
         else if (list.scrollTop < lastTop.current) isFollowing.current = false;
         lastTop.current = list.scrollTop;
       }}
-      className="relative h-[26rem] overflow-y-auto px-4 py-5 -outline-offset-2 sm:px-5 lg:h-[clamp(16rem,calc(100dvh-26rem),30rem)]"
+      className="relative h-80 overflow-y-auto px-4 py-5 -outline-offset-2 sm:px-5 lg:h-[clamp(16rem,calc(100dvh-26rem),30rem)]"
     >
       {turns.length === 0 ? (
         <EmptyState icon={MessageSquareText} title="Write your first message below">

@@ -114,7 +114,7 @@ function JoinForm({ token, invitation, email, onSignedOut }: JoinFormProps) {
     >
       <Card>
         <div className="space-y-4">
-          <p className="text-ink-soft">
+          <p className="text-center text-ink-soft">
             You are signed in as <strong className="font-medium text-ink wrap-anywhere">{email}</strong>.
           </p>
           <FormProblem error={joining.error ?? leaving.error} />

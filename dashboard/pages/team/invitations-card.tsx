@@ -1,7 +1,6 @@
 /** The invitations that nobody has accepted yet. Without any, the card is hidden. */
 import { useState } from 'react';
 import type { Invitation } from '../../../src/console/contract.ts';
-import { Badge } from '../../kit/badge.tsx';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { ConfirmDialog } from '../../kit/dialog.tsx';
@@ -41,6 +40,7 @@ function invitationColumns(onRevoke: (invitation: Invitation) => void): readonly
       isBare: true,
       cell: (invitation) => (
         <NameWithNote
+          isLong
           name={nameOf(invitation)}
           note={
             <>
@@ -54,19 +54,21 @@ function invitationColumns(onRevoke: (invitation: Invitation) => void): readonly
     {
       key: 'role',
       header: 'Role',
-      cell: ({ role }) => (
-        <Badge tone={role === 'owner' ? 'accent' : 'plain'}>{role === 'owner' ? 'Owner' : 'Member'}</Badge>
-      ),
+      width: 'xl:w-1/6',
+      cell: ({ role }) => (role === 'owner' ? 'Owner' : 'Member'),
     },
     {
       key: 'expiry',
       header: 'Expires',
+      width: 'xl:w-1/6',
       cell: ({ expires_at: at }) => <Time at={at} style="distance" />,
     },
     {
       key: 'actions',
       header: <span className="sr-only">Actions</span>,
       align: 'right',
+      isCorner: true,
+      width: 'xl:w-24',
       cell: (invitation) => (
         <Button
           size="small"

@@ -16,7 +16,7 @@ const labels: readonly Readonly<{ kind: MailKind; label: string; hint: string }>
   {
     kind: 'budget',
     label: 'Budgets',
-    hint: 'When 80 or 100 % of a limit are used, of the account or a key.',
+    hint: 'When 80% or 100% of a limit of the account or of a key is used.',
   },
   { kind: 'grant_expiry', label: 'Expiring credit', hint: 'Three days before credit expires.' },
   { kind: 'key_expiry', label: 'Expired keys', hint: 'When an API key has expired.' },

@@ -101,17 +101,21 @@ export function memberColumns(
     {
       key: 'role',
       header: 'Role',
-      cell: ({ role }) => (
-        <Badge tone={role === 'owner' ? 'accent' : 'plain'}>{role === 'owner' ? 'Owner' : 'Member'}</Badge>
-      ),
+      width: 'xl:w-1/6',
+      cell: ({ role }) => (role === 'owner' ? 'Owner' : 'Member'),
     },
-    { key: 'since', header: 'Member since', cell: ({ created_at: at }) => <Time at={at} style="date" /> },
+    {
+      key: 'since',
+      header: 'Member since',
+      width: 'xl:w-1/6',
+      cell: ({ created_at: at }) => <Time at={at} style="date" />,
+    },
     ...(onAction === undefined ? [] : [menuColumn(ownId, onAction)]),
   ];
 }
 
 function menuColumn(ownId: string, onAction: (action: MemberAction, member: Member) => void): Column<Member> {
-  return actionsColumn((member) => (
+  const column = actionsColumn<Member>((member) => (
     <Menu trigger={<IconButton icon={Ellipsis} label={`Actions for ${member.email}`} />}>
       <MenuItem icon={UserRoundCog} onSelect={() => onAction('role', member)}>
         {member.role === 'owner' ? 'Make a member' : 'Make an owner'}
@@ -122,4 +126,6 @@ function menuColumn(ownId: string, onAction: (action: MemberAction, member: Memb
       </MenuItem>
     </Menu>
   ));
+  // As wide as that of the invitations, so that the columns of both stand under each other.
+  return { ...column, width: 'w-10 xl:w-24' };
 }

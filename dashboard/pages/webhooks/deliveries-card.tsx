@@ -6,9 +6,10 @@ import { problemOf } from '../../api/client.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button, IconButton } from '../../kit/button.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
+import { nameLinkClass } from '../../kit/class-names.ts';
 import { CodeBlock } from '../../kit/code-block.tsx';
 import { Dialog } from '../../kit/dialog.tsx';
-import { Duration, Time } from '../../kit/figures.tsx';
+import { Dash, Duration, Time } from '../../kit/figures.tsx';
 import { Menu, MenuItem } from '../../kit/menu.tsx';
 import { QueryTable, useAddressCursors } from '../../kit/query-table.tsx';
 import { EmptyState } from '../../kit/states.tsx';
@@ -36,6 +37,12 @@ function stateOf({ state, attempts }: WebhookDelivery) {
   return state === 'pending' && attempts > 0 ? ({ tone: 'warn', label: 'Retrying' } as const) : states[state];
 }
 
+/** `No response` */
+function sentence(problem: string): string {
+  const words = problem.replaceAll('_', ' ');
+  return words.charAt(0).toUpperCase() + words.slice(1);
+}
+
 export function DeliveriesCard({ webhook }: Readonly<{ webhook: Webhook }>) {
   const cursors = useAddressCursors();
   const deliveries = useDeliveries(webhook.id, pageSize, cursors.cursor);
@@ -46,13 +53,13 @@ export function DeliveriesCard({ webhook }: Readonly<{ webhook: Webhook }>) {
     replaying.mutate(
       { delivery_id: id },
       {
-        onSuccess: () => showToast('good', 'It is sent again.'),
+        onSuccess: () => showToast('good', 'It is being sent again.'),
         onError: (error) => showToast('bad', problemOf(error).message),
       },
     );
   return (
     <Card
-      title={`Deliveries to ${new URL(webhook.url).host}`}
+      title={<span className="wrap-anywhere">Deliveries to {webhook.url.replace(/^https?:\/\//, '')}</span>}
       description="Newest first, of the last 30 days."
       isFlush
     >
@@ -91,11 +98,9 @@ function deliveryColumns(
       header: 'Event',
       isBare: true,
       cell: (delivery) => (
-        <span className="block">
-          <Button variant="quiet" size="small" className="-ml-2" onClick={() => onShow(delivery)}>
-            <code className="font-mono text-[0.8125rem]">{delivery.type}</code>
-          </Button>
-        </span>
+        <button type="button" className={nameLinkClass} onClick={() => onShow(delivery)}>
+          {delivery.type}
+        </button>
       ),
     },
     {
@@ -113,7 +118,7 @@ function deliveryColumns(
     {
       key: 'answer',
       header: 'Answer',
-      cell: ({ status, problem }) => status ?? problem?.replaceAll('_', ' ') ?? '–',
+      cell: ({ status, problem }) => status ?? (problem === null ? <Dash /> : sentence(problem)),
     },
     { key: 'attempts', header: 'Attempts', align: 'right', cell: ({ attempts }) => attempts },
     {
@@ -160,7 +165,7 @@ function DeliveryDialog({ delivery, onClose }: DeliveryDialogProps) {
         <Fact name="Last attempt">
           <Time at={delivery.attempted_at} style="exact" otherwise="None yet" />
         </Fact>
-        <Fact name="It took">
+        <Fact name="Duration">
           <Duration ms={delivery.took_ms} />
         </Fact>
         <Fact name="Next attempt">

@@ -27,7 +27,9 @@ export function ReplayDialog({ webhook, onClose }: Readonly<{ webhook: Webhook; 
         onSuccess: ({ deliveries: count }) => {
           showToast(
             'good',
-            count === 1 ? '1 event is sent again.' : `${formatCount(count)} events are sent again.`,
+            count === 1
+              ? '1 event is being sent again.'
+              : `${formatCount(count)} events are being sent again.`,
           );
           onClose();
         },

@@ -103,7 +103,7 @@ function TypesField({ types, onChange, error }: TypesFieldProps) {
     <FieldGroup label="Events" error={error}>
       <div className="space-y-2">
         <Checkbox
-          label="All, also those that are added later"
+          label="All events, including those added later"
           isChecked={types === null}
           onChange={(isAll) => onChange(isAll ? null : [])}
         />

@@ -15,6 +15,7 @@ import { problemOf } from '../../api/client.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { Button, IconButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
+import { nameLinkClass } from '../../kit/class-names.ts';
 import { Time } from '../../kit/figures.tsx';
 import { Menu, MenuItem, MenuSeparator } from '../../kit/menu.tsx';
 import { NameWithNote } from '../../kit/name-with-note.tsx';
@@ -129,8 +130,22 @@ function webhookColumns(
       key: 'url',
       header: 'Address',
       isBare: true,
-      cell: ({ url, description }) => (
-        <NameWithNote name={<span title={url}>{url}</span>} note={description} />
+      cell: (webhook) => (
+        <NameWithNote
+          isLong
+          name={
+            <button
+              type="button"
+              title={webhook.url}
+              aria-label={`Deliveries to ${webhook.url}`}
+              className={`${nameLinkClass} block max-w-full text-left md:truncate`}
+              onClick={() => act('deliveries', webhook)}
+            >
+              {webhook.url}
+            </button>
+          }
+          note={webhook.description}
+        />
       ),
     },
     { key: 'state', header: 'Status', cell: (webhook) => <WebhookState webhook={webhook} /> },
@@ -173,7 +188,7 @@ function WebhookState({ webhook }: Readonly<{ webhook: Webhook }>) {
       )}
       {because === null && failingSince !== null && (
         <span className="text-xs text-ink-faint">
-          since <Time at={failingSince} style="distance" />
+          since <Time at={failingSince} style="minute" />
         </span>
       )}
       {until !== null && <span className="text-xs text-ink-faint">two secrets sign</span>}

@@ -20,7 +20,7 @@ import { Page } from '../../../kit/page.tsx';
 import { QueryTable, useAddressCursors } from '../../../kit/query-table.tsx';
 import { EmptyState } from '../../../kit/states.tsx';
 import { actionsColumn, type Column } from '../../../kit/table.tsx';
-import { digitsOf, entryColumns } from '../../billing/statement.tsx';
+import { entryColumns } from '../../billing/statement.tsx';
 import { OperatorExportButton } from '../../exports/export-button.tsx';
 import { LimitsCard } from '../../limits/limits-card.tsx';
 import { ChangesCard } from '../audit-log/audit-log-page.tsx';
@@ -163,7 +163,7 @@ function StatementCard({ accountId, onAction }: StatementCardProps) {
         query={query}
         caption="Statement"
         isDense
-        columns={columnsFor(query.data?.data ?? [], accountId, onAction)}
+        columns={columnsFor(accountId, onAction)}
         rows={query.data?.data}
         rowKey={({ number }) => `${number}`}
         expectedRows={10}
@@ -199,12 +199,8 @@ function titleOf(subject: Subject): string {
   return subject.entryNumber === null ? 'Correct balance' : `Correct because of entry ${subject.entryNumber}`;
 }
 
-function columnsFor(
-  entries: readonly OperatorEntry[],
-  accountId: string,
-  onAction: (subject: Subject) => void,
-): Column<OperatorEntry>[] {
-  const columns = entryColumns(digitsOf(entries), '/operator/requests/$id') as Column<OperatorEntry>[];
+function columnsFor(accountId: string, onAction: (subject: Subject) => void): Column<OperatorEntry>[] {
+  const columns = entryColumns('/operator/requests/$id') as Column<OperatorEntry>[];
   return [
     ...columns.map((column) => (column.key === 'time' ? { ...column, cell: TimeAndActor } : column)),
     actionsColumn((entry) => <EntryMenu entry={entry} accountId={accountId} onAction={onAction} />),
