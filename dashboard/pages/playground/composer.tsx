@@ -17,6 +17,9 @@ type ComposerProps = Readonly<{
   onStop: () => void;
 }>;
 
+/** Where one goes on writing. */
+export const messageSelector = '[data-part="message"]';
+
 export function Composer(props: ComposerProps) {
   const { draft, onChange, takesImages, isBusy, obstacle, onSend, onStop } = props;
   const [problem, setProblem] = useState<string | null>(null);
@@ -39,6 +42,7 @@ export function Composer(props: ComposerProps) {
       )}
       <Field label="Message" isLabelHidden error={problem}>
         <TextArea
+          data-part="message"
           rows={3}
           placeholder="Write a message …"
           value={draft.text}
