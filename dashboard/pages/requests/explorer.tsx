@@ -286,12 +286,20 @@ function NewRows({ count }: Readonly<{ count: number }>) {
     >
       {count > 0 && (
         <span className="pointer-events-auto rounded-md shadow-float">
-          <Button variant="primary" icon={ArrowUp} onClick={() => window.scrollTo({ top: 0 })}>
-            {count === 1 ? '1 new request' : `${count} new requests`}
-          </Button>
+          <NewRowsButton count={count} />
         </span>
       )}
     </div>
+  );
+}
+
+/** It is gone once the list is at its top. */
+function NewRowsButton({ count }: Readonly<{ count: number }>) {
+  useKeptFocus();
+  return (
+    <Button variant="primary" icon={ArrowUp} onClick={() => window.scrollTo({ top: 0 })}>
+      {count === 1 ? '1 new request' : `${count} new requests`}
+    </Button>
   );
 }
 
