@@ -7,6 +7,7 @@ import { useAccount } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { formatUtc } from '../../kit/format-figures.ts';
 import { keepFocus } from '../../kit/keep-focus.ts';
+import { usePageOfItsOwn } from '../../kit/page.tsx';
 import { Loaded } from '../../kit/states.tsx';
 import { chargeGroups, chargesOf } from './charges.ts';
 import { useMonthStatement } from './month-queries.ts';
@@ -19,6 +20,7 @@ export function PrintedStatementPage() {
   const { month = '' } = useParams({ strict: false });
   const statement = useMonthStatement(month, false);
   const main = useRef<HTMLElement>(null);
+  usePageOfItsOwn();
   // The link that led here is gone.
   useEffect(() => keepFocus(main.current), []);
   return (
