@@ -15,3 +15,11 @@ export function keepFocus(place: HTMLElement | null = null): void {
 export function useKeptFocus(selector = 'h1[tabindex]'): void {
   useEffect(() => () => keepFocus(document.querySelector<HTMLElement>(selector)), [selector]);
 }
+
+/**
+ * Whether someone uses the keyboard: the focus is shown. What they pressed has to stay in sight, for example when a list is
+ * turned to its next page.
+ */
+export function isFocusShown(): boolean {
+  return document.activeElement?.matches(':focus-visible') ?? false;
+}
