@@ -1,6 +1,13 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { LoaderCircle, type LucideIcon } from 'lucide-react';
-import type { ButtonHTMLAttributes, MouseEvent, ReactNode, Ref } from 'react';
+import {
+  type ButtonHTMLAttributes,
+  type FocusEvent,
+  type MouseEvent,
+  type ReactNode,
+  type Ref,
+  useState,
+} from 'react';
 import { classNames } from './class-names.ts';
 
 export type ButtonVariant = 'primary' | 'secondary' | 'quiet' | 'danger';
@@ -18,10 +25,15 @@ const sizes: Readonly<Record<ButtonSize, string>> = {
   small: 'h-7 px-2.5 text-xs',
 };
 
+/** What cannot be pressed now. */
+const offClass =
+  'disabled:pointer-events-none disabled:opacity-50 aria-disabled:pointer-events-none aria-disabled:opacity-50';
+
 function buttonClass(variant: ButtonVariant = 'secondary', size: ButtonSize = 'medium'): string {
   return classNames(
     'relative inline-flex shrink-0 items-center justify-center gap-1.5 rounded-md border font-medium whitespace-nowrap',
-    'transition-colors duration-100 disabled:pointer-events-none disabled:opacity-50',
+    'transition-colors duration-100',
+    offClass,
     variants[variant],
     sizes[size],
   );
@@ -49,6 +61,31 @@ type NativeButtonProps = Omit<ButtonHTMLAttributes<HTMLButtonElement>, 'children
     onClick?: (event: MouseEvent<HTMLButtonElement>) => unknown;
   }>;
 
+/**
+ * A button that can no longer be pressed keeps the focus until the focus leaves it. The browser takes it from a disabled
+ * one, and the keyboard would go on at the top of the page.
+ */
+function useSwitchedOff(isOff: boolean, { onClick, onFocus, onBlur }: NativeButtonProps) {
+  const [hasFocus, setFocus] = useState(false);
+  return {
+    disabled: isOff && !hasFocus,
+    'aria-disabled': (isOff && hasFocus) || undefined,
+    onClick: (event: MouseEvent<HTMLButtonElement>) => {
+      // It may be what submits a form.
+      if (isOff) event.preventDefault();
+      else onClick?.(event);
+    },
+    onFocus: (event: FocusEvent<HTMLButtonElement>) => {
+      setFocus(true);
+      onFocus?.(event);
+    },
+    onBlur: (event: FocusEvent<HTMLButtonElement>) => {
+      setFocus(false);
+      onBlur?.(event);
+    },
+  };
+}
+
 type ButtonProps = Looks &
   NativeButtonProps &
   Readonly<{
@@ -62,19 +99,20 @@ export function Button({
   size,
   icon,
   isBusy = false,
-  disabled,
+  disabled = false,
   className,
   children,
   type = 'button',
   ...rest
 }: ButtonProps) {
+  const pressing = useSwitchedOff(disabled || isBusy, rest);
   return (
     <button
       type={type}
-      disabled={disabled || isBusy}
       aria-busy={isBusy || undefined}
       className={classNames(buttonClass(variant, size), className)}
       {...rest}
+      {...pressing}
     >
       {isBusy && (
         <span className="absolute inset-0 grid place-items-center">
@@ -120,7 +158,9 @@ type IconButtonProps = NativeButtonProps &
     ref?: Ref<HTMLButtonElement>;
   }>;
 
-export function IconButton({ icon: Icon, label, className, type = 'button', ...rest }: IconButtonProps) {
+export function IconButton(props: IconButtonProps) {
+  const { icon: Icon, label, className, type = 'button', disabled = false, ...rest } = props;
+  const pressing = useSwitchedOff(disabled, rest);
   return (
     <button
       type={type}
@@ -128,10 +168,12 @@ export function IconButton({ icon: Icon, label, className, type = 'button', ...r
       title={label}
       className={classNames(
         'inline-grid size-7 shrink-0 place-items-center rounded-md text-ink-soft transition-colors duration-100',
-        'hover:bg-hover hover:text-ink disabled:pointer-events-none disabled:opacity-50',
+        'hover:bg-hover hover:text-ink',
+        offClass,
         className,
       )}
       {...rest}
+      {...pressing}
     >
       <Icon aria-hidden className="size-4" />
     </button>

@@ -3,7 +3,7 @@ import { X } from 'lucide-react';
 import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Button, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
-import { keepFocus } from './keep-focus.ts';
+import { useKeptFocus } from './keep-focus.ts';
 import { FormProblem } from './states.tsx';
 
 type DialogProps = Readonly<{
@@ -91,11 +91,10 @@ function Modal({ titleId, aboutId, isDismissible, width = 'normal', onClose, chi
     // The browser itself would focus the close button.
     const [first] = initialFocusOf(dialog);
     first?.focus();
-    return () => {
-      dialog?.close();
-      keepFocus();
-    };
+    return () => dialog?.close();
   }, []);
+  // What opened it may be gone by now.
+  useKeptFocus();
   return (
     <dialog
       ref={ref}

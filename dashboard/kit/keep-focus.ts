@@ -4,11 +4,22 @@ import { useEffect } from 'react';
 
 /** Moves a lost focus to this place, or to the title of the page, so that the keyboard goes on from there. */
 export function keepFocus(place: HTMLElement | null = null): void {
-  if (document.activeElement !== null && document.activeElement !== document.body) return;
-  (place ?? document.querySelector<HTMLElement>('h1[tabindex]'))?.focus({ preventScroll: true });
+  for (const candidate of [place, document.querySelector<HTMLElement>('h1[tabindex]')]) {
+    if (document.activeElement !== null && document.activeElement !== document.body) return;
+    // It may be hidden, and does not take the focus then.
+    candidate?.focus({ preventScroll: true });
+  }
 }
 
-/** For what goes away when its own button is pressed. */
-export function useKeptFocus(): void {
-  useEffect(() => () => keepFocus(), []);
+/** For what goes away when its own button is pressed. `selector` finds the place where the keyboard goes on. */
+export function useKeptFocus(selector = 'h1[tabindex]'): void {
+  useEffect(() => () => keepFocus(document.querySelector<HTMLElement>(selector)), [selector]);
+}
+
+/**
+ * Whether someone uses the keyboard: the focus is shown. What they pressed has to stay in sight, for example when a list is
+ * turned to its next page.
+ */
+export function isFocusShown(): boolean {
+  return document.activeElement?.matches(':focus-visible') ?? false;
 }

@@ -20,6 +20,13 @@ type PageProps = Readonly<{
 let knownPath: string | null = null;
 let hasMoved = false;
 
+/** For a page without this frame: after it, the next one with it is another page. */
+export function usePageOfItsOwn(): void {
+  useEffect(() => {
+    knownPath = '';
+  }, []);
+}
+
 export function Page(props: PageProps) {
   const { title, heading, description, actions, back, isCentered = false, children } = props;
   const headingRef = useRef<HTMLHeadingElement>(null);

@@ -5,6 +5,7 @@ import { ChevronLeft, ChevronRight, SearchX } from 'lucide-react';
 import { type Search, useSearchParameters } from '../address.ts';
 import { ApiProblem } from '../api/client.ts';
 import { Button } from './button.tsx';
+import { isFocusShown } from './keep-focus.ts';
 import { EmptyState, ErrorState } from './states.tsx';
 import { Table, type TableProps } from './table.tsx';
 
@@ -108,6 +109,7 @@ export function useAddressCursors(prefix = ''): Cursors {
   const go = (nextCursor: string | null, nextNumber: number) => {
     navigate({
       to: '.',
+      resetScroll: !isFocusShown(),
       search: (before: Search) => ({
         ...before,
         [cursorName]: nextCursor ?? undefined,

@@ -1,5 +1,5 @@
 import { Search, X } from 'lucide-react';
-import { type KeyboardEvent, useEffect, useState } from 'react';
+import { type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { classNames } from './class-names.ts';
 import { controlClass, useControlNames } from './field.tsx';
 
@@ -18,6 +18,7 @@ type SearchInputProps = Readonly<{
 export function SearchInput({ label, value, onSearch, placeholder = label, className }: SearchInputProps) {
   const [text, setText] = useState(value);
   const [known, setKnown] = useState(value);
+  const input = useRef<HTMLInputElement>(null);
   // A new value from outside, such as from the browser history, replaces the text.
   if (value !== known) {
     setKnown(value);
@@ -35,6 +36,7 @@ export function SearchInput({ label, value, onSearch, placeholder = label, class
         className="pointer-events-none absolute top-1/2 left-2.5 size-4 -translate-y-1/2 text-ink-faint"
       />
       <input
+        ref={input}
         type="search"
         {...useControlNames()}
         aria-label={label}
@@ -48,7 +50,11 @@ export function SearchInput({ label, value, onSearch, placeholder = label, class
         <button
           type="button"
           aria-label="Clear search"
-          onClick={() => setText('')}
+          onClick={() => {
+            // The button goes away.
+            input.current?.focus();
+            setText('');
+          }}
           className="absolute top-1/2 right-1.5 grid size-6 -translate-y-1/2 place-items-center rounded text-ink-faint hover:text-ink"
         >
           <X aria-hidden className="size-3.5" />

@@ -7,6 +7,7 @@ import { Button } from './button.tsx';
 import { Callout } from './callout.tsx';
 import { classNames } from './class-names.ts';
 import { RequestId } from './copy-button.tsx';
+import { useKeptFocus } from './keep-focus.ts';
 
 type LoadedProps<Data> = Readonly<{
   query: UseQueryResult<Data>;
@@ -79,6 +80,7 @@ type ErrorStateProps = Readonly<{ error: unknown; title?: string | undefined; on
 /** In place of content that could not be loaded. */
 export function ErrorState({ error, title = 'This could not be loaded', onRetry }: ErrorStateProps) {
   const problem = problemOf(error);
+  useKeptFocus();
   return (
     <div role="alert" className="flex flex-col items-center px-4 py-10 text-center">
       <CircleAlert aria-hidden className="size-6 text-bad" />

@@ -195,6 +195,13 @@ function useFocusOfRow(): (event: FocusEvent<HTMLTableElement>) => void {
     const row = table.isConnected ? rows[Math.min(at, rows.length - 1)] : undefined;
     keepFocus(row?.querySelector<HTMLElement>('a, button') ?? null);
   });
+  // With its last row the whole table may go away.
+  useEffect(
+    () => () => {
+      if (last.current !== null) keepFocus();
+    },
+    [],
+  );
   return ({ currentTarget: table, target: element }) => {
     last.current = { table, element, at: element.closest('tr')?.sectionRowIndex ?? 0 };
   };

@@ -2,6 +2,7 @@
 import { CircleAlert, CircleCheck, X } from 'lucide-react';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { IconButton } from './button.tsx';
+import { useKeptFocus } from './keep-focus.ts';
 
 type Toast = Readonly<{ id: number; tone: 'good' | 'bad'; text: string }>;
 
@@ -59,6 +60,7 @@ export function ToastRegion() {
 }
 
 function ToastCard({ toast }: Readonly<{ toast: Toast }>) {
+  useKeptFocus();
   useEffect(() => {
     const timer = setTimeout(() => dismiss(toast.id), shownMs[toast.tone]);
     return () => clearTimeout(timer);

@@ -79,8 +79,17 @@ test('on a phone an operator finds accounts and people', async () => {
   const watched = await fixture.enter('operator', '/operator/nodes', { look: phone });
   const { page } = watched;
   await page.getByRole('button', { name: 'Find anything' }).click();
-  await box(page).fill('harbour');
-  await option(page, /Blue Harbour/).waitFor();
+  // The newest come first, except for what has exactly this name.
+  await fixture.database
+    .sql`update accounts set name = 'Blue Harbour East' where id = ${fixture.strangersAccount}`;
+  const accounts = page.getByRole('group', { name: 'Accounts' }).getByRole('option');
+  const namesFor = async (text: string) => {
+    await box(page).fill(text);
+    await page.getByText('2 places').waitFor();
+    return (await accounts.allInnerTexts()).map((words) => words.split('\n')[0]);
+  };
+  expect(await namesFor('harbour')).toEqual(['Blue Harbour East', 'Blue Harbour']);
+  expect(await namesFor('blue harbour')).toEqual(['Blue Harbour', 'Blue Harbour East']);
   await box(page).fill('member@');
   await option(page, /member@example\.com/).click();
   await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();

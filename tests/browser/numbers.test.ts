@@ -570,6 +570,22 @@ test('margins, accounts and nodes show them', async () => {
       Unknown: unknown === 0 ? '–' : formatCount(unknown),
     });
   }
+  const margin = page.getByRole('columnheader', { name: 'Margin', exact: true });
+  const marginOf = (id: string | undefined) => Number(margins.find((one) => one.id === id)?.margin);
+  for (const [order, isUp] of [
+    ['ascending', true],
+    ['descending', false],
+  ] as const) {
+    await margin
+      .or(page.getByRole('columnheader', { name: /^Margin [↑↓]/ }))
+      .getByRole('button')
+      .click();
+    await page.locator(`th[aria-sort=${order}]`).waitFor();
+    const names = (await tableOf(page, 'Margins by model')).map(({ Model }) => Model).slice(0, -1);
+    const sorted = names.toSorted((left, right) => (isUp ? 1 : -1) * (marginOf(left) - marginOf(right)));
+    expect(names.map(marginOf)).toEqual(sorted.map(marginOf));
+    expect(new Set(names.map(marginOf)).size).toBeGreaterThan(2);
+  }
 
   await visit(page, '/operator/accounts');
   const accounts = await sql<{ id: string; name: string; keys: number; members: number }[]>`

@@ -56,6 +56,26 @@ describe('the page of an account', () => {
     await page.getByRole('button', { name: 'Suspend' }).waitFor();
   });
 
+  test('begins with what happened: figures, problems by code, and the requests themselves', async () => {
+    const { page } = operator;
+    await page.goto(`/operator/accounts/${fixture.account}`);
+    const problem = page.getByRole('table', { name: 'Problems' }).locator('tbody tr');
+    await problem.getByText('provider_unavailable', { exact: true }).waitFor();
+    expect(await partsOf(page).locator('[aria-current=page]').allInnerTexts()).toEqual(['Activity']);
+    await page.getByRole('slider', { name: 'Requests over time' }).waitFor();
+    await page.getByRole('radio', { name: /30 days/ }).check({ force: true });
+    await page.waitForURL('**range=30d*');
+    await problem.getByRole('link', { name: /with provider_unavailable/ }).click();
+    await page.waitForURL('**/operator/requests?**');
+    const search = new URL(page.url()).searchParams;
+    expect([search.get('account'), search.get('error_code'), search.get('range')]).toEqual([
+      fixture.account,
+      'provider_unavailable',
+      '30d',
+    ]);
+    await rowOf(page, 'provider_unavailable').first().waitFor();
+  });
+
   test('leads from a key to its page, in the account that it belongs to', async () => {
     const { page } = operator;
     await page.goto(`/operator/accounts/${fixture.account}?tab=keys`);

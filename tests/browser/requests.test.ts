@@ -106,6 +106,29 @@ test('filters are chips, which are the address, and a click on a cell makes one'
   await watched.close();
 }, 60_000);
 
+test('error codes are counted under the chart, and each is a filter', async () => {
+  const watched = await fixture.enter('owner', '/requests');
+  const { page } = watched;
+  const codes = page.getByRole('region', { name: 'Error codes' }).getByRole('button');
+  await codes.nth(1).waitFor();
+  const texts = await codes.evaluateAll((found) =>
+    found.map((one) => [...one.children].map(({ textContent }) => textContent)),
+  );
+  expect(texts.toSorted()).toEqual([
+    ['model_not_found', '1'],
+    ['provider_unavailable', '1'],
+  ]);
+  await codes.getByText('model_not_found').click();
+  await page.getByRole('button', { name: 'Error code: model_not_found' }).waitFor();
+  expect(searchOf(page)).toEqual({ error_code: 'model_not_found' });
+  await rowsOf(page).nth(1).waitFor({ state: 'detached' });
+  await rowsOf(page).getByText('no/such-model').waitFor();
+  // One code is not counted beside itself.
+  await codes.first().waitFor({ state: 'detached' });
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
 test('filters are added, changed and removed without a mouse, and the focus stays with them', async () => {
   const watched = await fixture.enter('owner', '/requests');
   const { page } = watched;

@@ -1,11 +1,13 @@
 /** The statement of a month on paper: without the menus, and with all that someone needs who books it. */
 import { Link, useParams } from '@tanstack/react-router';
 import { ChevronLeft, Printer } from 'lucide-react';
-import { useEffect, useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import type { MonthStatement } from '../../../src/console/billing-contract.ts';
 import { useAccount } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { formatTime } from '../../kit/format-figures.ts';
+import { keepFocus } from '../../kit/keep-focus.ts';
+import { usePageOfItsOwn } from '../../kit/page.tsx';
 import { Loaded } from '../../kit/states.tsx';
 import { chargeGroups, chargesOf } from './charges.ts';
 import { useMonthStatement } from './month-queries.ts';
@@ -17,8 +19,12 @@ import { StatementLines } from './statement-lines.tsx';
 export function PrintedStatementPage() {
   const { month = '' } = useParams({ strict: false });
   const statement = useMonthStatement(month, false);
+  const main = useRef<HTMLElement>(null);
+  usePageOfItsOwn();
+  // The link that led here is gone.
+  useEffect(() => keepFocus(main.current), []);
   return (
-    <main className="mx-auto max-w-3xl px-4 py-8 print:max-w-none print:p-0">
+    <main ref={main} tabIndex={-1} className="mx-auto max-w-3xl px-4 py-8 print:max-w-none print:p-0">
       <div className="mb-8 flex items-center justify-between gap-3 print:hidden">
         <Link
           to="/billing"

@@ -3,6 +3,7 @@ import { ArrowDown, ArrowUp, Plus, Trash2 } from 'lucide-react';
 import { Button, IconButton } from '../../kit/button.tsx';
 import { Field, Input } from '../../kit/field.tsx';
 import { moved, type QuestionDraft, replaced, without } from './question-form.ts';
+import { useItemFocus } from './use-item-focus.ts';
 import { type Path, type Problem, problemAt } from './validate.ts';
 
 type OptionFieldsProps = Readonly<{
@@ -19,6 +20,7 @@ export function OptionFields({ options, onChange, problems, at, path }: OptionFi
     <CriteriaList
       title="Options"
       addLabel="Add option"
+      count={options.length}
       problem={problemAt(problems, ...path)}
       onAdd={() => onChange([...options, { name: '', description: '' }])}
     >
@@ -83,6 +85,7 @@ export function LevelFields({ levels, onChange, problems, path }: LevelFieldsPro
     <CriteriaList
       title="Levels, lowest first"
       addLabel="Add level"
+      count={levels.length}
       problem={problemAt(problems, ...path)}
       onAdd={() => onChange([...levels, ''])}
     >
@@ -118,17 +121,25 @@ type CriteriaListProps = Readonly<{
   title: string;
   addLabel: string;
   problem: string | undefined;
+  count: number;
   onAdd: () => void;
   children: React.ReactNode;
 }>;
 
-function CriteriaList({ title, addLabel, problem, onAdd, children }: CriteriaListProps) {
+function CriteriaList({ title, addLabel, problem, count, onAdd, children }: CriteriaListProps) {
+  const focus = useItemFocus<HTMLUListElement>(count);
+  const add = () => {
+    focus.onAdd();
+    onAdd();
+  };
   return (
     <div>
       <p className="mb-1.5 text-[0.8125rem] font-medium">{title}</p>
-      <ul className="space-y-2">{children}</ul>
+      <ul ref={focus.list} className="space-y-2">
+        {children}
+      </ul>
       {problem !== undefined && <p className="mt-1.5 text-xs font-medium text-bad">{problem}</p>}
-      <Button size="small" variant="quiet" icon={Plus} onClick={onAdd} className="mt-2 -ml-2">
+      <Button size="small" variant="quiet" icon={Plus} onClick={add} className="mt-2 -ml-2">
         {addLabel}
       </Button>
     </div>

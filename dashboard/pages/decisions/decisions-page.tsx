@@ -126,18 +126,19 @@ function ResultCard({ draft, decision, start }: ResultCardProps) {
     <Card
       title="Answers"
       actions={
-        isRunning ? (
-          <Button icon={Square} onClick={cancel}>
-            Cancel
-          </Button>
-        ) : (
-          <>
-            <kbd className="font-sans text-xs text-ink-faint max-sm:hidden">{shortcut}</kbd>
+        <>
+          {!isRunning && <kbd className="font-sans text-xs text-ink-faint max-sm:hidden">{shortcut}</kbd>}
+          {/* One takes the place of the other, and with it the focus. */}
+          {isRunning ? (
+            <Button icon={Square} onClick={cancel}>
+              Cancel
+            </Button>
+          ) : (
             <Button variant="primary" icon={Play} disabled={start === null} onClick={() => start?.()}>
               Run
             </Button>
-          </>
-        )
+          )}
+        </>
       }
     >
       <div aria-live="polite" aria-busy={isRunning} className="min-h-64">

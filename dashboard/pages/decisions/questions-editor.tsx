@@ -5,6 +5,7 @@ import { Segmented } from '../../kit/choice.tsx';
 import { Field, Input, Select, TextArea } from '../../kit/field.tsx';
 import { LevelFields, MoveButtons, OptionFields } from './criteria-fields.tsx';
 import { emptyQuestion, type QuestionDraft, type QuestionType, replaced } from './question-form.ts';
+import { useItemFocus } from './use-item-focus.ts';
 import { describeProblem, type Problem, problemAt } from './validate.ts';
 
 export type QuestionsView = 'form' | 'json';
@@ -35,21 +36,28 @@ type QuestionsFormProps = Readonly<{
 }>;
 
 export function QuestionsForm({ drafts, onChange, problems }: QuestionsFormProps) {
+  const { list, onAdd } = useItemFocus<HTMLDivElement>(drafts.length);
+  const add = () => {
+    onAdd();
+    onChange([...drafts, emptyQuestion]);
+  };
   return (
     <div className="space-y-4">
-      {drafts.map((draft, at) => (
-        <QuestionFields
-          // biome-ignore lint/suspicious/noArrayIndexKey: a question has no ID, and its name is being edited.
-          key={at}
-          all={drafts}
-          at={at}
-          draft={draft}
-          problems={problems}
-          onChange={(next) => onChange(replaced(drafts, at, next))}
-          onMove={onChange}
-        />
-      ))}
-      <Button icon={Plus} onClick={() => onChange([...drafts, emptyQuestion])}>
+      <div ref={list} className="space-y-4">
+        {drafts.map((draft, at) => (
+          <QuestionFields
+            // biome-ignore lint/suspicious/noArrayIndexKey: a question has no ID, and its name is being edited.
+            key={at}
+            all={drafts}
+            at={at}
+            draft={draft}
+            problems={problems}
+            onChange={(next) => onChange(replaced(drafts, at, next))}
+            onMove={onChange}
+          />
+        ))}
+      </div>
+      <Button icon={Plus} onClick={add}>
         Add question
       </Button>
     </div>

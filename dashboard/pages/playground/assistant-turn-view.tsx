@@ -8,9 +8,11 @@ import { textLinkClass } from '../../kit/class-names.ts';
 import { RequestId } from '../../kit/copy-button.tsx';
 import { Money } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
+import { useKeptFocus } from '../../kit/keep-focus.ts';
 import { Markdown } from '../../kit/markdown/markdown.tsx';
 import { useRequest } from '../requests/queries.ts';
 import { useAccountScope } from '../requests/scope.ts';
+import { messageSelector } from './composer.tsx';
 import type { AssistantTurn, Ending, ToolCall } from './conversation.ts';
 import { adviceFor, describeFinish, guideOf, settingOf, titleFor, wasAdmitted } from './ending-words.ts';
 
@@ -83,13 +85,17 @@ function prettyArguments(text: string): string {
   }
 }
 
+function RetryButton({ onRetry }: Readonly<{ onRetry: () => void }>) {
+  useKeptFocus(messageSelector);
+  return (
+    <Button size="small" icon={RotateCw} onClick={onRetry}>
+      Try again
+    </Button>
+  );
+}
+
 export function EndingNote({ ending, onRetry }: Readonly<{ ending: Ending; onRetry: (() => void) | null }>) {
-  const retry =
-    onRetry === null ? undefined : (
-      <Button size="small" icon={RotateCw} onClick={onRetry}>
-        Try again
-      </Button>
-    );
+  const retry = onRetry === null ? undefined : <RetryButton onRetry={onRetry} />;
   switch (ending.kind) {
     case 'finished': {
       const words = describeFinish(ending.reason);

@@ -4,6 +4,7 @@ import { useRef, useState } from 'react';
 import { Button, IconButton } from '../../kit/button.tsx';
 import { classNames } from '../../kit/class-names.ts';
 import { Field, TextArea } from '../../kit/field.tsx';
+import { useKeptFocus } from '../../kit/keep-focus.ts';
 import type { ImageInput, ToolCall, ToolTurn, UserTurn } from './conversation.ts';
 import { sendOnEnter } from './send-on-enter.ts';
 
@@ -17,6 +18,9 @@ type ComposerProps = Readonly<{
   onSend: () => void;
   onStop: () => void;
 }>;
+
+/** Where one goes on writing. */
+export const messageSelector = '[data-part="message"]';
 
 export function Composer(props: ComposerProps) {
   const { draft, onChange, takesImages, isBusy, obstacle, onSend, onStop } = props;
@@ -40,6 +44,7 @@ export function Composer(props: ComposerProps) {
       )}
       <Field label="Message" isLabelHidden error={problem}>
         <TextArea
+          data-part="message"
           rows={3}
           placeholder="Write a message …"
           value={draft.text}
@@ -101,21 +106,32 @@ function ChosenImages({ images, onChange }: ChosenImagesProps) {
   return (
     <ul aria-label="Images to send" className="flex flex-wrap gap-2">
       {images.map((image) => (
-        <li key={image.url} className="relative">
-          <img
-            src={image.url}
-            alt={image.name}
-            className="h-20 max-w-40 rounded-md border border-line object-cover"
-          />
-          <IconButton
-            icon={X}
-            label={`Remove ${image.name}`}
-            onClick={() => onChange(images.filter((other) => other !== image))}
-            className="absolute -top-2 -right-2 size-6 rounded-full bg-raised shadow-float"
-          />
-        </li>
+        <ChosenImage
+          key={image.url}
+          image={image}
+          onRemove={() => onChange(images.filter((other) => other !== image))}
+        />
       ))}
     </ul>
+  );
+}
+
+function ChosenImage({ image, onRemove }: Readonly<{ image: ImageInput; onRemove: () => void }>) {
+  useKeptFocus(messageSelector);
+  return (
+    <li className="relative">
+      <img
+        src={image.url}
+        alt={image.name}
+        className="h-20 max-w-40 rounded-md border border-line object-cover"
+      />
+      <IconButton
+        icon={X}
+        label={`Remove ${image.name}`}
+        onClick={onRemove}
+        className="absolute -top-2 -right-2 size-6 rounded-full bg-raised shadow-float"
+      />
+    </li>
   );
 }
 

@@ -2,6 +2,8 @@
 import type { RequestFigures } from '../../../src/console/request-contract.ts';
 import { useReplaceSearch } from '../../address.ts';
 import { formatCount } from '../../kit/format-figures.ts';
+import { useKeptFocus } from '../../kit/keep-focus.ts';
+import { addFilterSelector } from './filter-bar.tsx';
 import { useGroups } from './queries.ts';
 import { canGroup, type View, withFilter } from './view.ts';
 
@@ -17,6 +19,8 @@ export function ErrorCodes({ view, totals }: ErrorCodesProps) {
 
 function Codes({ view }: Readonly<{ view: View }>) {
   const replace = useReplaceSearch();
+  // The code that was pressed is a filter now.
+  useKeptFocus(addFilterSelector);
   const groups = useGroups(view, 'error_code', 'error_code', 'errors');
   const codes = (groups.data?.data ?? []).flatMap(({ value, failed, refused }) =>
     value === null || failed + refused === 0 ? [] : [{ code: value, count: failed + refused, failed }],

@@ -10,7 +10,7 @@ import { Button } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
 import { UtcClock } from '../../kit/figures.tsx';
 import { formatTime } from '../../kit/format-figures.ts';
-import { useKeptFocus } from '../../kit/keep-focus.ts';
+import { isFocusShown, useKeptFocus } from '../../kit/keep-focus.ts';
 import { Page } from '../../kit/page.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
 import { ErrorCodes } from './error-codes.tsx';
@@ -236,6 +236,7 @@ function Pager({ view, listed, isBusy }: PagerProps) {
   const go = (to: string | null, page: number) => {
     navigate({
       to: '.',
+      resetScroll: !isFocusShown(),
       search: ({ request: _request, ...before }: Search) => ({
         ...before,
         cursor: to ?? undefined,
@@ -286,12 +287,20 @@ function NewRows({ count }: Readonly<{ count: number }>) {
     >
       {count > 0 && (
         <span className="pointer-events-auto rounded-md shadow-float">
-          <Button variant="primary" icon={ArrowUp} onClick={() => window.scrollTo({ top: 0 })}>
-            {count === 1 ? '1 new request' : `${count} new requests`}
-          </Button>
+          <NewRowsButton count={count} />
         </span>
       )}
     </div>
+  );
+}
+
+/** It is gone once the list is at its top. */
+function NewRowsButton({ count }: Readonly<{ count: number }>) {
+  useKeptFocus();
+  return (
+    <Button variant="primary" icon={ArrowUp} onClick={() => window.scrollTo({ top: 0 })}>
+      {count === 1 ? '1 new request' : `${count} new requests`}
+    </Button>
   );
 }
 

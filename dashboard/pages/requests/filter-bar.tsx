@@ -16,6 +16,9 @@ type FilterBarProps = Readonly<{
   wrong: string | null;
 }>;
 
+/** Where the focus is once a filter was added. */
+export const addFilterSelector = '[data-part="add-filter"]';
+
 export function FilterBar(props: FilterBarProps) {
   const { view } = props;
   const [isSheetOpen, setSheetOpen] = useState(false);
@@ -54,6 +57,7 @@ function EditableChips({ view, names, wrong }: FilterBarProps) {
       />
       <Button
         ref={addRef}
+        data-part="add-filter"
         size="small"
         variant="quiet"
         icon={Plus}

@@ -65,14 +65,7 @@ export function Toolbar({ view, times }: ToolbarProps) {
         <LiveButton view={view} />
         <CsvButton view={view} times={times} />
       </div>
-      {range.kind === 'custom' && (
-        <CustomRange
-          key={`${range.from} ${range.to} ${isUtc}`}
-          from={range.from}
-          to={range.to}
-          isUtc={isUtc}
-        />
-      )}
+      {range.kind === 'custom' && <CustomRange from={range.from} to={range.to} isUtc={isUtc} />}
     </div>
   );
 }
@@ -115,6 +108,15 @@ function CustomRange({ from, to, isUtc }: CustomRangeProps) {
   const [fromText, setFrom] = useState(textOfInput(from, isUtc));
   const [toText, setTo] = useState(textOfInput(to, isUtc));
   const [problem, setProblem] = useState<string | null>(null);
+  const shown = `${from} ${to} ${isUtc}`;
+  const [known, setKnown] = useState(shown);
+  // A new range from outside, such as from the chart, replaces what is written.
+  if (shown !== known) {
+    setKnown(shown);
+    setFrom(textOfInput(from, isUtc));
+    setTo(textOfInput(to, isUtc));
+    setProblem(null);
+  }
   const submit = (event: FormEvent) => {
     event.preventDefault();
     const [fromMs, toMs] = [instantOfInput(fromText, isUtc), instantOfInput(toText, isUtc)];

@@ -25,11 +25,7 @@ export function RangePicker({ range }: Readonly<{ range: Range }>) {
         className="max-w-full max-sm:flex max-sm:[&>label]:px-1"
       />
       {range.kind === 'custom' && (
-        <CustomRange
-          key={`${range.from} ${range.to}`}
-          range={range}
-          onChoose={(from, to) => go('custom', from, to)}
-        />
+        <CustomRange range={range} onChoose={(from, to) => go('custom', from, to)} />
       )}
     </div>
   );
@@ -41,6 +37,14 @@ function CustomRange({ range, onChoose }: CustomRangeProps) {
   const [from, setFrom] = useState(range.from);
   const [to, setTo] = useState(range.to);
   const [isTried, setTried] = useState(false);
+  const [known, setKnown] = useState(range);
+  // Another range, such as from the browser history, replaces what is written.
+  if (range.from !== known.from || range.to !== known.to) {
+    setKnown(range);
+    setFrom(range.from);
+    setTo(range.to);
+    setTried(false);
+  }
   const problem = rangeProblem(from, to);
   const submit = (event: FormEvent) => {
     event.preventDefault();
