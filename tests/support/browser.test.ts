@@ -22,6 +22,11 @@ const faults: Record<string, { style?: string; content: string; expected: string
     content: '<div class="narrow"><input></div>',
     expected: 'label: ',
   },
+  'a label that is missing on a small screen': {
+    style: '@media (min-width: 1100px) or (max-width: 600px) { div { display: none } }',
+    content: '<div><input></div>',
+    expected: 'label: ',
+  },
   'a contrast that is too low by day': {
     style: 'p { color: light-dark(#aaa, #eee) }',
     content: good,
