@@ -123,7 +123,7 @@ async function loadAxe(page: Page): Promise<void> {
 type PageGlobals = {
   axe: { run: (context: unknown, options: object) => Promise<Record<string, AxeResult[]>> };
   document: { querySelector: (selector: string) => unknown };
-  textsByStyle: Map<string, unknown[]>;
+  textsByStyle: Map<string, { isConnected: boolean }[]>;
 };
 
 async function runAxeInPage({ without, isPartial }: AxeOptions): Promise<string[]> {
@@ -145,7 +145,10 @@ async function runAxeInPage({ without, isPartial }: AxeOptions): Promise<string[
   return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
 }
 
-/** Tries the rules of colour on the texts in these styles. Also returns the styles in which a text was found good. */
+/**
+ * Tries the rules of colour on the texts in these styles. Also returns the styles in which a text was found good. Null if
+ * the page has changed since it was seen.
+ */
 async function checkColours(page: Page, styles: readonly string[]) {
   await loadAxe(page);
   return await page.evaluate(checkColoursInPage, { styles, rules: rulesOfColour });
@@ -160,6 +163,7 @@ async function checkColoursInPage({
 }) {
   const { axe: checker, textsByStyle } = globalThis as unknown as PageGlobals;
   const include = styles.flatMap((style) => textsByStyle.get(style) ?? []);
+  if (!include.every(({ isConnected }) => isConnected)) return null;
   const { violations = [], passes = [] } = await checker.run(
     { include },
     {
@@ -282,44 +286,34 @@ const textStyles = (isPartial: boolean) => `(() => {
     [style, [...new Set(elements.map(({ textContent }) => textContent.slice(0, 100)))].join().slice(0, 500)]);
 })()`;
 
-type Seen = Readonly<{
-  overflow: number;
-  crossing: string[];
-  shape: string;
-  /** Each style with its texts. */
-  styles: readonly (readonly [string, string])[];
-}>;
-
-async function see(page: Page, isPartial: boolean): Promise<Seen> {
-  return await page.evaluate(`({
-    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    crossing: ${crossings},
-    shape: ${shape},
-    styles: ${textStyles(isPartial)},
-  })`);
-}
-
 /** Styles in which a text was found good, on any page. */
 const goodStyles = new Set<string>();
 /** Texts that the checker could not tell about, as where something covers them, with their style and look. */
 const triedTexts = new Set<string>();
 
 /** Tries the rules of colour on the texts of a page whose style is new. */
-async function colourViolations(page: Page, look: Look, styles: Seen['styles']): Promise<string[]> {
+async function colourViolations(page: Page, look: Look, isPartial: boolean): Promise<string[]> {
   const nameOf = (style: string, texts: string) => JSON.stringify([look.width, style, texts]);
-  const fresh = styles.filter(
-    ([style, texts]) => !goodStyles.has(style) && !triedTexts.has(nameOf(style, texts)),
-  );
-  if (fresh.length === 0) return [];
-  const { violations, good } = await checkColours(
-    page,
-    fresh.map(([style]) => style),
-  );
-  if (violations.length > 0) return violations;
-  for (const style of good) goodStyles.add(style);
-  for (const [style, texts] of fresh) triedTexts.add(nameOf(style, texts));
-  return [];
+  for (let attempts = 0; attempts < maxAttempts; attempts += 1) {
+    const styles = await page.evaluate<[string, string][]>(textStyles(isPartial));
+    const fresh = styles.filter(
+      ([style, texts]) => !goodStyles.has(style) && !triedTexts.has(nameOf(style, texts)),
+    );
+    if (fresh.length === 0) return [];
+    const checked = await checkColours(
+      page,
+      fresh.map(([style]) => style),
+    );
+    if (checked === null) continue;
+    if (checked.violations.length > 0) return checked.violations;
+    for (const style of checked.good) goodStyles.add(style);
+    for (const [style, texts] of fresh) triedTexts.add(nameOf(style, texts));
+    return [];
+  }
+  throw new Error('The page does not stop changing.');
 }
+
+const maxAttempts = 20;
 
 /**
  * Looks at what is on the screen by day, at night, on a small screen and on a phone, and leaves it as on a desktop. Each page is
@@ -333,16 +327,17 @@ export async function checkLooks(page: Page, name: string, isThorough = false): 
     if (!isEverything && !isWanted && look.colorScheme === 'dark' && pictureFolder === undefined) continue;
     await take(page, look);
     await takePicture(page, `${name}-${lookName}`);
-    const seen = await see(page, !isThorough);
     const violations: string[] = [];
     if (isEverything) violations.push(...(await violationsOf(page)));
     else if (isWanted) {
-      if (!shapes.has(seen.shape))
+      const seen = await page.evaluate<string>(shape);
+      if (!shapes.has(seen))
         violations.push(...(await runAxe(page, { without: ['color-contrast'], isPartial: !isThorough })));
-      shapes.add(seen.shape);
-      violations.push(...(await colourViolations(page, look, seen.styles)));
+      shapes.add(seen);
+      violations.push(...(await colourViolations(page, look, !isThorough)));
     }
-    const { overflow, crossing } = seen;
+    const overflow = await overflowOf(page);
+    const crossing = await page.evaluate<string[]>(crossings);
     expect({ name, look: lookName, violations, overflow, crossing }).toEqual({
       name,
       look: lookName,
