@@ -22,7 +22,9 @@ const looks = {
   'phone-dark': atNight(phone),
 };
 const pictureFolder = process.env.TOLLGATE_PICTURES;
-/** The rules that the dark scheme can affect: it changes colours, and neither elements nor layout. */
+/** For all rules, in every look and on everything, however often the same was checked before. */
+const isEverything = process.env.TOLLGATE_ALL_LOOKS !== undefined;
+/** The rules that colours can affect. */
 const rulesOfColour = ['color-contrast', 'link-in-text-block'];
 
 export async function openBrowser(): Promise<Browser> {
@@ -94,40 +96,42 @@ async function take(page: Page, { width, height, colorScheme }: Look): Promise<v
 
 export type Watched = Readonly<{ page: Page; complaints: string[]; close: () => Promise<void> }>;
 
-type AxeViolation = {
-  id: string;
-  help: string;
-  nodes: { html: string; failureSummary?: string }[];
-};
+type AxeNode = { html: string; element: unknown };
+type AxeResult = { id: string; help: string; nodes: AxeNode[] };
 
-type AxeOptions = Readonly<{
-  /** By default every rule is tried. */
-  rules?: readonly string[];
-  /** Leaves out what was checked with another state of the page: the sidebar and, behind a dialog, everything. */
-  isPartial?: boolean;
-}>;
-
-/** What an accessibility checker finds on the page as it is now, however small. */
-export async function violationsOf(
-  page: Page,
-  { rules, isPartial = false }: AxeOptions = {},
-): Promise<string[]> {
-  // Evaluated over the debugging protocol, to which the page's policy against foreign scripts does not apply.
-  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
-  const violations = await page.evaluate(runAxe, { rules: rules ?? null, isPartial });
-  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
+/** What an accessibility checker finds on the page as it is now, with every rule and however small. */
+export async function violationsOf(page: Page): Promise<string[]> {
+  return await runAxe(page, { without: [], isPartial: false });
 }
 
-/** Runs in the page. */
-async function runAxe({ rules, isPartial }: { rules: readonly string[] | null; isPartial: boolean }) {
-  const { axe: checker, document } = globalThis as unknown as {
-    axe: { run: (context: unknown, options: object) => Promise<{ violations: AxeViolation[] }> };
-    document: { querySelector: (selector: string) => unknown };
-  };
+type AxeOptions = Readonly<{
+  without: readonly string[];
+  /** Leaves out what was checked with another state of the page: the sidebar and, behind a dialog, everything. */
+  isPartial: boolean;
+}>;
+
+async function runAxe(page: Page, options: AxeOptions): Promise<string[]> {
+  await loadAxe(page);
+  return await page.evaluate(runAxeInPage, options);
+}
+
+/** Over the debugging protocol, to which the page's policy against foreign scripts does not apply. */
+async function loadAxe(page: Page): Promise<void> {
+  if ((await page.evaluate('typeof axe')) === 'undefined') await page.evaluate(axe);
+}
+
+type PageGlobals = {
+  axe: { run: (context: unknown, options: object) => Promise<Record<string, AxeResult[]>> };
+  document: { querySelector: (selector: string) => unknown };
+  textsByStyle: Map<string, { isConnected: boolean }[]>;
+};
+
+async function runAxeInPage({ without, isPartial }: AxeOptions): Promise<string[]> {
+  const { axe: checker, document } = globalThis as unknown as PageGlobals;
   const dialog = isPartial ? document.querySelector('dialog:modal') : null;
   // The rows of a table are alike.
   const exclude = [['tbody tr:nth-child(n + 13)'], ...(isPartial ? [['aside']] : [])];
-  const { violations } = await checker.run(
+  const { violations = [] } = await checker.run(
     { include: dialog ?? document, exclude },
     {
       resultTypes: ['violations'],
@@ -135,10 +139,52 @@ async function runAxe({ rules, isPartial }: { rules: readonly string[] | null; i
       preload: false,
       // Reports the HTML of an element instead of its selector, which takes ten times as long to compute.
       selectors: false,
-      ...(rules === null ? {} : { runOnly: rules }),
+      rules: Object.fromEntries(without.map((rule) => [rule, { enabled: false }])),
     },
   );
-  return violations;
+  return violations.flatMap(({ id, help, nodes }) => nodes.map(({ html }) => `${id}: ${help}: ${html}`));
+}
+
+/**
+ * Tries the rules of colour on the texts in these styles. Also returns the styles in which a text was found good. Null if
+ * the page has changed since it was seen.
+ */
+async function checkColours(page: Page, styles: readonly string[]) {
+  await loadAxe(page);
+  return await page.evaluate(checkColoursInPage, { styles, rules: rulesOfColour });
+}
+
+async function checkColoursInPage({
+  styles,
+  rules,
+}: {
+  styles: readonly string[];
+  rules: readonly string[];
+}) {
+  const { axe: checker, textsByStyle } = globalThis as unknown as PageGlobals;
+  const include = styles.flatMap((style) => textsByStyle.get(style) ?? []);
+  if (!include.every(({ isConnected }) => isConnected)) return null;
+  const { violations = [], passes = [] } = await checker.run(
+    { include },
+    {
+      resultTypes: ['violations', 'passes'],
+      preload: false,
+      selectors: false,
+      elementRef: true,
+      runOnly: rules,
+    },
+  );
+  const passed = new Set(
+    passes
+      .filter(({ id }) => id === 'color-contrast')
+      .flatMap(({ nodes }) => nodes.map(({ element }) => element)),
+  );
+  return {
+    violations: violations.flatMap(({ id, help, nodes }) =>
+      nodes.map(({ html }) => `${id}: ${help}: ${html}`),
+    ),
+    good: styles.filter((style) => textsByStyle.get(style)?.some((element) => passed.has(element))),
+  };
 }
 
 /** Whether anything makes the page wider than the window, which on a phone means scrolling sideways. */
@@ -150,59 +196,149 @@ export async function overflowOf(page: Page): Promise<number> {
  * What crosses the edge of its cell or figure, and tables that are wider than their page, as text. Elements for screen
  * readers only are left out.
  */
-async function crossingsOf(page: Page): Promise<string[]> {
-  return await page.evaluate(`(() => {
-    const visible = (element) => element.getClientRects().length > 0 && element.closest('.sr-only') === null;
-    const wide = [...document.querySelectorAll('main td, main th, main dd')]
-      .filter((cell) => visible(cell) && cell.scrollWidth > cell.clientWidth + 1);
-    const width = document.documentElement.clientWidth;
-    const beyond = [...document.querySelectorAll('main table')]
-      .filter((table) => width >= 1024 && visible(table) && table.getBoundingClientRect().right > width - 8);
-    return [...wide, ...beyond].map((element) => element.textContent.trim().slice(0, 80));
-  })()`);
-}
-
-/**
- * Everything that a look can change and that the accessibility of a page depends on: which elements are shown, with which
- * colours and letters, and which of them scroll. The names of classes are left out, because a chosen colour scheme is one.
- */
-const appearance = `(() => {
-  const facts = [];
-  for (const element of document.querySelectorAll('body, body *')) {
-    const isShown = element.checkVisibility({ visibilityProperty: true, opacityProperty: true });
-    if (!isShown) continue;
-    const { color, backgroundColor, backgroundImage, fontSize, fontWeight, textDecorationLine } = getComputedStyle(element);
-    const scrolls = element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight;
-    const text = element.firstElementChild === null ? element.textContent : '';
-    facts.push([element.tagName, text, scrolls, color, backgroundColor, backgroundImage, fontSize, fontWeight, textDecorationLine].join());
-  }
-  return facts.join(';');
+const crossings = `(() => {
+  const visible = (element) => element.getClientRects().length > 0 && element.closest('.sr-only') === null;
+  const wide = [...document.querySelectorAll('main td, main th, main dd')]
+    .filter((cell) => visible(cell) && cell.scrollWidth > cell.clientWidth + 1);
+  const width = document.documentElement.clientWidth;
+  const beyond = [...document.querySelectorAll('main table')]
+    .filter((table) => width >= 1024 && visible(table) && table.getBoundingClientRect().right > width - 8);
+  return [...wide, ...beyond].map((element) => element.textContent.trim().slice(0, 80));
 })()`;
 
 /**
+ * Everything that a look can change and that the rules other than those of colour depend on: which elements are shown, and
+ * which of them scroll.
+ */
+const shape = `(() => {
+  const facts = [];
+  for (const element of document.querySelectorAll('body, body *')) {
+    if (!element.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+    const scrolls = element.scrollWidth > element.clientWidth || element.scrollHeight > element.clientHeight;
+    facts.push(element.tagName, element.firstElementChild === null ? element.textContent : '', scrolls);
+  }
+  return facts.join();
+})()`;
+
+/**
+ * The styles of the texts on the page: everything that the rules of colour depend on, which is the colour of the letters,
+ * whether they are large, and what is behind them. Whatever else covers the middle of a text counts as behind it. The
+ * texts are kept for checkColours.
+ */
+const textStyles = (isPartial: boolean) => `(() => {
+  const root = (${isPartial} && document.querySelector('dialog:modal')) || document.body;
+  const leftOut = 'tbody tr:nth-child(n + 13), .sr-only, :disabled, [aria-disabled=true]${isPartial ? ', aside' : ''}';
+  const fields = 'select, textarea, input:not([type=checkbox], [type=radio])';
+  const known = new Map();
+  const filled = [];
+  /** What this element and those around it are painted with, down to the first that nothing is seen through, and with which effects. */
+  const layersOf = (element) => {
+    if (element === null) return { paint: '', effects: '' };
+    if (known.has(element)) return known.get(element);
+    const { backgroundColor, backgroundImage, opacity, filter, mixBlendMode } = getComputedStyle(element);
+    const outer = layersOf(element.parentElement);
+    const isClear = backgroundColor === 'rgba(0, 0, 0, 0)' && backgroundImage === 'none';
+    const isOpaque = backgroundColor.startsWith('rgb(') && backgroundImage === 'none';
+    const isPlain = opacity === '1' && filter === 'none' && mixBlendMode === 'normal';
+    const effects = isPlain ? outer.effects : [opacity, filter, mixBlendMode, outer.effects].join('<');
+    // With an effect, everything around it may be seen through it.
+    const isLast = isOpaque && effects === '';
+    const paint = isClear && isPlain ? outer.paint : backgroundColor + backgroundImage + (isLast ? '' : '<' + outer.paint);
+    const layers = { paint, effects };
+    known.set(element, layers);
+    if (!isClear) filled.push([element, backgroundColor + backgroundImage]);
+    return layers;
+  };
+  const hasLetters = (text) => /[\\p{L}\\p{N}]/u.test(text);
+  const isInText = (element) => element.tagName === 'A' && hasLetters(element.textContent)
+    && element.parentElement.textContent.trim() !== element.textContent.trim();
+  const texts = [];
+  for (const element of document.querySelectorAll('body, body *')) {
+    if (!element.checkVisibility({ visibilityProperty: true })) continue;
+    layersOf(element);
+    const isText = element.matches(fields)
+      ? element.value !== ''
+      : [...element.childNodes].some((node) => node.nodeType === 3 && hasLetters(node.data))
+        || (isInText(element) && getComputedStyle(element).display === 'inline');
+    if (isText && root.contains(element) && element.closest(leftOut) === null) texts.push(element);
+  }
+  const boxes = filled.map(([element, paint]) => [element, paint, element.getBoundingClientRect()]);
+  globalThis.textsByStyle = new Map();
+  for (const element of texts) {
+    const { left, right, top, bottom } = element.getBoundingClientRect();
+    const [x, y] = [(left + right) / 2, (top + bottom) / 2];
+    const near = boxes.filter(([other, , box]) =>
+      box.left <= x && x <= box.right && box.top <= y && y <= box.bottom
+      && !other.contains(element) && !element.contains(other));
+    const { color, fontSize, fontWeight, textDecorationLine, textShadow } = getComputedStyle(element);
+    // As WCAG has it: 18 points, or 14 in bold.
+    const isLarge = parseFloat(fontSize) >= (Number(fontWeight) >= 700 ? 14 : 18) * 96 / 72;
+    const link = isInText(element)
+      ? [getComputedStyle(element.parentElement).color, textDecorationLine, fontWeight, fontSize]
+      : [];
+    const { paint, effects } = layersOf(element);
+    const style = [isLarge, color, textShadow, paint, effects, link, ...near.map(([, paint]) => paint)].join('|');
+    const same = textsByStyle.get(style);
+    if (same === undefined) textsByStyle.set(style, [element]);
+    else same.push(element);
+  }
+  return [...textsByStyle].map(([style, elements]) =>
+    [style, [...new Set(elements.map(({ textContent }) => textContent.slice(0, 100)))].join().slice(0, 500)]);
+})()`;
+
+/** Styles in which a text was found good, on any page. */
+const goodStyles = new Set<string>();
+/** Texts that the checker could not tell about, as where something covers them, with their style and look. */
+const triedTexts = new Set<string>();
+
+/** Tries the rules of colour on the texts of a page whose style is new. */
+async function colourViolations(page: Page, look: Look, isPartial: boolean): Promise<string[]> {
+  const nameOf = (style: string, texts: string) => JSON.stringify([look.width, style, texts]);
+  for (let attempts = 0; attempts < maxAttempts; attempts += 1) {
+    const styles = await page.evaluate<[string, string][]>(textStyles(isPartial));
+    const fresh = styles.filter(
+      ([style, texts]) => !goodStyles.has(style) && !triedTexts.has(nameOf(style, texts)),
+    );
+    if (fresh.length === 0) return [];
+    const checked = await checkColours(
+      page,
+      fresh.map(([style]) => style),
+    );
+    if (checked === null) continue;
+    if (checked.violations.length > 0) return checked.violations;
+    for (const style of checked.good) goodStyles.add(style);
+    for (const [style, texts] of fresh) triedTexts.add(nameOf(style, texts));
+    return [];
+  }
+  throw new Error('The page does not stop changing.');
+}
+
+const maxAttempts = 20;
+
+/**
  * Looks at what is on the screen by day, at night, on a small screen and on a phone, and leaves it as on a desktop. Each page is
- * checked thoroughly once; for a dialog or another state of it, the accessibility of a few looks tells enough.
+ * checked thoroughly once; for a dialog or another state of it, the accessibility of a few looks tells enough. What
+ * looks have in common is checked once: the rules of colour for each style of text, the others for each shape of the page.
  */
 export async function checkLooks(page: Page, name: string, isThorough = false): Promise<void> {
-  const checked = new Set<unknown>();
+  const shapes = new Set<string>();
   for (const [lookName, look] of Object.entries(looks)) {
     const isWanted = isThorough || lookName === 'light' || lookName === 'dark' || lookName === 'phone';
-    if (!isWanted && look.colorScheme === 'dark' && pictureFolder === undefined) continue;
+    if (!isEverything && !isWanted && look.colorScheme === 'dark' && pictureFolder === undefined) continue;
     await take(page, look);
     await takePicture(page, `${name}-${lookName}`);
-    const seen = isThorough ? await page.evaluate(appearance) : lookName;
-    const isChecked = isWanted && !checked.has(seen);
-    checked.add(seen);
-    const options = {
-      isPartial: !isThorough,
-      ...(look.colorScheme === 'dark' ? { rules: rulesOfColour } : {}),
-    };
-    const found = {
-      violations: isChecked ? await violationsOf(page, options) : [],
-      overflow: await overflowOf(page),
-      crossing: await crossingsOf(page),
-    };
-    expect({ name, look: lookName, ...found }).toEqual({
+    const violations: string[] = [];
+    if (isEverything) violations.push(...(await violationsOf(page)));
+    else if (isWanted) {
+      const seen = await page.evaluate<string>(shape);
+      if (!shapes.has(seen))
+        violations.push(...(await runAxe(page, { without: ['color-contrast'], isPartial: !isThorough })));
+      shapes.add(seen);
+      violations.push(...(await colourViolations(page, look, !isThorough)));
+    }
+    const overflow = await overflowOf(page);
+    const crossing = await page.evaluate<string[]>(crossings);
+    expect({ name, look: lookName, violations, overflow, crossing }).toEqual({
       name,
       look: lookName,
       violations: [],
