@@ -21,7 +21,9 @@ export function ForeignAccount() {
     );
   return (
     <>
-      <Banner id={foreign.id} name={foreign.data.name} />
+      <div className="print:hidden">
+        <Banner id={foreign.id} name={foreign.data.name} />
+      </div>
       {membersOnly.has(path) ? <NotForOperators /> : <Outlet />}
     </>
   );
@@ -79,7 +81,7 @@ function NotForOperators() {
     <Page title="For members only">
       <Card>
         <EmptyState icon={Eye} title="This page is for members of the account">
-          What is done here is paid by the account, or belongs to one of its people.
+          What is done here is paid for by the account, or belongs to one of its people.
         </EmptyState>
       </Card>
     </Page>

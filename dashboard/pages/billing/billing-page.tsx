@@ -37,7 +37,8 @@ export function BillingPage() {
       title="Billing"
       description="Credit, charges and the remaining balance."
       actions={
-        shown !== 'credit' && (
+        shown !== 'credit' &&
+        role !== 'operator' && (
           <LinkButton to="/billing" search={{ tab: 'credit' }} icon={CreditCard}>
             Add credit
           </LinkButton>

@@ -2,6 +2,7 @@
 import { useParams } from '@tanstack/react-router';
 import { ImageIcon, MessageSquareText } from 'lucide-react';
 import type { ReactNode } from 'react';
+import { useAccount } from '../../api/session.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
@@ -24,6 +25,7 @@ import { whyNotCallable } from './why-not-callable.ts';
 export function ModelPage() {
   const { id = '' } = useParams({ strict: false });
   const scope = useAccountScope();
+  const { role } = useAccount();
   const models = useModels();
   const model = models.data?.data.find((one) => one.id === id);
   const title = model?.name ?? id;
@@ -43,7 +45,8 @@ export function ModelPage() {
         description={<About id={id} model={model} />}
         back={{ to: '/models', label: 'Models' }}
         actions={
-          model === undefined || model.endpoint === null ? undefined : (
+          // What is tried in the playground is paid for by the account.
+          model === undefined || model.endpoint === null || role === 'operator' ? undefined : (
             <LinkButton
               icon={model.workload === 'image' ? ImageIcon : MessageSquareText}
               to="/playground"

@@ -24,7 +24,7 @@ function Activity() {
   const series = useSeries(home.view);
   return (
     <>
-      <div className="flex justify-end">
+      <div className="-mt-3 -mb-5 flex justify-end max-sm:justify-start">
         <RangePicker range={home.range} usual={usual} />
       </div>
       <Problems {...home} />
