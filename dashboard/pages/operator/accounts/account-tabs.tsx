@@ -1,6 +1,7 @@
 /** The parts of an account's page. Which one is shown is in the address. */
 import { Link } from '@tanstack/react-router';
 import { ArrowUpRight } from 'lucide-react';
+import { useEffect, useRef } from 'react';
 import { useSearchParameters } from '../../../address.ts';
 
 export const accountTabs = [
@@ -32,8 +33,20 @@ const tabClass =
 
 /** Links and not buttons: each can be copied, and opened in another tab of the browser. */
 export function AccountTabs({ accountId, tab }: Readonly<{ accountId: string; tab: AccountTab }>) {
+  const ref = useRef<HTMLElement>(null);
+  // biome-ignore lint/correctness/useExhaustiveDependencies: on a phone not all fit, and the one that is shown is in sight.
+  useEffect(() => {
+    const nav = ref.current;
+    const shown = nav?.querySelector<HTMLElement>('[aria-current=page]') ?? null;
+    if (nav === null || shown === null) return;
+    nav.scrollLeft = shown.offsetLeft - (nav.clientWidth - shown.offsetWidth) / 2;
+  }, [tab]);
   return (
-    <nav aria-label="Parts of the account" className="flex gap-5 overflow-x-auto border-b border-line">
+    <nav
+      ref={ref}
+      aria-label="Parts of the account"
+      className="relative flex gap-5 overflow-x-auto border-b border-line"
+    >
       {accountTabs.map(({ value, label }) => (
         <Link
           key={value}
