@@ -25,7 +25,7 @@ function Activity() {
   return (
     <>
       {/* Beside the heading of the problems, where there is room. */}
-      <div className="relative z-10 flex max-sm:-mb-4 sm:-mt-3 sm:-mb-5 sm:justify-end">
+      <div className="relative z-10 flex max-sm:mb-4 sm:-mt-3 sm:-mb-5 sm:justify-end">
         <RangePicker range={home.range} usual={usual} />
       </div>
       <Problems {...home} />
