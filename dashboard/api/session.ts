@@ -123,14 +123,14 @@ export function useForeignAccount() {
  * page already while this one is still shown.
  */
 export function useNamedAccount(): string | undefined {
-  return useMatch({
-    from: '/signed-in/of-account',
-    shouldThrow: false,
-    select: ({ search }) => {
-      const { account } = search as Readonly<{ account?: unknown }>;
-      return typeof account === 'string' ? account : undefined;
-    },
-  });
+  const onPage = useMatch({ from: '/signed-in/of-account', shouldThrow: false, select: accountNamedIn });
+  const onPaper = useMatch({ from: '/on-paper', shouldThrow: false, select: accountNamedIn });
+  return onPage ?? onPaper;
+}
+
+function accountNamedIn({ search }: Readonly<{ search: unknown }>): string | undefined {
+  const { account } = search as Readonly<{ account?: unknown }>;
+  return typeof account === 'string' ? account : undefined;
 }
 
 export function useSelectedAccount(): Account | null {

@@ -88,7 +88,7 @@ export function placesAnywhere(found: OperatorFindings, times: Times = usualTime
     ...found.accounts.map(({ id, name, external_id: externalId }) => ({
       group: 'Accounts',
       label: name,
-      detail: externalId ?? `${id.slice(0, 8)}…`,
+      detail: externalId ?? `${id.slice(0, 8)}…${id.slice(-4)}`,
       href: `/operator/accounts/${id}`,
     })),
     ...found.people.map(({ email, name }) => ({

@@ -73,6 +73,9 @@ const statuses = new Map<string, Readonly<{ tone: BadgeTone; label: string }>>([
   ['alive', { tone: 'good', label: 'Alive' }],
   ['stopped', { tone: 'plain', label: 'Stopped' }],
   ['lost', { tone: 'bad', label: 'Lost' }],
+  ['sound', { tone: 'good', label: 'Consistent' }],
+  ['broken', { tone: 'bad', label: 'Contradictions' }],
+  ['running', { tone: 'accent', label: 'Running' }],
 ]);
 
 export function StatusBadge({ status }: Readonly<{ status: string }>) {

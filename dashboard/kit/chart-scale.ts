@@ -52,7 +52,9 @@ export function formatMoneyMarks(values: readonly number[]): string[] {
 export function formatCountMarks(values: readonly number[]): string[] {
   const short = values.map((value) => shortMarks.format(value));
   if (!short.some((mark) => mark.includes('.'))) return short;
-  return values.map((value) => (value === 0 ? '0' : longerMarks.format(value)));
+  // Below 1.0K there is 500, and not 500.0.
+  const wholeBelow = Math.max(...values) >= 1_000 ? 1_000 : 1e-12;
+  return values.map((value) => (value < wholeBelow ? shortMarks : longerMarks).format(value));
 }
 
 function decimalsOf(value: number): number {

@@ -75,7 +75,10 @@ export function ShortId({ id, label }: Readonly<{ id: string; label: string }>) 
       <code title={id} className="font-mono text-xs text-ink-faint">
         {id.slice(0, 8)}…{id.slice(-4)}
       </code>
-      <CopyButton text={id} label={label} />
+      {/* A button in every row of a table is noise: there it appears with the pointer, or the focus. */}
+      <span className="pointer-fine:in-[tr:not(:hover,:focus-within)]:opacity-0">
+        <CopyButton text={id} label={label} />
+      </span>
     </span>
   );
 }

@@ -3,6 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
 import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
 import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
+import type { CatalogStatus } from '../../src/console/operator-contract.ts';
 import { get, useIsReachable } from '../api/client.ts';
 import {
   selectAccount,
@@ -16,6 +17,7 @@ import { IconButton } from '../kit/button.tsx';
 import { CatalogueContext } from '../kit/model-mark.tsx';
 import { Loading, SkeletonLines } from '../kit/states.tsx';
 import { useModels } from '../pages/models/models.ts';
+import { useOperatorQuery } from '../pages/operator/operator-query.ts';
 import { ForeignAccountPage, NoAccountPage } from './fallback-pages.tsx';
 import { ForeignAccount } from './foreign-account.tsx';
 import { Sidebar } from './sidebar.tsx';
@@ -63,20 +65,35 @@ export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
         <UnreachableNote />
         {/* The overview has a place of its own for it. */}
         {path !== '/' && <VerifyEmailNote />}
-        {account === null ? (
-          (children ?? <Outlet />)
-        ) : (
-          <WithCatalogue>{children ?? <Outlet />}</WithCatalogue>
-        )}
+        <WithCatalogue hasAccount={account !== null}>{children ?? <Outlet />}</WithCatalogue>
       </main>
     </div>
   );
 }
 
-/** The colour of a model depends on which others there are. */
-function WithCatalogue({ children }: Readonly<{ children: ReactNode }>) {
+type WithCatalogueProps = Readonly<{ hasAccount: boolean; children: ReactNode }>;
+
+/** The colour of a model depends on which others there are, and is the same for customers and operators. */
+function WithCatalogue({ hasAccount, children }: WithCatalogueProps) {
+  const { user } = useMe();
+  if (hasAccount) return <WithModelsOfAccount>{children}</WithModelsOfAccount>;
+  return user.is_operator ? <WithCallableModels>{children}</WithCallableModels> : children;
+}
+
+function WithModelsOfAccount({ children }: Readonly<{ children: ReactNode }>) {
   const { data } = useModels();
   const names = useMemo(() => data?.data.map(({ id }) => id) ?? [], [data]);
+  return <CatalogueContext value={names}>{children}</CatalogueContext>;
+}
+
+const catalogStaleMs = 300_000;
+
+function WithCallableModels({ children }: Readonly<{ children: ReactNode }>) {
+  const { data } = useOperatorQuery<CatalogStatus>(['catalog'], { staleTime: catalogStaleMs });
+  const names = useMemo(
+    () => data?.models.filter((model) => model.is_callable).map(({ id }) => id) ?? [],
+    [data],
+  );
   return <CatalogueContext value={names}>{children}</CatalogueContext>;
 }
 

@@ -1,5 +1,5 @@
 /** A page of an account that an operator is no member of, under a banner that says so. Nothing can be changed there. */
-import { Outlet, useLocation } from '@tanstack/react-router';
+import { Outlet, useLocation, useMatch } from '@tanstack/react-router';
 import { Building2, Eye, LogOut, SearchX } from 'lucide-react';
 import { ApiProblem } from '../api/client.ts';
 import { accountIdFor, useForeignAccount } from '../api/session.ts';
@@ -12,6 +12,7 @@ import { membersOnly } from './destinations.ts';
 export function ForeignAccount() {
   const foreign = useForeignAccount();
   const path = useLocation({ select: ({ pathname }) => pathname });
+  const isOnPaper = useMatch({ from: '/on-paper', shouldThrow: false }) !== undefined;
   if (foreign.id === null || foreign.isPending) return <SkeletonLines count={8} />;
   if (foreign.isError)
     return foreign.error instanceof ApiProblem && foreign.error.code === 'account_not_found' ? (
@@ -21,7 +22,9 @@ export function ForeignAccount() {
     );
   return (
     <>
-      <Banner id={foreign.id} name={foreign.data.name} />
+      <div className={isOnPaper ? 'mx-auto max-w-3xl px-4 pt-6 print:hidden' : undefined}>
+        <Banner id={foreign.id} name={foreign.data.name} />
+      </div>
       {membersOnly.has(path) ? <NotForOperators /> : <Outlet />}
     </>
   );
@@ -81,7 +84,7 @@ function NotForOperators() {
     <Page title="For members only">
       <Card>
         <EmptyState icon={Eye} title="This page is for members of the account">
-          What is done here is paid by the account, or belongs to one of its people.
+          What is done here is paid for by the account, or belongs to one of its people.
         </EmptyState>
       </Card>
     </Page>

@@ -1,9 +1,10 @@
 import { Link } from '@tanstack/react-router';
-import { Monitor, Moon, Sun } from 'lucide-react';
+import { ArrowLeft, Monitor, Moon, Sun } from 'lucide-react';
 import { useState } from 'react';
 import { useMe, useSelectedAccount } from '../api/session.ts';
 import { Badge } from '../kit/badge.tsx';
 import { Segmented } from '../kit/choice.tsx';
+import { classNames } from '../kit/class-names.ts';
 import { formatCount } from '../kit/format-figures.ts';
 import { useDeadLetters } from '../pages/operator/operator-query.ts';
 import { chooseTheme, storedTheme } from '../theme.ts';
@@ -19,7 +20,12 @@ export function Sidebar() {
       <nav aria-label="Pages" className="min-h-0 flex-1 space-y-3 overflow-y-auto px-2 pt-1 pb-4">
         {account !== null &&
           groupsFor(account).map((list) => <Destinations key={list[0]?.label} list={list} />)}
-        {user.is_operator && <OperatorDestinations />}
+        {user.is_operator &&
+          (account?.role === 'operator' ? (
+            <BackToGateway />
+          ) : (
+            <OperatorDestinations isFirst={account === null} />
+          ))}
       </nav>
       <div className="space-y-1.5 border-t border-line p-2">
         <ThemeSwitch />
@@ -29,11 +35,27 @@ export function Sidebar() {
   );
 }
 
-function OperatorDestinations() {
+/** In an account of others the menu is the one that its people have, and this leads out of it. */
+function BackToGateway() {
+  const count = useDeadLetters().data?.total ?? 0;
+  return (
+    <div className="border-t border-line pt-3">
+      <Link to="/operator" className={destinationClass}>
+        <ArrowLeft aria-hidden className="size-3.5 text-ink-faint" />
+        Gateway
+        {count > 0 && <FailedSettlements count={count} />}
+      </Link>
+    </div>
+  );
+}
+
+function OperatorDestinations({ isFirst }: Readonly<{ isFirst: boolean }>) {
   const count = useDeadLetters().data?.total ?? 0;
   return (
     <>
-      <p className="mb-1 border-t border-line px-2 pt-3 text-2xs text-ink-faint">Operator</p>
+      <p className={classNames('mb-1 px-2 text-2xs text-ink-faint', !isFirst && 'border-t border-line pt-3')}>
+        Operator
+      </p>
       {operatorGroups.map((list) => (
         <Destinations key={list[0]?.label} list={list} failedSettlements={count} />
       ))}

@@ -47,7 +47,14 @@ describe('the page of an account', () => {
       await waitUntilLoaded(page);
       await checkLooks(page, `operator-account-${tab}`);
     }
-    expect(await partsOf(page).locator('[aria-current=page]').allInnerTexts()).toEqual(['Log']);
+    const shown = () => partsOf(page).locator('[aria-current=page]').allInnerTexts();
+    expect(await shown()).toEqual(['Log']);
+    await page.goto(`/operator/accounts/${fixture.account}?tab=nonsense`);
+    await page.getByRole('heading', { name: 'Problems' }).waitFor();
+    expect(await shown()).toEqual(['Activity']);
+    await page.goto(`/operator/accounts/${fixture.account}?tab=requests`);
+    await page.waitForURL(`**/operator/requests?account=${fixture.account}`);
+    await page.goto(`/operator/accounts/${fixture.account}?tab=log`);
     await page.getByRole('button', { name: 'Suspend' }).click();
     await page.getByRole('button', { name: 'Suspend account' }).click();
     await rowOf(page, 'Suspended the account').waitFor();
@@ -132,7 +139,12 @@ describe('the page of an account', () => {
       ]);
       await takePicture(page, `foreign-${name.toLowerCase().replace(' ', '-')}`);
     }
-    expect(await pages.getByRole('link', { name: 'Playground' }).count()).toBe(0);
+    for (const name of ['Playground', 'Providers'])
+      expect([name, await pages.getByRole('link', { name }).count()]).toEqual([name, 0]);
+    const month = new Date().toISOString().slice(0, 7);
+    await visit(page, `/billing/statement/${month}?account=${fixture.account}`);
+    await page.getByRole('heading', { level: 1, name: 'Statement of account' }).waitFor();
+    await banner.waitFor();
     await visit(page, `/playground?account=${fixture.account}`);
     await page.getByText('This page is for members of the account').waitFor();
     await banner.getByRole('link', { name: 'Open the operator’s page of Northwind' }).click();

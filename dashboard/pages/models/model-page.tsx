@@ -1,6 +1,7 @@
 /** One model: what it costs, how it is called, and how it serves this account. */
 import { useParams } from '@tanstack/react-router';
 import { ImageIcon, MessageSquareText } from 'lucide-react';
+import { useAccount } from '../../api/session.ts';
 import { Badge } from '../../kit/badge.tsx';
 import { LinkButton } from '../../kit/button.tsx';
 import { Callout } from '../../kit/callout.tsx';
@@ -23,6 +24,7 @@ import { whyNotCallable } from './why-not-callable.ts';
 export function ModelPage() {
   const { id = '' } = useParams({ strict: false });
   const scope = useAccountScope();
+  const { role } = useAccount();
   const models = useModels();
   const model = models.data?.data.find((one) => one.id === id);
   const title = model?.name ?? id;
@@ -47,7 +49,8 @@ export function ModelPage() {
         description={<About id={id} model={model} />}
         back={{ to: '/models', label: 'Models' }}
         actions={
-          model === undefined || model.endpoint === null ? undefined : (
+          // What is tried in the playground is paid for by the account.
+          model === undefined || model.endpoint === null || role === 'operator' ? undefined : (
             <LinkButton
               icon={model.workload === 'image' ? ImageIcon : MessageSquareText}
               to="/playground"

@@ -8,6 +8,7 @@ import { Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { BreakableCode, type Column } from '../../kit/table.tsx';
+import { accountLink, type Destination } from '../../links.ts';
 import { useProblems } from '../home/queries.ts';
 import { type HomeRange, type HomeView, inExplorer } from '../home/view.ts';
 import { explainError } from '../requests/explain.ts';
@@ -61,6 +62,17 @@ const placeNames: Readonly<Record<Exclude<Place, 'docs'>, string>> = {
   models: 'See the models',
 };
 const placePaths = { billing: '/billing', key: '/keys', limits: '/limits', models: '/models' } as const;
+/** Operators change on the page of the account what customers change on theirs. They add credit at the top of it. */
+const placeTabs = { key: 'keys', limits: 'limits' } as const;
+
+function placeLink(place: Problem['place'], { search }: Scope): Destination | null {
+  if (place === null) return null;
+  if (search === undefined) return { to: placePaths[place] };
+  if (place === 'billing') return null;
+  return place === 'models'
+    ? { to: placePaths.models, search }
+    : { ...accountLink(search.account), search: { tab: placeTabs[place] } };
+}
 
 function columnsOf(range: HomeRange, scope: Scope): readonly Column<Problem>[] {
   return [
@@ -105,20 +117,19 @@ function columnsOf(range: HomeRange, scope: Scope): readonly Column<Problem>[] {
       key: 'fix',
       header: 'What to do',
       isWrapping: true,
-      cell: ({ what, todo, place }) => (
-        <>
-          <span className="text-ink-soft">{what}</span> {todo}{' '}
-          {place !== null && (
-            <Link
-              to={placePaths[place]}
-              {...(scope.search && { search: scope.search })}
-              className={textLinkClass}
-            >
-              {placeNames[place]}
-            </Link>
-          )}
-        </>
-      ),
+      cell: ({ what, todo, place }) => {
+        const link = placeLink(place, scope);
+        return (
+          <>
+            <span className="text-ink-soft">{what}</span> {todo}{' '}
+            {place !== null && link !== null && (
+              <Link {...link} className={textLinkClass}>
+                {placeNames[place]}
+              </Link>
+            )}
+          </>
+        );
+      },
     },
   ];
 }

@@ -24,7 +24,8 @@ function Activity() {
   const series = useSeries(home.view);
   return (
     <>
-      <div className="flex justify-end">
+      {/* Beside the heading of the problems, where there is room. */}
+      <div className="relative z-10 flex max-sm:mb-4 sm:-mt-3 sm:-mb-5 sm:justify-end">
         <RangePicker range={home.range} usual={usual} />
       </div>
       <Problems {...home} />

@@ -75,7 +75,7 @@ export function CreateAccountDialog({ onCreated, onClose }: CreateAccountDialogP
       <AmountField
         label="Initial credit in USD"
         isOptional
-        hint="Without credit, requests are rejected. You can add credit later."
+        hint="Without credit, requests are refused. You can add credit later."
         value={credit}
         onChange={setCredit}
         error={(isTried ? creditProblem : null) ?? fieldProblem(creating.error, 'credit')}

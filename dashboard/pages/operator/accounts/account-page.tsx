@@ -1,6 +1,6 @@
 /** One account, for operators: what it has and for how long, and what there is of it, part by part. */
 import { keepPreviousData } from '@tanstack/react-query';
-import { useParams } from '@tanstack/react-router';
+import { Navigate, useParams } from '@tanstack/react-router';
 import { Ban, CirclePlay, CreditCard, Ellipsis, Eye, PencilLine, SearchX, Undo2, Wallet } from 'lucide-react';
 import { useState } from 'react';
 import type {
@@ -32,7 +32,7 @@ import { CreditDialog, SuspensionDialog } from './account-dialogs.tsx';
 import { AccountFigures } from './account-figures.tsx';
 import { AccountGrants } from './account-grants.tsx';
 import { AccountKeys, AccountMembers } from './account-people.tsx';
-import { type AccountTab, AccountTabs, useAccountTab } from './account-tabs.tsx';
+import { type AccountTab, AccountTabs, requestsOf, useAccountTab } from './account-tabs.tsx';
 
 const pageSize = 50;
 const newestEveryMs = 15_000;
@@ -49,6 +49,7 @@ export function OperatorAccountPage() {
     refetchInterval: refreshMs,
   });
   const [dialog, setDialog] = useState<OpenDialog | null>(null);
+  if (tab === 'requests') return <Navigate {...requestsOf(id)} replace />;
   const isMissing = error instanceof ApiProblem && error.code === 'account_not_found';
   return (
     <Page
@@ -68,7 +69,7 @@ export function OperatorAccountPage() {
       ) : (
         <>
           <AccountFigures account={account} />
-          <AccountTabs accountId={id} />
+          <AccountTabs accountId={id} tab={tab} />
           <TabContent
             key={tab}
             tab={tab}
@@ -209,7 +210,7 @@ function columnsFor(accountId: string, onAction: (subject: Subject) => void): Co
 
 function TimeAndActor({ created_at: createdAt, actor }: OperatorEntry) {
   return (
-    <span className="block">
+    <span className="md:block">
       <Time at={createdAt} style="exact" />
       {actor !== null && (
         <span className="block text-xs wrap-anywhere text-ink-faint">

@@ -10,9 +10,12 @@ export function ConcernList({ concerns }: Readonly<{ concerns: readonly Concern[
       {concerns.length === 0 ? (
         <p className="py-3 text-ink-faint">Nothing. Everything that is watched is as it should be.</p>
       ) : (
-        <ul className="divide-y divide-line">
+        <ul className="isolate divide-y divide-line">
           {concerns.map(({ key, tone, title, text, link }) => (
-            <li key={key} className="relative -mx-2 flex items-baseline gap-2.5 px-2 py-2 hover:bg-hover">
+            <li
+              key={key}
+              className="relative flex items-baseline gap-2.5 py-2 before:absolute before:inset-y-0 before:-inset-x-2 before:-z-10 hover:before:bg-hover"
+            >
               <span
                 aria-hidden
                 className={classNames(

@@ -136,7 +136,14 @@ export function RefusalTable({ home, range }: Home & Readonly<{ range: HomeRange
       key: 'code',
       header: 'Error code',
       isBare: true,
-      cell: ({ code }) => <BreakableCode>{code}</BreakableCode>,
+      cell: ({ code }) => (
+        <Link
+          {...inExplorer(scope, range, { status: 'refused', error_code: code })}
+          className={textLinkClass}
+        >
+          <BreakableCode>{code}</BreakableCode>
+        </Link>
+      ),
     },
     {
       key: 'count',
