@@ -41,6 +41,6 @@ test('no plan is made for any values', async () => {
   };
   expect(await plansFor((run) => boundedRead(connection, run))).toBe(0);
   expect(await plansFor((run) => run(connection))).toBeGreaterThan(0);
-  connection.release();
+  await connection.release();
   await close();
 });

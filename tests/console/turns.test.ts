@@ -93,11 +93,11 @@ test('the members of an account share its slots, and cannot keep an operator fro
     return gate.promise;
   });
   const account = newId();
-  const look = (cookie: string) => {
+  const look = async (cookie: string) => {
     const request = Object.assign(new Request('http://localhost/', { headers: { cookie } }), {
       params: { account },
     });
-    return handler(request, { clientAddress: () => null } as RequestContext);
+    return await handler(request, { clientAddress: () => null } as RequestContext);
   };
   const looks = ['ada', 'ada', 'ada', 'bob', 'bob', 'bob'].map(look);
   await Bun.sleep(0);
