@@ -109,7 +109,7 @@ const timeColumn: ColumnHead = { name: 'Time', className: 'w-30 xl:w-32' };
 const modelColumn: ColumnHead = { name: 'Model' };
 const accountColumn: ColumnHead = { name: 'Account', className: 'w-28 xl:w-40' };
 const keyColumn: ColumnHead = { name: 'Key', className: 'w-28 xl:w-40' };
-const providerColumn: ColumnHead = { name: 'Provider', className: 'w-36 max-xl:hidden' };
+const providerColumn: ColumnHead = { name: 'Provider', className: 'w-44 max-xl:hidden' };
 const figureColumns: readonly ColumnHead[] = [
   { name: 'Tokens', className: 'w-16 text-right' },
   { name: 'Cost', className: 'w-20 text-right xl:w-24' },
