@@ -8,11 +8,9 @@ import { newId, uuidFromRequestId } from '../../src/lib/ids.ts';
 import { parseMoney } from '../../src/lib/money.ts';
 import { bookEntries } from '../support/booked-entries.ts';
 import {
-  checkLooks,
   expectNoComplaints,
   openBrowser,
   openPage,
-  overflowOf,
   takePicture,
   visit,
   type Watched,
@@ -21,6 +19,7 @@ import {
 import { runCommand } from '../support/commands.ts';
 import { cookiesOf } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { checkLooks, overflowOf } from '../support/looks.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { type Customer, openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
 import { refund, settleAs } from '../support/rare-settlements.ts';

@@ -4,10 +4,8 @@ import type { Page } from 'playwright-core';
 import type { NewKey } from '../../src/console/contract.ts';
 import type { ResetLink } from '../../src/console/operator-contract.ts';
 import {
-  checkLooks,
   expectNoComplaints,
   openPage,
-  overflowOf,
   phone,
   takePicture,
   visit,
@@ -16,6 +14,7 @@ import {
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { checkLooks, overflowOf } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 /** The same gateway once more, with a decision provider. */

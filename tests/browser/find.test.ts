@@ -1,8 +1,9 @@
 /** The box that finds anything: with the keyboard, on a phone, as a customer and as an operator. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { checkLooks, expectNoComplaints, phone } from '../support/browser.ts';
+import { expectNoComplaints, phone } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { checkLooks } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 

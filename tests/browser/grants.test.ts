@@ -2,11 +2,12 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { Statement } from '../../src/console/contract.ts';
-import { checkLooks, expectNoComplaints, visit, waitUntilLoaded } from '../support/browser.ts';
+import { expectNoComplaints, visit, waitUntilLoaded } from '../support/browser.ts';
 import { chatCatalog } from '../support/chat-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type HeldProvider, heldModel, startHeldProvider } from '../support/held-provider.ts';
+import { checkLooks } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 let held: HeldProvider;

@@ -1,9 +1,10 @@
 /** The homes of a customer and of an operator: what they say, and where their figures lead. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { newId } from '../../src/lib/ids.ts';
-import { checkLooks, expectNoComplaints, waitUntilLoaded } from '../support/browser.ts';
+import { expectNoComplaints, waitUntilLoaded } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { checkLooks } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 

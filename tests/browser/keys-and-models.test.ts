@@ -2,19 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { Keys, NewKey } from '../../src/console/contract.ts';
-import {
-  checkLooks,
-  expectNoComplaints,
-  focused,
-  phone,
-  tabTo,
-  takePicture,
-  violationsOf,
-  visit,
-} from '../support/browser.ts';
+import { expectNoComplaints, focused, phone, tabTo, takePicture, visit } from '../support/browser.ts';
 import { chatCatalog } from '../support/chat-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { checkLooks, violationsOf } from '../support/looks.ts';
 
 /** A model that has every cache price. */
 const cachedModel = `

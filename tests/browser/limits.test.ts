@@ -1,9 +1,10 @@
 /** Limits, as an owner, a member and an operator see and set them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import { checkLooks, expectNoComplaints, visit, waitUntilLoaded } from '../support/browser.ts';
+import { expectNoComplaints, visit, waitUntilLoaded } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { checkLooks } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import { newId } from '../../src/lib/ids.ts';
-import { checkLooks, takePicture, visit, type Watched, waitUntilLoaded } from '../support/browser.ts';
+import { takePicture, visit, type Watched, waitUntilLoaded } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { checkLooks } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 let operator: Watched;

@@ -9,20 +9,14 @@ import { lossOf } from '../../src/ledger/settlement.ts';
 import { newId } from '../../src/lib/ids.ts';
 import { addDays, dayOf } from '../../src/usage/days.ts';
 import { bill } from '../support/billed-usage.ts';
-import {
-  checkLooks,
-  expectNoComplaints,
-  openPage,
-  takePicture,
-  visit,
-  type Watched,
-} from '../support/browser.ts';
+import { expectNoComplaints, openPage, takePicture, visit, type Watched } from '../support/browser.ts';
 import { chatCatalog } from '../support/chat-fixture.ts';
 import { runCommand } from '../support/commands.ts';
 import { signIn, visitor } from '../support/console-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { temporaryFolder } from '../support/gateway.ts';
+import { checkLooks } from '../support/looks.ts';
 import { dollars, impossible, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;

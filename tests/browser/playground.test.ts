@@ -4,11 +4,12 @@ import { symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Page } from 'playwright-core';
 import type { GenerationDetail, NewKey } from '../../src/console/contract.ts';
-import { checkLooks, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
+import { expectNoComplaints, takePicture, visit } from '../support/browser.ts';
 import { chatCatalog } from '../support/chat-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway, temporaryFolder } from '../support/gateway.ts';
+import { checkLooks } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 /** The same gateway once more, with a decision provider. */

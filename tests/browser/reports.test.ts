@@ -7,9 +7,10 @@ import type { RequestPage } from '../../src/console/request-contract.ts';
 import type { Settlement } from '../../src/ledger/operations.ts';
 import { lossOf } from '../../src/ledger/settlement.ts';
 import { uuidFromRequestId } from '../../src/lib/ids.ts';
-import { checkLooks, desktop, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
+import { desktop, expectNoComplaints, takePicture, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { launchGateway, programWith } from '../support/gateway.ts';
+import { checkLooks } from '../support/looks.ts';
 import { dollars, refund, settleAs } from '../support/rare-settlements.ts';
 
 let fixture: DashboardFixture;

@@ -2,18 +2,10 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { RequestPage } from '../../src/console/request-contract.ts';
-import {
-  checkLooks,
-  desktop,
-  expectNoComplaints,
-  focused,
-  phone,
-  tabTo,
-  takePicture,
-  violationsOf,
-} from '../support/browser.ts';
+import { desktop, expectNoComplaints, focused, phone, tabTo, takePicture } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { checkLooks, violationsOf } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 /** Its balance covers no request. */

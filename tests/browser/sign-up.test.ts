@@ -3,7 +3,6 @@ import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Browser, Page } from 'playwright-core';
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import {
-  checkLooks,
   expectNoComplaints,
   openBrowser,
   openPage,
@@ -12,6 +11,7 @@ import {
   waitUntilLoaded,
 } from '../support/browser.ts';
 import { type Gateway, startGateway, temporaryFolder, writeCatalog } from '../support/gateway.ts';
+import { checkLooks } from '../support/looks.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
 import { createKey, newPassword, signUp, smallAndGrand, verificationLink } from '../support/sign-up-page.ts';

@@ -2,10 +2,11 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
 import type { RequestPage } from '../../src/console/request-contract.ts';
-import { checkLooks, expectNoComplaints, waitUntilLoaded } from '../support/browser.ts';
+import { expectNoComplaints, waitUntilLoaded } from '../support/browser.ts';
 import { chatCatalog } from '../support/chat-fixture.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { checkLooks } from '../support/looks.ts';
 
 const everything = '[text_input, text_output, streaming, function_calling]';
 const slashed = `

@@ -5,7 +5,6 @@ import { join, posix } from 'node:path';
 import OpenAI from 'openai';
 import type { Browser, Page } from 'playwright-core';
 import {
-  checkLooks,
   expectNoComplaints,
   openBrowser,
   openPage,
@@ -17,6 +16,7 @@ import {
 import { preparedFolder } from '../support/embedded.ts';
 import { eventually } from '../support/eventually.ts';
 import { type Gateway, startGateway } from '../support/gateway.ts';
+import { checkLooks } from '../support/looks.ts';
 
 let gateway: Gateway;
 let browser: Browser;

@@ -1,7 +1,8 @@
 /** The pages about webhooks, of owners and of operators. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
-import { checkLooks, expectNoComplaints } from '../support/browser.ts';
+import { expectNoComplaints } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
+import { checkLooks } from '../support/looks.ts';
 import { type Receiver, startReceiver } from '../support/webhook-receiver.ts';
 
 let fixture: DashboardFixture;

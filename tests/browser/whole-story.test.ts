@@ -8,7 +8,6 @@ import type { Browser, Page } from 'playwright-core';
 import { Webhook } from 'standardwebhooks';
 import { type Sandbox, startSandbox } from '../../sandbox/server.ts';
 import {
-  checkLooks,
   expectNoComplaints,
   openBrowser,
   openPage,
@@ -18,6 +17,7 @@ import {
 } from '../support/browser.ts';
 import { eventually } from '../support/eventually.ts';
 import { writeCatalog } from '../support/gateway.ts';
+import { checkLooks } from '../support/looks.ts';
 import { type MailServer, startMailServer } from '../support/mail-server.ts';
 import { openPaymentsFixture, type PaymentsFixture } from '../support/payments-fixture.ts';
 import { createKey, signUp, smallAndGrand, verificationLink } from '../support/sign-up-page.ts';

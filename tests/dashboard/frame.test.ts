@@ -1,19 +1,11 @@
 /** The dashboard's frame in a real browser: signing in and out, finding one's way, and what everyone may expect of it. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test';
 import type { Page } from 'playwright-core';
-import {
-  desktop,
-  expectNoComplaints,
-  type Look,
-  openPage,
-  overflowOf,
-  phone,
-  violationsOf,
-  type Watched,
-} from '../support/browser.ts';
+import { desktop, expectNoComplaints, type Look, openPage, phone, type Watched } from '../support/browser.ts';
 import { type Person, signIn, visitor } from '../support/console-fixture.ts';
 import { cookiesOf, type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
 import { eventually } from '../support/eventually.ts';
+import { overflowOf, violationsOf } from '../support/looks.ts';
 
 let fixture: DashboardFixture;
 const opened: Watched[] = [];

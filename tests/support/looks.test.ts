@@ -1,7 +1,8 @@
 /** What checkLooks notices: faults in one look only, and texts that differ from good ones only by what is behind them. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { Browser } from 'playwright-core';
-import { checkLooks, openBrowser, openPage, type Watched } from './browser.ts';
+import { openBrowser, openPage, type Watched } from './browser.ts';
+import { checkLooks } from './looks.ts';
 
 const pageOf = (style: string, content: string) => `<!doctype html><html lang="en"><title>Test</title>
   <meta name="viewport" content="width=device-width">
