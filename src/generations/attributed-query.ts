@@ -1,6 +1,5 @@
 /** Finds Generations by whom they were for. */
 import type { SQL } from 'bun';
-import { nilId } from '../lib/ids.ts';
 import type { Label } from './attribution.ts';
 import type { GenerationFilter } from './generation-store.ts';
 
@@ -21,17 +20,38 @@ export type FoundList<Row> = Readonly<{ rows: readonly Row[]; scannedTo: string 
 
 /**
  * The query of the next `scanCount` Generations with the first label, for other queries to include: a row for each of them, the
- * newest first, with the columns of finished_generations for those that match the rest of the filter, too. Each Generation is
- * looked up in a subquery with a limit, which cannot become a join.
+ * newest first, with the columns of finished_generations for those that match the rest of the filter, too.
+ *
+ * Like `pageQuery` it reads one range of an index backwards, and leaves the planner no choice: both ends of the range are
+ * compared as rows, in the order of one index, with values that the planner does not know and a limit that it does. Each
+ * Generation is looked up in a subquery with a limit, which cannot become a join.
  */
 export function attributedQuery(sql: SQL, filter: AttributedFilter, before: string, scanCount: number) {
   const { accountId, keyId, status, model, labels } = filter;
-  const [label, ...others] = labels;
-  if (label === undefined) throw new Error('There is no label to look for.');
-  const range = { accountId, label, first: nilId, before };
+  const [first, ...others] = labels;
+  if (first === undefined) throw new Error('There is no label to look for.');
+  const [kind, label] = first;
+  const kinds = others.map(([other]) => other);
+  const texts = others.map(([, text]) => text);
+  const range =
+    accountId === null
+      ? sql`
+          (kind, label) >= (one.kind, one.label) and (kind, label, generation_id) < (one.kind, one.label, ${before}::uuid)
+            and generation_id < ${before}::uuid
+          order by kind desc, label desc, generation_id desc`
+      : sql`
+          (account_id, kind, label) >= (one.account_id, one.kind, one.label)
+            and (account_id, kind, label, generation_id) < (one.account_id, one.kind, one.label, ${before}::uuid)
+            and generation_id < ${before}::uuid
+          order by account_id desc, kind desc, label desc, generation_id desc`;
   return sql`
     select scanned.generation_id as scanned_id, generation.*
-    from (${labelledQuery(sql, range, scanCount, sql`limit 1000`)}) as scanned
+    from unnest(array[${accountId}::uuid], array[${kind}::text], array[${label}::text]) as one (account_id, kind, label)
+    cross join lateral (
+      select * from (
+        select generation_id from generation_attributions where ${range} limit 1000
+      ) as longest limit ${scanCount}::int
+    ) as scanned
     left join lateral (
       (select * from finished_generations where id = scanned.generation_id)
       union all (select * from unfinished_generations where id = scanned.generation_id)
@@ -39,55 +59,12 @@ export function attributedQuery(sql: SQL, filter: AttributedFilter, before: stri
     ) as generation on (${status}::text is null or generation.status = ${status}::text)
       and (${model}::text is null or generation.model = ${model}::text)
       and (${keyId}::uuid is null or generation.key_id = ${keyId}::uuid)
-      and ${hasLabels(sql, sql`scanned.generation_id`, others)}
+      and not exists (
+        select 1 from unnest(${sql.array(kinds, 'text')}, ${sql.array(texts, 'text')}) as other (kind, label)
+        where not exists (
+          select 1 from generation_attributions as found
+          where found.generation_id = scanned.generation_id and found.kind = other.kind and found.label = other.label))
     order by scanned.generation_id desc`;
-}
-
-/** Of one account, or of all of them when it is null: IDs from the first one up to, but without, the other. */
-type LabelledRange = Readonly<{ accountId: string | null; label: Label; first: string; before: string }>;
-
-/**
- * The query of the next `scanCount` IDs with a label, the newest first. Like `pageQuery` it reads one range of an index backwards,
- * and leaves the planner no choice: both ends of the range are compared as rows, in the order of one index, with values that the
- * planner does not know and a limit that it does.
- */
-export function labelledQuery(
-  sql: SQL,
-  { accountId, label: [kind, label], first, before }: LabelledRange,
-  scanCount: number,
-  constantLimit: SQL.Query<unknown>,
-) {
-  const [columns, values, order] =
-    accountId === null
-      ? [sql`kind, label`, sql`one.kind, one.label`, sql`kind desc, label desc`]
-      : [
-          sql`account_id, kind, label`,
-          sql`one.account_id, one.kind, one.label`,
-          sql`account_id desc, kind desc, label desc`,
-        ];
-  return sql`
-    select labelled.generation_id
-    from unnest(array[${accountId}::uuid], array[${kind}::text], array[${label}::text]) as one (account_id, kind, label)
-    cross join lateral (
-      select * from (
-        select generation_id from generation_attributions
-        where (${columns}, generation_id) >= (${values}, ${first}::uuid)
-          and (${columns}, generation_id) < (${values}, ${before}::uuid)
-          and generation_id >= ${first}::uuid and generation_id < ${before}::uuid
-        order by ${order}, generation_id desc ${constantLimit}
-      ) as longest limit ${scanCount}::int
-    ) as labelled`;
-}
-
-/** Whether the request with this ID has all of these labels. */
-export function hasLabels(sql: SQL, id: SQL.Query<unknown>, labels: readonly Label[]) {
-  const kinds = labels.map(([kind]) => kind);
-  const texts = labels.map(([, text]) => text);
-  return sql`not exists (
-    select 1 from unnest(${sql.array(kinds, 'text')}, ${sql.array(texts, 'text')}) as other (kind, label)
-    where not exists (
-      select 1 from generation_attributions as found
-      where found.generation_id = ${id} and found.kind = other.kind and found.label = other.label))`;
 }
 
 /** Asks until there are enough rows, or no more, or enough was looked at. `ask` takes what `attributedQuery` does. */

@@ -7,7 +7,6 @@
  * is sorted by it, its values come from `one`, and its limit is a constant.
  */
 import type { SQL } from 'bun';
-import { hasLabels, labelledQuery } from '../generations/attributed-query.ts';
 import { finishedStatuses } from '../generations/generation-store.ts';
 import { possibleStatuses, type RequestFilter, type RequestStatus } from './filter.ts';
 
@@ -86,7 +85,7 @@ export function scanQuery(
   scanCount: number,
   rowCount: number,
 ) {
-  const scanned = filter.labels.length > 0 ? withLabelsQuery : rangesQuery;
+  const scanned = filter.labels.length > 0 ? labelledQuery : rangesQuery;
   return sql`
     with scanned as materialized (${scanned(sql, filter, before, scanCount)})
     select page.*, bounds.*
@@ -225,21 +224,47 @@ function refusedQuery(sql: SQL, filter: RequestFilter, before: string, scanCount
     ) as page`;
 }
 
-/** The next requests with the first label; those without the others have no ID here, like those that are gone. */
-function withLabelsQuery(sql: SQL, filter: RequestFilter, before: string, scanCount: number) {
-  const { first, accountId, labels } = filter;
-  const [label, ...others] = labels;
-  if (label === undefined) throw new Error('There is no label to look for.');
-  const range = { accountId, label, first, before };
+/**
+ * The next requests with the first label, as `attributedQuery` in generations/attributed-query.ts finds them; those without the
+ * others have no ID here, like those that are gone.
+ */
+function labelledQuery(sql: SQL, filter: RequestFilter, before: string, scanCount: number) {
+  const { first: start, accountId, labels } = filter;
+  const [first, ...others] = labels;
+  if (first === undefined) throw new Error('There is no label to look for.');
+  const [kind, label] = first;
+  const kinds = others.map(([other]) => other);
+  const texts = others.map(([, text]) => text);
+  const range =
+    accountId === null
+      ? sql`
+          (kind, label, generation_id) >= (one.kind, one.label, ${start}::uuid)
+            and (kind, label, generation_id) < (one.kind, one.label, ${before}::uuid)
+            and generation_id >= ${start}::uuid and generation_id < ${before}::uuid
+          order by kind desc, label desc, generation_id desc`
+      : sql`
+          (account_id, kind, label, generation_id) >= (one.account_id, one.kind, one.label, ${start}::uuid)
+            and (account_id, kind, label, generation_id) < (one.account_id, one.kind, one.label, ${before}::uuid)
+            and generation_id >= ${start}::uuid and generation_id < ${before}::uuid
+          order by account_id desc, kind desc, label desc, generation_id desc`;
   return sql`
     select labelled.generation_id as scanned_id, request.*
-    from (${labelledQuery(sql, range, scanCount, constantLimit(sql, scanCount))}) as labelled
+    from unnest(array[${accountId}::uuid], array[${kind}::text], array[${label}::text]) as one (account_id, kind, label)
+    cross join lateral (
+      select * from (
+        select generation_id from generation_attributions where ${range} ${constantLimit(sql, scanCount)}
+      ) as longest limit ${scanCount}::int
+    ) as labelled
     left join lateral (
       (select ${finishedColumns(sql)} from generations where id = labelled.generation_id)
       union all (select ${openColumns(sql)} from open_generations where id = labelled.generation_id)
       union all (select ${refusedColumns(sql)} from refusals where id = labelled.generation_id)
       limit 1
-    ) as request on ${hasLabels(sql, sql`labelled.generation_id`, others)}`;
+    ) as request on not exists (
+      select 1 from unnest(${sql.array(kinds, 'text')}, ${sql.array(texts, 'text')}) as other (kind, label)
+      where not exists (
+        select 1 from generation_attributions as found
+        where found.generation_id = labelled.generation_id and found.kind = other.kind and found.label = other.label))`;
 }
 
 /** The planner assumes a tenth of the table for an unknown limit. */
