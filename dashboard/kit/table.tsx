@@ -9,6 +9,7 @@ import {
   type MouseEvent as ReactMouseEvent,
   type ReactNode,
   useEffect,
+  useLayoutEffect,
   useRef,
 } from 'react';
 import { type AmountStyle, decimalsOf } from './amounts.ts';
@@ -184,10 +185,13 @@ export function Table<Row>(props: TableProps<Row>) {
   );
 }
 
-/** When the row that has the focus is removed, the focus goes to the row that takes its place. */
+/**
+ * When the row that has the focus is removed, the focus goes to the row that takes its place: before the dialog in which it was
+ * removed gives the focus back, which leaves it where it is then.
+ */
 function useFocusOfRow(): (event: FocusEvent<HTMLTableElement>) => void {
   const last = useRef<Readonly<{ table: HTMLElement; element: Element; at: number }> | null>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (last.current === null || last.current.element.isConnected) return;
     const { table, at } = last.current;
     last.current = null;

@@ -5,7 +5,7 @@
 import type { SQL, TransactionSQL } from 'bun';
 import { ApiError } from '../errors.ts';
 import { BoundedQueue, OverloadError } from '../lib/bounded-queue.ts';
-import { boundedRead } from './bounded-read.ts';
+import { boundedSnapshot } from './bounded-read.ts';
 
 /** Sums of ten thousand accounts would be written to files otherwise. */
 const workMemKb = 32 * 1024;
@@ -33,7 +33,7 @@ export async function inSnapshot<Result>(
 ): Promise<Result> {
   const signal = AbortSignal.timeout(maxWaitMs);
   const read = () =>
-    boundedRead(sql, async (transaction) => {
+    boundedSnapshot(sql, async (transaction) => {
       await transaction`
         select set_config('work_mem', greatest(pg_size_bytes(current_setting('work_mem')) / 1024, ${workMemKb})::text, true)`;
       return await run(transaction);

@@ -19,9 +19,13 @@ test('a statement is ended, and neither the bound nor the memory stays with its 
   expect(await boundedRead(connection, settings)).toMatchObject({
     timeout: '3500ms',
     memory: '1MB',
+    isolation: 'read committed',
+  });
+  expect(await inSnapshot(connection, null, settings)).toMatchObject({
+    timeout: '3500ms',
+    memory: '32MB',
     isolation: 'repeatable read',
   });
-  expect(await inSnapshot(connection, null, settings)).toMatchObject({ timeout: '3500ms', memory: '32MB' });
   await connection`set work_mem = '64MB'`;
   expect(await inSnapshot(connection, null, settings)).toMatchObject({ memory: '64MB' });
   expect(await settings(connection)).toEqual({ ...before, memory: '64MB' });

@@ -151,7 +151,7 @@ function Source({ problem, range, scope }: SourceProps) {
         {words} {kind}{' '}
         <Link
           {...inExplorer(scope, range, { error_code: code, ...filter })}
-          className={classNames(textLinkClass, 'inline-block max-w-full truncate align-bottom')}
+          className={classNames(textLinkClass, 'inline-block max-w-full align-bottom wrap-anywhere')}
         >
           {name}
         </Link>

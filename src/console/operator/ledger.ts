@@ -11,7 +11,7 @@ import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { shortTransaction } from '../../lib/short-transaction.ts';
 import { requireOperator } from '../access.ts';
-import { boundedRead } from '../bounded-read.ts';
+import { boundedRead, boundedSnapshot } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import type { Audit, Audits, DeadLetters } from '../operator-contract.ts';
@@ -49,7 +49,7 @@ export function ledgerPage(services: Readonly<{ sql: SQL; audits: AuditJobs }>):
 
 /** The oldest first, and how many there are. */
 async function findDeadLettersAs(sql: SQL, operatorId: string, max: number): Promise<Unsent<DeadLetters>> {
-  return await boundedRead(sql, async (transaction) => {
+  return await boundedSnapshot(sql, async (transaction) => {
     await requireOperator(transaction, operatorId);
     const letters = await findDeadLetters(transaction, max);
     const accountIds = letters.map(({ accountId }) => accountId);

@@ -10,7 +10,7 @@ import { requestIdFromUuid } from '../../lib/ids.ts';
 import { formatMoney } from '../../lib/money.ts';
 import { accountIn, requireOperator } from '../access.ts';
 import { parseEntryCursor } from '../billing.ts';
-import { boundedRead } from '../bounded-read.ts';
+import { boundedRead, boundedSnapshot } from '../bounded-read.ts';
 import type { Unsent } from '../contract.ts';
 import { presentDrawsOf } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
@@ -61,7 +61,7 @@ export async function findStatement(
   before: bigint,
   rowCount: number,
 ): Promise<FoundStatement> {
-  return await boundedRead(sql, async (transaction) => {
+  return await boundedSnapshot(sql, async (transaction) => {
     await requireOperator(transaction, operatorId);
     const account = await findAccount(transaction, { userId: operatorId }, accountId);
     if (account === null) throw new ApiError('account_not_found');
