@@ -30,13 +30,18 @@ export function formatDuration(durationMs: number): string {
   return `${Math.floor(hours / 24)} d ${hours % 24} h`;
 }
 
+/** The ends of the first range and of the last but one. Within the first and the last, nothing is known. */
+const shortestMs = 50;
+const longestMs = 300_000;
+
 /**
  * A percentile, with the two digits that are known of it: `≈ 5.1 s`. The gateway counts durations in ranges of which each ends at
  * 1.7 times its beginning or less, and knows no more than the range that a percentile is in.
  */
 export function formatEstimate(durationMs: number): string {
+  if (durationMs <= shortestMs) return `< ${shortestMs} ms`;
+  if (durationMs >= longestMs) return `> ${longestMs / 60_000} min`;
   const ms = Number(durationMs.toPrecision(2));
-  if (ms === 0) return '0 ms';
   if (ms < 1_000) return `≈ ${ms} ms`;
   const [size, unit] =
     ms < 60_000 ? [ms / 1_000, 's'] : [Number((durationMs / 60_000).toPrecision(2)), 'min'];

@@ -197,14 +197,17 @@ describe('figures', () => {
 
   test.each([
     [0, '0 ms'],
-    [47, '≈ 47 ms'],
+    [0, '< 50 ms'],
+    [47, '< 50 ms'],
+    [51, '≈ 51 ms'],
     [994, '≈ 990 ms'],
     [996, '≈ 1.0 s'],
     [5_050, '≈ 5.1 s'],
     [6_085, '≈ 6.1 s'],
     [15_480, '≈ 15 s'],
     [59_600, '≈ 1.0 min'],
-    [300_000, '≈ 5.0 min'],
+    [299_000, '≈ 5.0 min'],
+    [300_000, '> 5 min'],
   ])('%p ms as a percentile are %s', (durationMs, shown) => {
     expect(formatEstimate(durationMs)).toBe(shown);
   });
