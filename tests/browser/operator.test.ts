@@ -189,7 +189,7 @@ describe('accounts', () => {
     const { page } = operator;
     await find(page, 'accounts', 'Blue');
     await choose(page, 'Blue Harbour', 'Suspend');
-    await page.getByText('new requests with its keys are rejected').waitFor();
+    await page.getByText('new requests with its keys are refused').waitFor();
     await takePicture(page, 'operator-suspend');
     await page.getByRole('button', { name: 'Suspend account' }).click();
     await rowOf(page, 'Blue Harbour').getByText('Suspended').waitFor();

@@ -72,7 +72,7 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
 }
 
 function isNothing(value: unknown): boolean {
-  return value === null || value === '';
+  return value === null || value === '' || JSON.stringify(value) === '{}';
 }
 
 /** Those of limits may be requests or tokens, which have no decimals. */

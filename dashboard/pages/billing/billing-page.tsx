@@ -56,7 +56,7 @@ export function BillingPage() {
             // Without a tab is a tab of its own.
             activeOptions={{ explicitUndefined: true }}
             resetScroll={false}
-            className="-mb-px border-b-2 border-transparent px-0.5 py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink aria-[current=page]:border-accent-text aria-[current=page]:font-medium aria-[current=page]:text-ink"
+            className="-mb-px border-b-2 border-transparent py-2 whitespace-nowrap text-ink-soft -outline-offset-2 hover:text-ink aria-[current=page]:border-accent-text aria-[current=page]:font-medium aria-[current=page]:text-ink"
           >
             {label}
           </Link>

@@ -105,15 +105,15 @@ export function Rows({ rows, selected, isUtc, isDimmed, isOfOneAccount }: RowsPr
 type ColumnHead = Readonly<{ name: string; className?: string }>;
 
 const stateColumn: ColumnHead = { name: 'State', className: 'w-5' };
-const timeColumn: ColumnHead = { name: 'Time', className: 'w-30 xl:w-32' };
+const timeColumn: ColumnHead = { name: 'Time', className: 'w-28 xl:w-32' };
 const modelColumn: ColumnHead = { name: 'Model' };
 const accountColumn: ColumnHead = { name: 'Account', className: 'w-28 xl:w-40' };
 const keyColumn: ColumnHead = { name: 'Key', className: 'w-28 xl:w-40' };
 const providerColumn: ColumnHead = { name: 'Provider', className: 'w-44 max-xl:hidden' };
 const figureColumns: readonly ColumnHead[] = [
   { name: 'Tokens', className: 'w-16 text-right' },
-  { name: 'Cost', className: 'w-20 text-right xl:w-24' },
-  { name: 'Duration', className: 'w-20 text-right xl:w-36' },
+  { name: 'Cost', className: 'w-24 text-right' },
+  { name: 'Duration', className: 'w-18 text-right xl:w-36' },
 ];
 
 /** Operators know accounts; where there is no room for both, the key is only in the panel. */

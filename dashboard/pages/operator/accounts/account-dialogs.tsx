@@ -226,7 +226,7 @@ export function SuspensionDialog({ account, action, onClose }: SuspensionDialogP
     >
       {isSuspending ? (
         <>
-          Within seconds, new requests with its keys are rejected. Running requests end as usual and are
+          Within seconds, new requests with its keys are refused. Running requests end as usual and are
           charged. Members can still sign in and see that the account is suspended. The balance does not
           change, and you can resume the account at any time.
         </>
