@@ -36,13 +36,19 @@ export function Badge({
   return (
     <span
       className={classNames(
-        'inline-flex items-center gap-1.5 text-xs wrap-normal md:whitespace-nowrap',
+        'inline-flex gap-1.5 text-xs wrap-normal md:whitespace-nowrap',
         hasDot
-          ? classNames('font-normal', dotted[tone])
-          : classNames('rounded px-1.5 font-medium', tones[tone]),
+          ? classNames('items-start font-normal', dotted[tone])
+          : classNames('items-center rounded px-1.5 font-medium', tones[tone]),
       )}
     >
-      {hasDot && <span aria-hidden className={classNames('size-1.5 shrink-0 rounded-full', dots[tone])} />}
+      {hasDot && (
+        <span
+          aria-hidden
+          // In the middle of the first line, because on a phone there can be a second.
+          className={classNames('mt-[calc((1lh-0.375rem)/2)] size-1.5 shrink-0 rounded-full', dots[tone])}
+        />
+      )}
       {children}
     </span>
   );

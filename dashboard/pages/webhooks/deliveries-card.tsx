@@ -72,7 +72,9 @@ export function DeliveriesCard({ webhook }: Readonly<{ webhook: Webhook }>) {
         expectedRows={4}
         empty={
           <EmptyState icon={Send} title="No deliveries yet">
-            They appear here with the next event, or with a test.
+            {webhook.is_enabled
+              ? 'They appear here with the next event, or with a test.'
+              : 'Nothing is sent to it while it is disabled.'}
           </EmptyState>
         }
         cursors={cursors}

@@ -64,7 +64,8 @@ export function OperatorMarginsPage() {
       description="What customers were charged, and what providers ask for it. Customers see none of this."
     >
       <RangePicker range={range} />
-      <Totals totals={totals} />
+      {/* Below, it says that they could not be loaded. */}
+      {(totals !== undefined || !margins.isError) && <Totals totals={totals} />}
       {totals !== undefined && <Unknown totals={totals} />}
       <Card
         title="Breakdown"

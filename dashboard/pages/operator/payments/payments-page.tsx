@@ -68,7 +68,9 @@ export function OperatorPaymentsPage() {
           expectedRows={6}
           empty={
             <EmptyState icon={CreditCard} title={search === '' ? 'No payments yet' : 'No matching payments'}>
-              With PAYMENTS=stripe, owners of accounts can pay on their billing page.
+              {search === ''
+                ? 'With PAYMENTS=stripe, owners of accounts can pay on their billing page.'
+                : 'Search for something else.'}
             </EmptyState>
           }
           cursors={cursors}

@@ -5,6 +5,7 @@ import { Badge } from '../../../kit/badge.tsx';
 import { Card } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
 import { Time } from '../../../kit/figures.tsx';
+import { Loading, Skeleton } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
 import { providerLink } from '../../../links.ts';
 import { countColumn } from '../../requests/of-one-thing.tsx';
@@ -13,17 +14,31 @@ import { describeCircuit, explainSetback } from './provider-state.ts';
 /** Of one provider, or with their names those of several. */
 type NamedCircuit = ListedCircuit & Readonly<{ provider?: string }>;
 
-export function Circuits({ circuits }: Readonly<{ circuits: readonly NamedCircuit[] }>) {
-  const isOfSeveral = circuits.some(({ provider }) => provider !== undefined);
+type CircuitsProps = Readonly<{
+  /** Undefined while they are being loaded. */
+  circuits: readonly NamedCircuit[] | undefined;
+}>;
+
+export function Circuits({ circuits }: CircuitsProps) {
+  const isOfSeveral = circuits?.some(({ provider }) => provider !== undefined);
   return (
     <Card title="Circuits" description="Those that have failed since their last success." isFlush>
       <Table
         caption="Circuits"
         isDense
-        columns={isOfSeveral ? [providerColumn, ...columns] : columns}
-        rows={circuits}
+        columns={isOfSeveral === true ? [providerColumn, ...columns] : columns}
+        rows={circuits ?? []}
         rowKey={({ provider, node, model }) => `${provider} ${node} ${model}`}
-        empty={<p className="py-3 text-ink-faint">All circuits are closed.</p>}
+        empty={
+          circuits === undefined ? (
+            // Most often there are none, so this takes the space of that sentence.
+            <Loading className="py-3">
+              <Skeleton className="h-5 w-36" />
+            </Loading>
+          ) : (
+            <p className="py-3 text-ink-faint">All circuits are closed.</p>
+          )
+        }
       />
     </Card>
   );

@@ -35,9 +35,16 @@ export function Failures({ failures, description, isOfOne = false }: FailuresPro
         rowLink={({ request_id: id }) => ({ to: '/operator/requests/$id', params: { id } })}
         expectedRows={5}
         empty={
-          <EmptyState icon={CircleCheck} title="No failures">
-            No attempt failed in the last 24 hours.
-          </EmptyState>
+          isOfOne ? (
+            // Those of other providers may have taken the place of older ones of its own.
+            <EmptyState icon={CircleCheck} title="No recent failures">
+              None of the newest 50 failed attempts was a call to it.
+            </EmptyState>
+          ) : (
+            <EmptyState icon={CircleCheck} title="No failures">
+              No attempt failed in the last 24 hours.
+            </EmptyState>
+          )
         }
       />
       {page !== undefined && page.pageCount > 1 && (

@@ -74,7 +74,8 @@ export function OperatorProviderPage() {
           .
         </Callout>
       )}
-      <Totals series={series.data} />
+      {/* Below, it says that they could not be loaded. */}
+      {(series.data !== undefined || !series.isError) && <Totals series={series.data} />}
       <Loaded query={series} errorTitle="The calls could not be loaded">
         {(found) => <Calls series={found} provider={title} range={range} />}
       </Loaded>

@@ -36,7 +36,7 @@ export function OperatorProvidersPage() {
           <ProviderList providers={providers.data} configured={configured} />
           {isNoneConfigured && unconfigured}
           <Circuits
-            circuits={(providers.data?.data ?? []).flatMap(({ name: provider, circuits }) =>
+            circuits={providers.data?.data.flatMap(({ name: provider, circuits }) =>
               circuits.map((circuit) => ({ ...circuit, provider })),
             )}
           />

@@ -182,8 +182,9 @@ export function RevokeTokenDialog({ token, onClose }: RevokeTokenDialogProps) {
       }}
       onClose={onClose}
     >
-      Programs that use it are rejected immediately, on all nodes. This cannot be undone. What they have
-      created remains, except for invitations that nobody has accepted yet.
+      Programs that use <code className="font-mono text-xs">{token.hint}</code> are rejected immediately, on
+      all nodes. This cannot be undone. What they have created remains, except for invitations that nobody has
+      accepted yet.
     </ConfirmDialog>
   );
 }

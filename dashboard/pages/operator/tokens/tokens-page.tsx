@@ -87,7 +87,12 @@ function tokenColumns(onRevoke: (token: AdminToken) => void): readonly Column<Ad
       key: 'name',
       header: 'Token',
       isBare: true,
-      cell: ({ name, hint }) => <NameWithNote name={name} note={<code className="font-mono">{hint}</code>} />,
+      cell: ({ name, hint }) => (
+        <NameWithNote
+          name={<span title={`${name} (${hint})`}>{name}</span>}
+          note={<code className="font-mono">{hint}</code>}
+        />
+      ),
     },
     { key: 'state', header: 'Status', cell: ({ state }) => <StatusBadge status={state} /> },
     { key: 'scopes', header: 'Scopes', isWrapping: true, cell: ({ scopes }) => scopes.join(', ') },
