@@ -27,6 +27,8 @@ export function actionColumn<Shown extends ShownChange>(
     cell: (change) => (
       <NameWithNote
         isShort
+        // Of many changes nothing else says what was changed.
+        noteBetween="below"
         name={<span title={actionLabels[change.action]}>{actionLabels[change.action]}</span>}
         note={change.object !== null && show(change.object, change)}
       />

@@ -34,7 +34,6 @@ export function ChargesTable({ caption, charges }: Readonly<{ caption: string; c
       key: 'share',
       header: 'Share',
       align: 'right',
-      isOptional: true,
       cell: ({ charged }) => shareOf(charged, total.charged),
     },
   ];

@@ -1,5 +1,6 @@
+import { useQuery } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
-import { useAccount } from '../../api/session.ts';
+import { signInOptionsQuery, useAccount } from '../../api/session.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
@@ -12,6 +13,7 @@ import { useAlerts, useChangeAlerts } from './month-queries.ts';
 export function LowBalanceCard() {
   const { data } = useAlerts();
   const { role } = useAccount();
+  const canMail = useQuery(signInOptionsQuery).data?.password_reset === 'email';
   const stored = data === undefined ? null : (data.low_balance ?? '');
   const [written, setWritten] = useState<string | null>(null);
   const changing = useChangeAlerts();
@@ -62,8 +64,8 @@ export function LowBalanceCard() {
         </p>
       )}
       <p className="mt-2 text-xs text-ink-faint">
-        Once the balance falls below it, webhooks get the event balance.low, and an e-mail goes to all who
-        chose it under Team.
+        Once the balance falls below it, webhooks get the event balance.low
+        {canMail && ', and an e-mail goes to all who chose it under Team'}.
       </p>
     </Card>
   );

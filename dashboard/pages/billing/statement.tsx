@@ -31,13 +31,13 @@ export function entryColumns(generationPath: GenerationPath = '/requests/$id'): 
     {
       key: 'time',
       header: 'Time',
-      width: 'w-48',
+      width: 'w-40 xl:w-48',
       cell: ({ created_at: createdAt }) => <Time at={createdAt} style="exact" />,
     },
     {
       key: 'kind',
       header: 'Type',
-      width: 'w-36',
+      width: 'w-24 xl:w-36',
       cell: ({ kind }) => (kind === 'correction' ? <Badge tone="warn">{kinds[kind]}</Badge> : kinds[kind]),
     },
     {

@@ -1,5 +1,5 @@
 import type { Grant } from '../../../src/console/grant-contract.ts';
-import { shareOfLimit, signOfMoney } from '../../kit/amounts.ts';
+import { isInCents, shareOfLimit, signOfMoney } from '../../kit/amounts.ts';
 import { Badge, StatusBadge } from '../../kit/badge.tsx';
 import { Meter, Money, Time } from '../../kit/figures.tsx';
 import { formatCount } from '../../kit/format-figures.ts';
@@ -56,16 +56,17 @@ function Left({ grant }: Readonly<{ grant: Grant }>) {
   const { amount, remaining, state } = grant;
   const isKept = state !== 'active' && signOfMoney(remaining) > 0;
   return (
-    <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
+    <span className="flex flex-wrap items-center gap-x-2 gap-y-1 md:flex-nowrap">
       {state === 'active' && (
         <Meter
           label={`Left of ${nameOfGrant(grant)}`}
           share={shareOfLimit(remaining, amount)}
-          className="w-14 shrink-0"
+          className="w-10 shrink-0 md:w-14"
         />
       )}
       <span className="md:whitespace-nowrap">
-        <Money amount={remaining} />{' '}
+        {/* Rounded like the balances that it is a part of. */}
+        <Money amount={remaining} isBalance={isInCents(amount)} />{' '}
         <span className="text-ink-faint">
           of <Money amount={amount} />
         </span>

@@ -67,7 +67,9 @@ export const allowanceColumns: readonly Column<Allowance>[] = [
     key: 'allowance',
     header: 'Allowance',
     isBare: true,
-    cell: (allowance) => <NameWithNote name={describeAllowance(allowance)} note={allowance.note} />,
+    cell: (allowance) => (
+      <NameWithNote name={describeAllowance(allowance)} note={allowance.note} noteBetween="beside" />
+    ),
   },
   {
     key: 'next',

@@ -41,6 +41,7 @@ function invitationColumns(onRevoke: (invitation: Invitation) => void): readonly
       cell: (invitation) => (
         <NameWithNote
           isLong
+          noteBetween="beside"
           name={nameOf(invitation)}
           note={
             <>

@@ -88,6 +88,7 @@ export function memberColumns(
       isBare: true,
       cell: ({ id, email, name }) => (
         <NameWithNote
+          noteBetween="beside"
           name={
             <span className="inline-flex items-baseline gap-2">
               {name === '' ? email : name}

@@ -98,6 +98,7 @@ type UsageTableProps = Readonly<{ usage: Usage | undefined; csvAddress: string; 
 function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
   const [byText, setBy] = useSearchValue('table', 'model');
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
+  const [chartBy] = useSearchValue('by', 'model');
   const isCached = usage !== undefined && hasCaches(usage.totals);
   return (
     <Card
@@ -115,7 +116,7 @@ function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
       <Table
         caption={`Usage by ${by}`}
         isDense
-        columns={columnsOf(header, by, isCached)}
+        columns={columnsOf(header, by, isCached, chartBy !== 'key')}
         rows={usage && groupUsage(usage.rows, by)}
         rowKey={({ id }) => id}
         expectedRows={5}
@@ -126,8 +127,16 @@ function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
   );
 }
 
-/** Those about caches are there only if a cache was involved in any of it. */
-function columnsOf(header: string, by: Dimension, isCached: boolean): Column<UsageGroup>[] {
+/**
+ * Those about caches are there only if a cache was involved in any of it. Models have no marks next to a chart of keys, whose
+ * colours mean something else.
+ */
+function columnsOf(
+  header: string,
+  by: Dimension,
+  isCached: boolean,
+  hasMarks: boolean,
+): Column<UsageGroup>[] {
   return [
     {
       key: 'name',
@@ -136,7 +145,7 @@ function columnsOf(header: string, by: Dimension, isCached: boolean): Column<Usa
       width: 'min-w-40',
       cell: ({ id, label }) => (
         <span className="font-medium">
-          {by === 'model' && <ModelMark model={id} />}
+          {by === 'model' && hasMarks && <ModelMark model={id} />}
           {by === 'day' ? (
             formatDay(label, true)
           ) : (
