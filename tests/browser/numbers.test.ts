@@ -622,7 +622,7 @@ test('margins, accounts and nodes show them', async () => {
   ]);
   expect(stats['Runs out']).toEqual([
     'In more than a year',
-    `Pays for ${formatCount(Math.floor(left ?? 0))} hours with requests, like the ${used} of the last 7 days. Hours without any come on top`,
+    `Enough for ${formatCount(Math.floor(left ?? 0))} hours with requests; the last 7 days had ${used}`,
   ]);
 
   await visit(page, '/operator/nodes');

@@ -24,7 +24,7 @@ test.each([
     null,
     runway,
     'About Wed 25 Nov',
-    'Pays for 30 hours with requests, like the 4 of the last 7 days',
+    'Enough for 30 hours with requests; the last 7 days had 4',
     'plain',
   ],
   [
@@ -32,10 +32,10 @@ test.each([
     null,
     { ...runway, hours_used: 1, hours_left: 1 },
     'About',
-    'Pays for 1 hour with requests, like the 1 of the last 7 days',
+    'Enough for 1 hour with requests; the last 7 days had 1',
     'plain',
   ],
-  ['5', null, { ...runway, hours_left: 0.9 }, 'About', 'Pays for less than an hour with requests', 'plain'],
+  ['5', null, { ...runway, hours_left: 0.9 }, 'About', 'Enough for less than an hour with requests', 'plain'],
   ['5', null, { ...runway, runs_out_at: inHours(71).toISOString() }, 'About', '30 hours', 'warn'],
   [
     '5',

@@ -34,7 +34,7 @@ export function describeRunway({ available, runway, typical_hold: hold }: Funds,
   if (left === null) return alike('Unknown', 'Nothing was spent in 7 days', 'plain');
   const used = formatCount(runway.hours_used);
   // The end is later than that: it also counts the hours in which nothing is asked.
-  const detail = `Pays for ${hoursOfUse(left)} with requests, like the ${used} of the last 7 days. Hours without any come on top`;
+  const detail = `Enough for ${hoursOfUse(left)} with requests; the last 7 days had ${used}`;
   if (at === null)
     return { words: 'In more than a year', sentence: 'Lasts for more than a year', detail, tone: 'plain' };
   const end = formatEnd(new Date(at), now);
