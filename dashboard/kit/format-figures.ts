@@ -39,6 +39,7 @@ const longestMs = 300_000;
  * 1.7 times its beginning or less, and knows no more than the range that a percentile is in.
  */
 export function formatEstimate(durationMs: number): string {
+  if (durationMs === 0) return '0 ms';
   if (durationMs <= shortestMs) return `< ${shortestMs} ms`;
   if (durationMs >= longestMs) return `> ${longestMs / 60_000} min`;
   const ms = Number(durationMs.toPrecision(2));
