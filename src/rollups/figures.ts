@@ -267,6 +267,7 @@ function ownersSumsQuery(
 
 /** The same of all that there are: to read a time once takes less than to look for each of them in it. */
 function everybodysSumsQuery(sql: SQL, { filter, by }: Wanted, unit: SumUnit, pieces: readonly SumPiece[]) {
+  const { begin, end } = endsOf(unit);
   const owner = sql.unsafe(by === 'key' ? 'key_id' : 'account_id');
   const areOwners = sql.unsafe(
     by === 'key' ? `key_id <> '${nilId}'` : `key_id = '${nilId}' and account_id <> '${nilId}'`,
@@ -274,15 +275,15 @@ function everybodysSumsQuery(sql: SQL, { filter, by }: Wanted, unit: SumUnit, pi
   return sql`
     select step, ${owner}::text as value, status, count, cost from ${sumPiecesAs(sql, pieces)} cross join lateral (
       select ${owner}, status, sum(count) as count, sum(cost) as cost from ${sql.unsafe(`request_${unit}s`)}
-      where ${areOwners} and ${isWithin(sql, unit)} and ${isWanted(sql)} and ${matches(sql, filter)}
+      where ${areOwners} and ${sql.unsafe(`${unit} >= ${begin} and ${unit} < ${end}`)} and ${isWanted(sql)} and ${matches(sql, filter)}
       group by ${owner}, status
     ) as owned`;
 }
 
-function isWithin(sql: SQL, unit: SumUnit) {
-  const time = (column: 'begins_at' | 'ends_at') =>
-    sql.unsafe(unit === 'day' ? `(${column} at time zone 'UTC')::date` : column);
-  return sql`${sql.unsafe(unit)} >= ${time('begins_at')} and ${sql.unsafe(unit)} < ${time('ends_at')}`;
+/** The names of a piece's ends, as the column of this unit has times. */
+function endsOf(unit: SumUnit): Readonly<{ begin: string; end: string }> {
+  const time = (column: string) => (unit === 'day' ? `(${column} at time zone 'UTC')::date` : column);
+  return { begin: time('begins_at'), end: time('ends_at') };
 }
 
 function isWanted(sql: SQL) {
@@ -290,13 +291,16 @@ function isWanted(sql: SQL) {
 }
 
 /**
- * Without the offset, the planner may read everything of an account before it looks at the pieces. What is left of an hour is compared in
- * the index, because there are many; with such conditions on minutes, which are few, it may read all of a minute for each key.
+ * Without the offset, the planner may read everything of an account before it looks at the pieces. Both ends are compared as rows in
+ * the order of the primary key: by an index of times it might read those of all accounts, for each of many keys. What is left of
+ * an hour is compared in the index, because there are many.
  */
 function ownedSums(sql: SQL, filter: SumFilter, unit: SumUnit, by?: Grouping) {
+  const { begin, end } = endsOf(unit);
   return sql`
     select * from ${sql.unsafe(`request_${unit}s`)} as sums
-    where account_id = of_account and key_id = of_key and ${isWithin(sql, unit)}
+    where ${sql.unsafe(`(account_id, key_id, ${unit}) >= (of_account, of_key, ${begin})
+      and (account_id, key_id, ${unit}) < (of_account, of_key, ${end})`)}
       and ${unit === 'hour' ? sql`${matches(sql, filter)} and ${hasSource(sql, by)}` : sql`true`}
     offset 0`;
 }
