@@ -612,7 +612,7 @@ test('margins, accounts and nodes show them', async () => {
     });
   }
   await visit(page, `/operator/accounts/${traffic.account}`);
-  await page.getByText(/like the \d+ of the last 7 days/).waitFor();
+  await page.getByText(/the last 7 days had \d+/).waitFor();
   const { balance, held, used, left } = await moneyOf(sql, traffic.account);
   const stats = await statsOf(page);
   expect([stats.Balance?.[0], stats.Held?.[0], stats.Available?.[0]]).toEqual([
