@@ -228,6 +228,7 @@ test('a request opens beside the list; j and k move, Escape closes, and the focu
   await checkLooks(page, 'requests-panel', true);
   await page.reload();
   await panelOf(page).getByRole('heading', { name: 'no/such-model' }).waitFor();
+  await rowsOf(page).nth(5).waitFor();
   await page.keyboard.press('Escape');
   await panelOf(page).waitFor({ state: 'detached' });
   expect(searchOf(page)).toEqual({});
