@@ -119,6 +119,8 @@ describe('accounts', () => {
     await page.getByLabel('Initial credit in USD').fill('10');
     await page.getByRole('button', { name: 'Create account' }).click();
     await rowOf(page, 'Blue Harbour').getByText('$10.00').waitFor();
+    // While it is open, what is typed goes to it and not to the search.
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
   });
 
   test('are credited once, even when the answer is lost and the button is pressed again', async () => {
