@@ -56,12 +56,14 @@ const defaultGroups = 50;
 export type FiguresServices = Readonly<{ reads: () => SQL; catalog: () => ActiveCatalog }>;
 
 export function requestFiguresPage({ reads, catalog }: FiguresServices): Routes<AccountHandler> {
-  const isModel = (name: string) => catalog().catalog.models.has(name);
   return {
     '/requests/series': {
       GET: async (request, { caller }) => {
         const query = readQuery(request.url, requestParameters);
-        const filter = { ...parseSeriesFilter(query, Date.now(), isModel), accountId: caller.accountId };
+        const filter = {
+          ...parseSeriesFilter(query, Date.now(), catalog().catalog.models),
+          accountId: caller.accountId,
+        };
         const series = await lookUp(failure, () =>
           findSeries(reads(), (sql) => readableAccount(sql, caller), 'account_not_found', filter),
         );

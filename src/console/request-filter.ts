@@ -73,11 +73,11 @@ function parseProperties(query: Query): Omit<RequestFilter, 'first' | 'end' | 'a
 export function parseSeriesFilter(
   query: Query,
   nowMs: number,
-  isModel: (name: string) => boolean,
+  models: Readonly<{ has: (name: string) => boolean }>,
 ): CountFilter {
   const filter = parseCountFilter(query, nowMs);
   const { model } = filter.sums;
-  return { ...filter, needsRows: filter.needsRows || (model !== null && !isModel(model)) };
+  return { ...filter, needsRows: filter.needsRows || (model !== null && !models.has(model)) };
 }
 
 export function parseCountFilter(query: Query, nowMs: number): CountFilter {

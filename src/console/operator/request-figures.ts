@@ -10,12 +10,11 @@ import { parseCountFilter, parseSeriesFilter, requestParameters, sumParameters }
 const failure = 'usage_lookup_failed';
 
 export function anyRequestFiguresPage({ reads, catalog }: FiguresServices): Routes<ConsoleHandler> {
-  const isModel = (name: string) => catalog().catalog.models.has(name);
   return {
     '/requests/series': {
       GET: async (request, { signedIn }) => {
         const query = readQuery(request.url, [...requestParameters, 'account']);
-        const filter = parseSeriesFilter(query, Date.now(), isModel);
+        const filter = parseSeriesFilter(query, Date.now(), catalog().catalog.models);
         const series = await lookUp(failure, () =>
           findSeries(reads(), (sql) => operatorOnly(sql, signedIn), 'permission_denied', filter),
         );
