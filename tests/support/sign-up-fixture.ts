@@ -92,7 +92,8 @@ export async function openSignUpFixture(): Promise<SignUpFixture> {
       const there = browser(second, clientAddress);
       // Signing in counts towards the limits of its own network, so it happens elsewhere.
       const elsewhere = browser(first);
-      await elsewhere.send('POST', '/api/auth/sign-in/email', { email, password });
+      const signIn = await elsewhere.send('POST', '/api/auth/sign-in/email', { email, password });
+      if (signIn.status !== 200) throw new Error(`${email} could not sign in: ${await signIn.text()}`);
       for (const { cookies } of [here, there])
         for (const [name, value] of elsewhere.cookies) cookies.set(name, value);
       return { id, email, account, browsers: [here, there], link: () => createVerificationToken(sql, id) };
