@@ -9,7 +9,9 @@ import {
   finishMaintenance,
   measureStorage,
 } from '../../bench/fill.ts';
+import { fillRequests } from '../../bench/fill-requests.ts';
 import { auditLedger } from '../../src/audit/audit.ts';
+import { nilId } from '../../src/lib/ids.ts';
 import { storePriceList } from '../../src/pricing/price-list-store.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 
@@ -59,4 +61,15 @@ test('an emptied ledger has the credit of each account and nothing else', async 
   expect(await violations()).toEqual([]);
   // Only the bench may do this.
   expect(sql`truncate ledger_entries`.execute()).rejects.toThrow('append-only');
+});
+
+test('requests of a day are added up with their refusals', async () => {
+  const { sql } = database;
+  const { accountId } = await fillRequests(sql, { requests: 300, keys: 3, days: 1 });
+  const [counts] = await sql`
+    select sum(count) filter (where status <> 'refused')::int as served, sum(count) filter (where status = 'refused')::int as refused,
+           (select count(*)::int from generations where account_id = ${accountId}) as generations,
+           (select count(*)::int from refusals) as refusals
+    from request_hours where account_id = ${accountId} and key_id <> ${nilId}`;
+  expect(counts).toEqual({ served: 300, refused: 15, generations: 300, refusals: 15 });
 });
