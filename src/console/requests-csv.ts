@@ -9,7 +9,7 @@ import { requestIdFromUuid, timeOfId } from '../lib/ids.ts';
 import type { Log } from '../lib/log.ts';
 import type { RequestFilter } from '../requests/filter.ts';
 import type { FoundRequests } from '../requests/list-query.ts';
-import { boundedRead } from './bounded-read.ts';
+import { boundedList } from './bounded-read.ts';
 import type { AccountHandler, ConsoleContext, Routes } from './guard.ts';
 import { fallbackFrom, type NamedRequest } from './present-request.ts';
 import { parseListFilter, requestParameters } from './request-filter.ts';
@@ -32,7 +32,7 @@ export function requestsDownload({ reads, log }: CsvServices): Routes<AccountHan
         const { caller } = context;
         const filter = parseListFilter(readQuery(request.url, requestParameters), caller.accountId);
         const find: FindPiece = (before) =>
-          boundedRead(reads(), (read) => findOfAccount(read, caller, filter, before, rowsPerPiece));
+          boundedList(reads(), (read) => findOfAccount(read, caller, filter, before, rowsPerPiece));
         return await sendDownload(fileOf(columns, filter, context, find), request, context.base, log);
       },
     },

@@ -16,7 +16,7 @@ import {
   scanQuery,
 } from '../requests/list-query.ts';
 import { type AccountReader, type Found, readableAccount, rowsForReader } from './access.ts';
-import { boundedRead } from './bounded-read.ts';
+import { boundedList, boundedRead } from './bounded-read.ts';
 import { presentDraw } from './draws.ts';
 import { type DetailedGeneration, findDetail, presentDetail } from './generations.ts';
 import type { AccountHandler, Routes } from './guard.ts';
@@ -47,7 +47,7 @@ export function requestsPage({ sql, reads, cursorKey }: RequestsServices): Route
         const before = cursors.read(query.get('cursor'), filter.end);
         // One more than requested shows whether there is another page.
         const found = await lookUp(failure, () =>
-          boundedRead(reads(), (read) => findOfAccount(read, caller, filter, before, limit + 1)),
+          boundedList(reads(), (read) => findOfAccount(read, caller, filter, before, limit + 1)),
         );
         return Response.json(presentRequests(found, limit, cursors.at) satisfies RequestPage);
       },

@@ -33,8 +33,9 @@ export function lookedAtQuery(sql: SQL, wanted: RowsWanted, steps: Steps) {
       ? sql`looked_at as materialized (${newestQuery(sql, wanted, steps)}), scanned as (select id from looked_at)`
       : sql`scanned as materialized (${labelledQuery(sql, scope, label, steps)}),
             looked_at as materialized (
-              select counted.* from scanned join (${countedQuery(sql, wanted, inRange(sql, 'id', steps))}) as counted
-                on counted.id = scanned.id)`;
+              -- Each is looked up: because of the limit the planner cannot read a whole range to join it instead.
+              select counted.* from scanned
+              cross join lateral (${countedQuery(sql, wanted, sql`id = scanned.id`)} limit 1) as counted)`;
   return sql`
     with ${lookedAt},
     bound as (

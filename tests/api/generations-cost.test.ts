@@ -1,8 +1,16 @@
 /** What a page costs the database, in a table with a million Generations: the same at any depth and with any filter. */
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import { SQL } from 'bun';
+import { boundedList } from '../../src/console/bounded-read.ts';
 import { type GenerationStatus, newestPosition, pageQuery } from '../../src/generations/generation-store.ts';
 import { newId } from '../../src/lib/ids.ts';
+import {
+  findRequests,
+  type ListedRequest,
+  maxScanned,
+  type Scan,
+  scanQuery,
+} from '../../src/requests/list-query.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 
 const months = ['2025-01-01', '2025-02-01', '2025-03-01'];
@@ -206,5 +214,42 @@ test('a page of all keys of an account costs the same everywhere, too', async ()
     expect(cost.rowsScanned, context).toBeLessThanOrEqual(open);
     expect(cost.buffers, context).toBeLessThan(250 + open);
     expect(cost.rowsRead, context).toBeLessThan(2 * ((question.limit ?? pageSize) + 1) + 60 + open);
+  }
+});
+
+test('a list that finds nothing looks at a bounded number of requests, however short its range is', async () => {
+  await sql`analyze generations`;
+  const end = await positionAt(steadyKey, 1);
+  for (const depth of [2_000, 6_000, 15_000]) {
+    const filter = {
+      ...{
+        accountId,
+        keyId: null,
+        status: null,
+        errorCode: null,
+        model: null,
+        provider: null,
+        api: null,
+        labels: [],
+      },
+      ...{ isStreamed: null, isFallback: null, minCost: '1', minDurationMs: null },
+      ...{ first: await positionAt(steadyKey, depth), end },
+    };
+    const [rowsRead, found] = await boundedList(sql, async (transaction) => {
+      const before = await readCounters(transaction);
+      const page = await findRequests<ListedRequest & Scan>(
+        (position, scanCount, wanted) =>
+          transaction`${scanQuery(transaction, filter, position, scanCount, wanted)}`,
+        end,
+        51,
+      );
+      const after = await readCounters(transaction);
+      return [Number(after.fetched - before.fetched), page.rows.length];
+    });
+    expect(found).toBe(0);
+    expect([depth, rowsRead < 2 * Math.min(3 * depth, maxScanned)], `${rowsRead} rows`).toEqual([
+      depth,
+      true,
+    ]);
   }
 });

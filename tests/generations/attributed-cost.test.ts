@@ -10,6 +10,8 @@ import {
 import type { Label } from '../../src/generations/attribution.ts';
 import { type GenerationStatus, newestPosition } from '../../src/generations/generation-store.ts';
 import { newId } from '../../src/lib/ids.ts';
+import { hourMs } from '../../src/lib/time-units.ts';
+import { lookedAtQuery } from '../../src/rollups/one-by-one.ts';
 import { createDatabase, type TestDatabase } from '../support/cluster.ts';
 
 const rowCount = 60_000;
@@ -131,4 +133,28 @@ test('what hardly anything matches is looked for among a bounded number', async 
   expect(rowsRead).toBeLessThanOrEqual(2 * maxScanned + 4);
   const rest = await costOf({ labels: [env], status: 'failed', before: scannedTo ?? '' });
   expect(rest.rows[0]?.id).not.toBe(rows.at(-1)?.id);
+});
+
+test('figures read the requests with a label, and no others', async () => {
+  const any = { status: null, errorCode: null, model: null, provider: null };
+  const anyRow = { api: null, isStreamed: null, isFallback: null, minCost: null, minDurationMs: null };
+  const wanted = { scope: { accountId, keyId: null }, filter: any, rows: { ...anyRow, labels: [env] } };
+  const nowMs = Date.now();
+  const steps = { fromMs: nowMs - 24 * hourMs, toMs: nowMs, stepMs: hourMs };
+  const { rowsScanned, rowsRead, count } = await sql.begin(async (transaction) => {
+    const start = await readCounters(transaction);
+    const rows = await transaction<
+      { cancelled: number; failed: number }[]
+    >`${lookedAtQuery(transaction, wanted, steps)}`;
+    const end = await readCounters(transaction);
+    return {
+      count: rows.reduce((sum, row) => sum + Number(row.cancelled) + Number(row.failed), 0),
+      rowsScanned: Number(end.scanned - start.scanned),
+      rowsRead: Number(end.fetched - start.fetched),
+    };
+  });
+  expect(count).toBe(rowCount / 2);
+  expect(rowsScanned).toBe(0);
+  // The label, the Generation, and the label once more.
+  expect(rowsRead).toBeLessThanOrEqual(3 * count + 4);
 });

@@ -18,7 +18,7 @@ import {
   scanQuery,
 } from '../../requests/list-query.ts';
 import { type Found, type OperatorReader, operatorOnly, rowsForOperator } from '../access.ts';
-import { boundedRead } from '../bounded-read.ts';
+import { boundedList, boundedRead } from '../bounded-read.ts';
 import { presentDraw } from '../draws.ts';
 import type { ConsoleHandler, Routes } from '../guard.ts';
 import { type NamedRefusal, type NamedRequest, presentRefusal, presentRequests } from '../present-request.ts';
@@ -44,7 +44,7 @@ export function anyRequestPage({ sql, reads, cursorKey }: AnyRequestServices): R
         const cursors = cursorsOf(scopeOfRequests('operator', filter), cursorKey);
         const before = cursors.read(query.get('cursor'), filter.end);
         const found = await lookUp(failure, () =>
-          boundedRead(reads(), (read) => findOfAnyone(read, signedIn, filter, before, limit + 1)),
+          boundedList(reads(), (read) => findOfAnyone(read, signedIn, filter, before, limit + 1)),
         );
         return Response.json(presentRequests(found, limit, cursors.at) satisfies RequestPage);
       },
@@ -80,7 +80,7 @@ export function anyRequestDownload({ reads, log }: AnyDownloadServices): Routes<
         const query = readQuery(request.url, anyRequestParameters);
         const filter = parseListFilter(query, parseAccount(query));
         const find: FindPiece = (before) =>
-          boundedRead(reads(), (read) => findOfAnyone(read, context.signedIn, filter, before, rowsPerPiece));
+          boundedList(reads(), (read) => findOfAnyone(read, context.signedIn, filter, before, rowsPerPiece));
         return await sendDownload(fileOf(anyColumns, filter, context, find), request, context.base, log);
       },
     },
