@@ -67,7 +67,7 @@ function settlementConcerns({ failed_settlements: { count, oldest_at: oldest } }
       key: 'settlements',
       tone: 'bad',
       title: countOf(count, 'failed settlement'),
-      text: `The database rejected ${count === 1 ? 'it' : 'them'}${since(oldest)}. The holds stay until someone looks.`,
+      text: `The database rejected ${count === 1 ? 'it' : 'them'}${since(oldest)}. Nothing is held or charged meanwhile.`,
       link: { to: '/operator/ledger' },
     },
   ];
