@@ -2,17 +2,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test';
 import type { SQL } from 'bun';
 import { amountOf, unitsOf } from '../../dashboard/kit/amounts.ts';
-import type { MonthStatement } from '../../src/console/billing-contract.ts';
-import type { Keys, Overview, Usage } from '../../src/console/contract.ts';
+import type { Overview } from '../../src/console/contract.ts';
 import type { OperatorHome, ProviderCalls } from '../../src/console/home-contract.ts';
-import type { KeyDetail } from '../../src/console/key-contract.ts';
-import type {
-  MarginFigures,
-  Margins,
-  OperatorAccountDetail,
-  OperatorAccounts,
-  Providers,
-} from '../../src/console/operator-contract.ts';
+import type { MarginFigures, Providers } from '../../src/console/operator-contract.ts';
 import type {
   ProviderSeries,
   RequestFigures,
@@ -23,7 +15,8 @@ import type {
 } from '../../src/console/request-contract.ts';
 import { addDays } from '../../src/usage/days.ts';
 import { openConsoleFixture } from '../support/console-fixture.ts';
-import { type MixedTraffic, openMixedTraffic } from '../support/mixed-traffic.ts';
+import { type MixedTraffic, openMixedTraffic, type Reader } from '../support/mixed-traffic.ts';
+import { plainBill } from '../support/plain-bills.ts';
 import {
   before,
   byStep,
@@ -34,30 +27,23 @@ import {
   plainAttempts,
   plainRows,
 } from '../support/plain-figures.ts';
-import { moneyOf, plainMargins, spentThisMonth, usageOf } from '../support/plain-money.ts';
+import { moneyOf, plainMargins } from '../support/plain-money.ts';
+import { numbersOfMoney } from './console-numbers/money.ts';
+import { numbersOfRecords } from './console-numbers/records.ts';
 
 const hourMs = 3_600_000;
 
 let traffic: MixedTraffic;
-let { sql, ranges, figuresIn, sumIn } = {} as MixedTraffic;
+let { sql, get, ranges, figuresIn, sumIn } = {} as MixedTraffic;
 
 beforeAll(async () => {
   traffic = await openMixedTraffic(openConsoleFixture);
-  ({ sql, ranges, figuresIn, sumIn } = traffic);
+  ({ sql, get, ranges, figuresIn, sumIn } = traffic);
 }, 120_000);
 
 afterAll(async () => {
   await traffic?.close();
 }, 60_000);
-
-type Reader = 'owner' | 'operator';
-
-async function get<Body>(path: string, reader: Reader): Promise<Body> {
-  const prefix = reader === 'owner' ? `accounts/${traffic.account}` : 'operator';
-  const response = await traffic.people[reader].send('GET', `/api/console/${prefix}/${path}`);
-  if (response.status !== 200) throw new Error(`${path}: ${await response.text()}`);
-  return (await response.json()) as Body;
-}
 
 test('the traffic is what it should be', async () => {
   const [row] = await sql`
@@ -125,6 +111,9 @@ async function expectSeries(
   expect(series.totals).toEqual(totals);
   expect(series.before).toEqual(await sumIn({ ...before(series), where }));
 }
+
+numbersOfMoney(() => traffic);
+numbersOfRecords(() => traffic);
 
 describe.each(['partly added up', 'added up'])('%s', (state) => {
   beforeAll(async () => {
@@ -281,6 +270,7 @@ describe.each(['partly added up', 'added up'])('%s', (state) => {
     ['revenue, cost and margin', expectMoney],
     ['write-offs', expectWriteOffs],
     ['accounts running dry', expectDryAccounts],
+    ['what needs attention', expectConcerns],
   ] as const;
   test.each(partsOfHome)('the home of operators: %s', async (_part, expectPart) => {
     for (const range of ['24h', '7d', '30d'])
@@ -401,6 +391,7 @@ async function expectWriteOffs({ from, to, write_offs: shown }: OperatorHome): P
     'implausible_usage',
     'usage_missing',
     'insufficient_balance',
+    'interrupted',
   ]);
   expect(shown.reasons as unknown[]).toEqual([...reasons]);
   const latest = await sql`
@@ -429,126 +420,39 @@ async function expectDryAccounts({ dry_accounts: shown }: OperatorHome): Promise
   expect(shown).toMatchObject(dry);
 }
 
-test('the balance, what is held, and how long it lasts, for customers and operators', async () => {
-  const { account, poorAccount } = traffic;
-  const expected = await moneyOf(sql, account);
-  const overview = await get<Overview>('overview', 'owner');
-  expect(Number(expected.held)).toBeGreaterThan(0);
-  expect(overview).toMatchObject({
-    balance: expected.balance,
-    held: expected.held,
-    typical_hold: expected.typical,
-    runway: { hours_used: expected.used, hours_left: expected.left },
+async function expectConcerns(home: OperatorHome): Promise<void> {
+  const short = await sql<{ id: string; name: string; refused: number; needed: string }[]>`
+    select accounts.id, name, count(*)::int as refused,
+           ((array_agg(needed::numeric order by refusals.id desc))[1])::numeric(38,12)::text as needed
+    from refusals join accounts on accounts.id = account_id
+    where code = 'insufficient_balance' group by accounts.id`;
+  expect(short).toHaveLength(1);
+  expect(home.short_accounts).toEqual({
+    count: short.length,
+    data: await Promise.all(
+      short.map(async ({ id, name, refused, needed }) => {
+        const { balance, held } = await moneyOf(sql, id);
+        return {
+          account: { id, name },
+          refused,
+          needed,
+          available: amountOf(unitsOf(balance) - unitsOf(held)),
+        };
+      }),
+    ),
   });
-  for (const id of [account, poorAccount]) {
-    const { balance, held, used, left } = await moneyOf(sql, id);
-    expect(used).toBeGreaterThan(1);
-    const detail = await get<OperatorAccountDetail>(`accounts/${id}`, 'operator');
-    const [{ spent }] = await sql<
-      [{ spent: string }]
-    >`${spentThisMonth(sql, sql`usage_records.account_id = ${id}`)}`;
-    const [{ keys, members, charges }] = await sql<[{ keys: number; members: number; charges: number }]>`
-      select (select count(*)::int from api_keys where account_id = ${id}) as keys,
-             (select count(*)::int from memberships where account_id = ${id}) as members,
-             (select count(*)::int from ledger_entries where account_id = ${id} and kind = 'charge') as charges`;
-    expect(charges).toBeGreaterThan(0);
-    expect(detail).toMatchObject({
-      balance,
-      held,
-      runway: { hours_used: used, hours_left: left },
-      month_spent: spent,
-      keys_in_force: keys,
-      members,
-    });
-    const { data } = await get<OperatorAccounts>(`accounts?search=${id}`, 'operator');
-    expect(data).toMatchObject([{ id, balance, held, month_spent: spent, keys_in_force: keys, members }]);
-  }
-});
-
-test('what each key has spent, holds and has left', async () => {
-  const { data } = await get<Keys>('keys', 'owner');
-  expect(data).toHaveLength(4);
-  for (const { id, monthly_limit: limit, ...key } of data) {
-    const [{ spent }] = await sql<[{ spent: string }]>`${spentThisMonth(sql, sql`key_id = ${id}`)}`;
-    const [row] = await sql<[{ held: string; left: string | null; open: number }]>`
-      select coalesce(sum(hold), 0)::numeric(38,12)::text as held, count(*)::int as open,
-             case when ${limit}::text is not null
-               then greatest(${limit}::text::numeric - ${spent}::text::numeric - coalesce(sum(hold), 0), 0)::numeric(38,12)::text end as left
-      from open_generations where key_id = ${id}`;
-    expect({ id, spent: key.month_spent, held: key.held, left: key.month_left }).toEqual({
-      id,
-      spent,
-      held: row.held,
-      left: row.left,
-    });
-    const detail = await get<KeyDetail>(`keys/${id}`, 'owner');
-    expect(detail).toMatchObject({ month_spent: spent, held: row.held, now: { open: row.open } });
-  }
-  const charged = await sql`select distinct key_id from usage_records where account_id = ${traffic.account}`;
-  expect(charged.length).toBeGreaterThan(1);
-});
-
-test.each(['day', 'model', 'provider', 'account'] as const)('revenue, cost and margin by %s', async (by) => {
-  const { from, to, rows, totals } = await get<Margins>(`margins?by=${by}`, 'operator');
-  const expected = await plainMargins(sql, by, from, to);
-  expect(expected.length).toBeGreaterThan(1);
-  expect(expected.some(({ margin }) => Number(margin) > 0)).toBeTrue();
-  expect(expected.some((row) => row.unpriced_requests > 0 && Number(row.unpriced_revenue) > 0)).toBeTrue();
-  const shown = rows.map(({ name: _name, ...row }) => row).toSorted((one, two) => (one.id < two.id ? -1 : 1));
-  expect(shown).toEqual(expected);
-  const [sum] = await plainMargins(sql, 'all', from, to);
-  expect({ id: '', ...totals }).toEqual(sum ?? { id: 'nothing', ...totals });
-});
-
-test('usage by day, model and key, with what caches saved', async () => {
-  const { from, to, rows, totals } = await get<Usage>('usage', 'owner');
-  const plain = (columns: SQL.Query<unknown>) => usageOf(sql, traffic.account, from, to, columns);
-  const expected = await sql<Usage['rows']>`
-    ${plain(sql`to_char(day, 'YYYY-MM-DD') as day, model, key_id, (select name from api_keys where id = key_id) as key_name,`)}
-    group by day, model, key_id order by day, model, key_id`;
-  expect(expected.length).toBeGreaterThan(3);
-  expect(rows).toEqual(expected.map((row) => ({ ...row })));
-  const [sum] = await sql<[Usage['totals']]>`${plain(sql``)}`;
-  expect(totals).toEqual({ ...sum });
-  expect(totals.cache_read_tokens * totals.images * Number(totals.cache_saved)).toBeGreaterThan(0);
-});
-
-test('the statement of a month leads from one balance to the other', async () => {
-  const { account } = traffic;
-  const [{ month, opening }] = await sql<[{ month: string; opening: string }]>`
-    select to_char(month, 'YYYY-MM') as month, coalesce((
-      select balance_after from ledger_entries where account_id = ${account} and created_at at time zone 'UTC' < month
-      order by number desc limit 1), 0)::numeric(38,12)::text as opening
-    from (
-      select date_trunc('month', max(created_at) at time zone 'UTC') as month from ledger_entries
-      where account_id = ${account} and kind = 'refund'
-    ) as last`;
-  const { closing, detail } = await get<MonthStatement>(`billing/months/${month}`, 'owner');
-  const entries = () => sql`
-    select ledger_entries.*, usage_records.model, usage_records.key_id, to_char(ledger_entries.created_at at time zone 'UTC', 'YYYY-MM-DD') as day
-    from ledger_entries left join usage_records on usage_records.id = generation_id where ledger_entries.account_id = ${account}
-      and to_char(ledger_entries.created_at at time zone 'UTC', 'YYYY-MM') = ${month}`;
-  const lines = await sql`
-    select kind, case kind when 'credit' then 'paid' end as category, count(*)::int as entries, sum(amount)::text as amount
-    from (${entries()}) as entry group by kind order by array_position(array['credit', 'charge', 'refund'], kind)`;
-  expect(lines.map(({ kind }: { kind: string }) => kind)).toContain('refund');
-  expect(detail?.lines as unknown[]).toEqual([...lines]);
-  const by = async (column: SQL.Query<unknown>) =>
-    (
-      await sql`
-        select ${column} as name, count(*) filter (where kind = 'charge')::int as requests,
-               coalesce(-sum(amount) filter (where kind = 'charge'), 0)::numeric(38,12)::text as charged,
-               coalesce(sum(amount) filter (where kind = 'refund'), 0)::numeric(38,12)::text as refunded
-        from (${entries()}) as entry where kind in ('charge', 'refund') group by 1
-        order by sum(amount) filter (where kind = 'charge'), 1`
-    ).map((row: object) => ({ ...row }));
-  const named = (rows: readonly object[] = []) => rows as unknown[];
-  expect(named(detail?.by_model.map(({ model, ...row }) => ({ name: model, ...row })))).toEqual(
-    await by(sql`model`),
-  );
-  expect(
-    named(detail?.by_key.map(({ key_id: key, key_name: _name, ...row }) => ({ name: key, ...row }))),
-  ).toEqual(await by(sql`key_id`));
-  expect(named(detail?.by_day.map(({ day, ...row }) => ({ name: day, ...row })))).toEqual(await by(sql`day`));
-  expect([detail?.opening, closing]).toEqual([opening, (await moneyOf(sql, account)).balance]);
-});
+  const [{ count }] = await sql<[{ count: number }]>`select count(*)::int as count from dead_letters`;
+  expect([count, home.failed_settlements.count]).toEqual([1, count]);
+  const days = await plainBill(sql, { id: 'main', name: 'Main' });
+  // For three days after its end, a day is preliminary.
+  const isFinal = (day: string) => Date.parse(addDays(day, 4)) < Date.now();
+  expect(home.reconciliation).toMatchObject([
+    {
+      provider: 'Main',
+      day: days[0]?.day,
+      difference: days[0]?.difference,
+      days_outside: days.filter((one) => one.is_within === false && isFinal(one.day)).length,
+    },
+  ]);
+  expect(home.nodes).toMatchObject({ alive: 2, lost: 0 });
+}

@@ -2,24 +2,16 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test';
 import type { SQL } from 'bun';
 import type { Page } from 'playwright-core';
-import {
-  amountOf,
-  formatBalance,
-  formatMoney,
-  formatMoneyExactly,
-  formatTotal,
-  unitsOf,
-} from '../../dashboard/kit/amounts.ts';
+import { amountOf, formatBalance, formatMoney, formatTotal, unitsOf } from '../../dashboard/kit/amounts.ts';
 import { formatCount } from '../../dashboard/kit/format-figures.ts';
 import { changeOf, formatChange, formatPoints } from '../../dashboard/pages/requests/figures.ts';
-import type { UsageFigures } from '../../src/console/contract.ts';
 import type { MarginFigures } from '../../src/console/operator-contract.ts';
 import type { AttemptFigures, RequestFigures, RequestSeries } from '../../src/console/request-contract.ts';
 import { addDays } from '../../src/usage/days.ts';
 import { expectNoComplaints, visit } from '../support/browser.ts';
 import { type DashboardFixture, openDashboardFixture } from '../support/dashboard-fixture.ts';
-import { eventually } from '../support/eventually.ts';
 import { type MixedTraffic, openMixedTraffic } from '../support/mixed-traffic.ts';
+import { plainBill } from '../support/plain-bills.ts';
 import {
   before,
   byStep,
@@ -30,7 +22,7 @@ import {
   plainAttempts,
   plainRows,
 } from '../support/plain-figures.ts';
-import { moneyOf, plainMargins, spentThisMonth, usageOf } from '../support/plain-money.ts';
+import { moneyOf, plainMargins } from '../support/plain-money.ts';
 import {
   charts,
   estimate,
@@ -44,6 +36,9 @@ import {
   time,
   totalTexts,
 } from '../support/shown-figures.ts';
+import { billingShows } from './numbers/billing.ts';
+import { listsShow } from './numbers/lists.ts';
+import { recordsShow } from './numbers/records.ts';
 
 let traffic: MixedTraffic<DashboardFixture>;
 let { sql, ranges, figuresIn, sumIn } = {} as MixedTraffic;
@@ -56,6 +51,10 @@ beforeAll(async () => {
 afterAll(async () => {
   await traffic?.close();
 }, 60_000);
+
+billingShows(() => traffic);
+recordsShow(() => traffic);
+listsShow(() => traffic);
 
 type Span = Readonly<{ from: string; to: string }>;
 
@@ -175,10 +174,27 @@ test('the explorer shows them in every chart, in its totals and in its rows', as
     await sumIn({ ...before(ranges.week), where }),
   );
   expect(await statsOf(page)).toMatchObject({ ...totals, 'In progress': ['1'] });
-  const rows = await tableOf(page, 'Requests');
+  await expectRows(page, where);
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
+/** Those that have ended. */
+async function expectRows(page: Page, where: SQL.Query<unknown>): Promise<void> {
+  const rows = (await tableOf(page, 'Requests')).filter(({ State }) => State !== 'In progress');
   const plain = (await plainRows(sql, listedBy(sql, where))).slice(0, 49);
-  expect(rows.slice(1)).toMatchObject(
-    plain.map(({ usage, cost, duration_ms: ms }) => ({
+  const names = new Map(
+    (
+      await sql<{ id: string; name: string }[]>`
+      select asked.id, name from (
+        select id, account_id from generations union all select id, account_id from refusals
+      ) as asked join accounts on accounts.id = account_id`
+    ).map(({ id, name }) => [`req_${id.replaceAll('-', '')}`, name]),
+  );
+  const isOfAll = rows[0] !== undefined && 'Account' in rows[0];
+  expect(rows).toMatchObject(
+    plain.map(({ id, usage, cost, duration_ms: ms }) => ({
+      ...(isOfAll ? { Account: names.get(id) } : {}),
       Tokens:
         usage === null
           ? '–'
@@ -189,6 +205,24 @@ test('the explorer shows them in every chart, in its totals and in its rows', as
       Duration: time(ms),
     })),
   );
+}
+
+test('the explorer of operators shows those of all accounts', async () => {
+  const where = sql`true`;
+  const { from, to } = ranges.week;
+  const watched = await traffic.enter('operator', `/operator/requests?from=${from}&to=${to}`);
+  const { page } = watched;
+  const steps = await stepsOf(ranges.week, weekSteps, where);
+  for (const chart of charts) {
+    await page.getByText(chart.tab, { exact: true }).first().click();
+    await expectChart(page, chart, steps);
+  }
+  const totals = totalTexts(
+    await sumIn({ ...ranges.week, where }),
+    await sumIn({ ...before(ranges.week), where }),
+  );
+  expect(await statsOf(page)).toMatchObject({ ...totals, 'In progress': ['1'] });
+  await expectRows(page, where);
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);
@@ -438,8 +472,9 @@ test('the home of operators shows them', async () => {
     ['usage_missing', 'Usage missing'],
     ['insufficient_balance', 'Balance did not cover it'],
     ['implausible_usage', 'Implausible usage'],
+    ['interrupted', 'Interrupted'],
   ]);
-  expect(written).toHaveLength(3);
+  expect(written).toHaveLength(4);
   for (const { reason, count, amount, unknown } of written)
     expect(shown[names.get(reason) ?? '']).toEqual([
       `${formatCount(count)}, ${formatTotal(amount)}${unknown > 0 ? ` and ${formatCount(unknown)} unknown` : ''}`,
@@ -450,189 +485,29 @@ test('the home of operators shows them', async () => {
   expect((await tableOf(page, 'Write-offs')).map(({ Amount }) => Amount)).toEqual(
     amounts.map(({ amount }) => (amount === null ? '–' : formatMoney(amount))),
   );
+  const [short] = await sql<[{ refused: number; needed: string }]>`
+    select count(*)::int as refused, (array_agg(needed order by id desc))[1] as needed from refusals
+    where code = 'insufficient_balance' and account_id = ${traffic.poorAccount}`;
+  const poor = await moneyOf(sql, traffic.poorAccount);
+  const [newest, ...earlier31] = await plainBill(sql, { id: 'main', name: 'Main' });
+  // For three days after its end, a day is preliminary.
+  const isFinal = (day: string) => Date.parse(addDays(day, 4)) < Date.now();
+  const outside = earlier31.filter((day) => day.is_within === false && isFinal(day.day)).length;
+  const [{ letters, held }] = await sql<[{ letters: number; held: number }]>`
+    select (select count(*)::int from dead_letters) as letters,
+           (select count(*)::int from open_generations where id in (select generation_id from dead_letters)) as held`;
+  expect([letters, held, outside]).toEqual([1, 0, 1]);
+  const main = await page.getByRole('main').innerText();
+  for (const words of [
+    `${formatCount(short.refused)} requests refused in 24 hours. The last one would hold ${formatMoney(short.needed)}, and ${formatMoney(amountOf(unitsOf(poor.balance) - unitsOf(poor.held)))} is available.`,
+    `${formatCount(letters)} failed settlement`,
+    'Nothing is held or charged meanwhile.',
+    `On ${formatCount(outside)} day of its last 31`,
+    `${formatTotal(newest?.difference ?? '')} beyond the metered cost, ${formatCount(outside)} of 31 days differ`,
+  ])
+    expect(main).toContain(words);
+  expect(shown['Failed settlements']).toEqual([formatCount(letters)]);
   await page.getByText('2 live', { exact: true }).waitFor();
-  expectNoComplaints(watched);
-  await watched.close();
-}, 60_000);
-
-test('usage and billing show them', async () => {
-  const watched = await traffic.enter('owner', '/usage?range=7');
-  const { page } = watched;
-  const today = new Date().toISOString().slice(0, 10);
-  type Used = UsageFigures & Readonly<{ model: string }>;
-  const used = (columns: SQL.Query<unknown>) =>
-    usageOf(sql, traffic.account, addDays(today, -6), today, columns);
-  const [totals] = await sql<[Used]>`${used(sql`'Total' as model,`)}`;
-  const models = await sql<Used[]>`${used(sql`model,`)} group by model`;
-  expect(totals.cache_read_tokens * totals.images).toBeGreaterThan(0);
-  await page.getByRole('table', { name: 'Usage by model' }).getByText('known').waitFor();
-  expect(await statsOf(page)).toMatchObject({
-    Cost: [formatTotal(totals.cost)],
-    Requests: [formatCount(totals.requests)],
-    'Input tokens': [formatCount(totals.input_tokens)],
-    'Output tokens': [formatCount(totals.output_tokens)],
-    Images: [formatCount(totals.images)],
-    'Input read from caches': [
-      share(totals.cache_read_tokens / totals.input_tokens),
-      `${formatCount(totals.cache_read_tokens)} of ${formatCount(totals.input_tokens)} tokens`,
-    ],
-  });
-  for (const row of await tableOf(page, 'Usage by model')) {
-    const figures = [...models, totals].find(({ model }) => model === row.Model);
-    if (figures === undefined) throw new Error(`${row.Model} is not expected.`);
-    expect(row).toMatchObject({
-      Requests: formatCount(figures.requests),
-      'Input tokens': formatCount(figures.input_tokens),
-      'Output tokens': formatCount(figures.output_tokens),
-      Images: formatCount(figures.images),
-      Cost: formatTotal(figures.cost),
-      'Saved by caches': formatTotal(figures.cache_saved),
-    });
-  }
-
-  await visit(page, '/billing');
-  await page.getByRole('table', { name: 'Charges by model' }).waitFor();
-  const { balance, held } = await moneyOf(sql, traffic.account);
-  const stats = await statsOf(page);
-  expect([stats.Balance?.[0], stats.Held?.[0], stats.Available?.[0]]).toEqual([
-    formatBalance(balance),
-    formatTotal(held),
-    formatBalance(amountOf(unitsOf(balance) - unitsOf(held))),
-  ]);
-  const entries = await sql<{ kind: string; entries: number; amount: string }[]>`
-    select kind, count(*)::int as entries, sum(amount)::text as amount from ledger_entries
-    where account_id = ${traffic.account} group by kind`;
-  const statement = await page.getByRole('table', { name: /^Statement of/ }).innerText();
-  for (const { entries: count, amount } of entries)
-    expect(statement).toMatch(
-      new RegExp(
-        `× ${formatCount(count)}\\s+[+−]?${formatTotal(amount).replace('−', '').replace(/[$.]/g, '\\$&')}`,
-      ),
-    );
-  expect(statement).toContain(formatBalance(balance));
-  await page
-    .getByRole('table', { name: /^Statement of/ })
-    .getByTitle(`${formatMoneyExactly(balance)} USD`, { exact: true })
-    .first()
-    .waitFor();
-  for (const [tab, by] of [
-    ['By model', 'model'],
-    ['By key', 'key'],
-    ['By day', 'day'],
-  ] as const) {
-    await page.getByText(tab, { exact: true }).click();
-    const shown = await tableOf(page, `Charges by ${by}`);
-    const [charged] = await sql<[{ requests: number; charged: string; refunded: string }]>`
-      select count(*) filter (where kind = 'charge')::int as requests, (-sum(amount) filter (where kind = 'charge'))::text as charged,
-             (sum(amount) filter (where kind = 'refund'))::text as refunded
-      from ledger_entries where account_id = ${traffic.account}`;
-    expect(
-      Object.values(shown.at(-1) ?? {})
-        .toReversed()
-        .slice(0, 4),
-    ).toEqual([
-      'Total',
-      formatCount(charged.requests),
-      formatTotal(charged.charged),
-      formatTotal(charged.refunded),
-    ]);
-  }
-  expectNoComplaints(watched);
-  await watched.close();
-}, 60_000);
-
-test('margins, accounts and nodes show them', async () => {
-  const watched = await traffic.enter('operator', '/operator/margins?by=model&range=7');
-  const { page } = watched;
-  const today = new Date().toISOString().slice(0, 10);
-  const days = [addDays(today, -6), today] as const;
-  await page.getByRole('table', { name: 'Margins by model' }).getByRole('link', { name: 'known' }).waitFor();
-  const margins = [
-    ...(await plainMargins(sql, 'model', ...days)),
-    ...(await plainMargins(sql, 'all', ...days)),
-  ];
-  const rows = await tableOf(page, 'Margins by model');
-  expect(rows).toHaveLength(margins.length);
-  for (const row of rows) {
-    const figures = margins.find(({ id }) => id === (row.Model === 'Total' ? '' : row.Model));
-    if (figures === undefined) throw new Error(`${row.Model} is not expected.`);
-    const known = Number(figures.revenue) - Number(figures.unpriced_revenue);
-    const unknown = figures.unpriced_requests + figures.unknown_attempts;
-    const isUnpriced = figures.unpriced_requests > 0 && figures.unpriced_requests === figures.requests;
-    const isUnknown = figures.unknown_attempts > 0 && figures.unknown_attempts === figures.uncharged_attempts;
-    expect(row).toMatchObject({
-      Requests: formatCount(figures.requests),
-      'Revenue ↓': formatTotal(figures.revenue),
-      Cost: isUnpriced ? '–' : formatTotal(figures.cost),
-      Uncharged: isUnknown ? '–' : formatTotal(figures.uncharged_cost),
-      Margin: isUnpriced ? '–' : formatTotal(figures.margin),
-      'Margin %':
-        known > 0 ? `${(Math.floor((Number(figures.margin) / known) * 1_000) / 10).toFixed(1)}%` : '–',
-      Unknown: unknown === 0 ? '–' : formatCount(unknown),
-    });
-  }
-  const margin = page.getByRole('columnheader', { name: 'Margin', exact: true });
-  const marginOf = (id: string | undefined) => Number(margins.find((one) => one.id === id)?.margin);
-  for (const [order, isUp] of [
-    ['ascending', true],
-    ['descending', false],
-  ] as const) {
-    await margin
-      .or(page.getByRole('columnheader', { name: /^Margin [↑↓]/ }))
-      .getByRole('button')
-      .click();
-    await page.locator(`th[aria-sort=${order}]`).waitFor();
-    // The rows stay as they were until those in the new order are there.
-    await eventually(`margins ${order}`, async () => {
-      const names = (await tableOf(page, 'Margins by model')).map(({ Model }) => Model).slice(0, -1);
-      const shown = names.map(marginOf);
-      const sorted = shown.toSorted((left, right) => (isUp ? 1 : -1) * (left - right));
-      return new Set(shown).size > 2 && Bun.deepEquals(shown, sorted);
-    });
-  }
-
-  await visit(page, '/operator/accounts');
-  const accounts = await sql<{ id: string; name: string; keys: number; members: number }[]>`
-    select id, name, (select count(*)::int from api_keys where account_id = accounts.id) as keys,
-           (select count(*)::int from memberships where account_id = accounts.id) as members
-    from accounts`;
-  await page.getByRole('table', { name: 'Accounts' }).getByText('Northwind').waitFor();
-  const listedAccounts = await tableOf(page, 'Accounts');
-  for (const { id, name, keys, members } of accounts) {
-    const { balance, held } = await moneyOf(sql, id);
-    const [{ spent }] = await sql<
-      [{ spent: string }]
-    >`${spentThisMonth(sql, sql`usage_records.account_id = ${id}`)}`;
-    expect(listedAccounts.find(({ Account }) => Account?.startsWith(name))).toMatchObject({
-      Balance: formatBalance(balance),
-      Held: formatTotal(held),
-      'Spent this month': formatTotal(spent),
-      Keys: formatCount(keys),
-      Members: formatCount(members),
-    });
-  }
-  await visit(page, `/operator/accounts/${traffic.account}`);
-  await page.getByText(/the last 7 days had \d+/).waitFor();
-  const { balance, held, used, left } = await moneyOf(sql, traffic.account);
-  const stats = await statsOf(page);
-  expect([stats.Balance?.[0], stats.Held?.[0], stats.Available?.[0]]).toEqual([
-    formatBalance(balance),
-    formatTotal(held),
-    formatBalance(amountOf(unitsOf(balance) - unitsOf(held))),
-  ]);
-  expect(stats['Runs out']).toEqual([
-    'In more than a year',
-    `Enough for ${formatCount(Math.floor(left ?? 0))} hours with requests; the last 7 days had ${used}`,
-  ]);
-
-  await visit(page, '/operator/nodes');
-  await page.getByRole('table', { name: 'Nodes' }).getByText('This node').waitFor();
-  const open = await sql<{ open: number; held: string }[]>`
-    select count(hold)::int as open, coalesce(sum(hold), 0)::numeric(38,12)::text as held
-    from nodes left join open_generations on node_id = nodes.id where stopped_at is null group by nodes.id`;
-  const shown = (await tableOf(page, 'Nodes')).map((row) => `${row['Open requests']} ${row.Held}`).toSorted();
-  expect(shown).toEqual(open.map((row) => `${row.open} ${formatTotal(row.held)}`).toSorted());
-  expect(shown).toHaveLength(2);
   expectNoComplaints(watched);
   await watched.close();
 }, 60_000);

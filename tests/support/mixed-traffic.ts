@@ -14,11 +14,15 @@ import { chatCatalog } from './chat-fixture.ts';
 import { runCommand } from './commands.ts';
 import type { ConsoleFixture, openConsoleFixture } from './console-fixture.ts';
 import { eventually } from './eventually.ts';
+import { startFakeStripe } from './fake-stripe.ts';
 import { type Environment, type Gateway, launchGateway, programWith, temporaryFolder } from './gateway.ts';
 import { type HeldProvider, startHeldProvider } from './held-provider.ts';
 import { asHolderOf, openLeavingClient } from './leaving-client.ts';
+import { giveGrants, pay, readBills, setLimits } from './mixed-records.ts';
+import { paymentSettings } from './paid-order.ts';
 import { byStep, type Counted, type Group, noRequests, plainFigures } from './plain-figures.ts';
-import { dollars, settleAs } from './rare-settlements.ts';
+import { dollars, impossible, settleAs } from './rare-settlements.ts';
+import { freePorts } from './workers.ts';
 
 const able = 'capabilities: [text_input, text_output, streaming]';
 const priced = `workload: chat, max_output_tokens: 1000, ${able}`;
@@ -56,6 +60,10 @@ export type MixedTraffic<Fixture extends ConsoleFixture = ConsoleFixture> = Fixt
     /** The request ID of a charge that was partly refunded. */
     refunded: string;
     sql: SQL;
+    /** What the dashboard's API answers to the owner about the account, or to the operator. */
+    get: <Body>(path: string, reader: Reader) => Promise<Body>;
+    /** One more request. */
+    ask: (asking: Asking) => Promise<unknown>;
     /** Ranges with requests, that do not change while a test runs. */
     ranges: ReturnType<typeof rangesUpTo>;
     /** By plain SQL. */
@@ -65,6 +73,8 @@ export type MixedTraffic<Fixture extends ConsoleFixture = ConsoleFixture> = Fixt
     /** Adds up everything that is over, which nobody does before. */
     addUp: () => Promise<void>;
   }>;
+
+export type Reader = 'owner' | 'operator';
 
 type Asking = Readonly<{
   key: Key;
@@ -141,15 +151,13 @@ async function addCustomers(fixture: ConsoleFixture): Promise<Customers> {
   const short = await fixture.customer('1.2');
   await sql`update accounts set name = 'Poor' where id = ${poor.account}`;
   await sql`update accounts set name = 'Short' where id = ${short.account}`;
+  const owner = { accountId: short.account, keyId: short.keyId };
+  await settleAs(fixture.database, owner, impossible);
   // Its balance covers a part of what it is charged.
-  await settleAs(
-    fixture.database,
-    { accountId: short.account, keyId: short.keyId },
-    {
-      onInsufficientBalance: 'write_off',
-      cost: { input: dollars('1'), output: dollars('2'), total: dollars('3'), cached: null },
-    },
-  );
+  await settleAs(fixture.database, owner, {
+    onInsufficientBalance: 'write_off',
+    cost: { input: dollars('1'), output: dollars('2'), total: dollars('3'), cached: null },
+  });
   return {
     keys: {
       first: { id: fixture.keyId, key: fixture.key },
@@ -205,10 +213,11 @@ async function refundPart(fixture: ConsoleFixture, key: Key): Promise<string> {
  */
 async function billEarlier({ strangersAccount, database }: ConsoleFixture, keyId: string): Promise<void> {
   const today = dayOf(new Date());
+  const at = (time: string) => ({ billedAt: new Date(time), startedAt: new Date(time) });
   const used = [-1, 0, 1, 8, 40].map((days) => ({
     keyId,
     model: 'known',
-    billedAt: new Date(`${addDays(today, -days)}T10:00:00Z`),
+    ...at(`${addDays(today, -days)}T10:00:00Z`),
     inputTokens: 10 * (days + 2),
     outputTokens: days + 2,
     cost: 10n ** 10n * BigInt(days + 2),
@@ -245,6 +254,13 @@ async function addUpAll(sql: SQL): Promise<void> {
   });
 }
 
+async function get<Body>({ people, account }: ConsoleFixture, path: string, reader: Reader): Promise<Body> {
+  const prefix = reader === 'owner' ? `accounts/${account}` : 'operator';
+  const response = await people[reader].send('GET', `/api/console/${prefix}/${path}`);
+  if (response.status !== 200) throw new Error(`${path}: ${await response.text()}`);
+  return (await response.json()) as Body;
+}
+
 type Opening<Fixture> = (...options: Parameters<typeof openConsoleFixture>) => Promise<Fixture>;
 
 export async function openMixedTraffic<Fixture extends ConsoleFixture>(
@@ -253,18 +269,25 @@ export async function openMixedTraffic<Fixture extends ConsoleFixture>(
   const shiftFile = join(temporaryFolder(), 'shift');
   const arriveEarlier = (ms: number) => writeFileSync(shiftFile, `${ms}`);
   arriveEarlier(0);
-  const start = (environment: Environment) =>
+  const stripe = startFakeStripe();
+  // With payments, the address has to be known before a gateway starts.
+  const port = freePorts(1);
+  const settings = { ...paymentSettings(stripe), PUBLIC_URL: `http://127.0.0.1:${port}` };
+  const start = (environment: Environment, at = 0) =>
     launchGateway(
-      { ...environment, ID_SHIFT_FILE: shiftFile },
+      { ...environment, ...settings, PORT: `${at}`, ID_SHIFT_FILE: shiftFile },
       { command: [...programWith('earlier-ids.ts'), 'serve'] },
     ).listening;
   const held = startHeldProvider();
-  const fixture = await open(catalogWith(held), start);
+  const fixture = await open(catalogWith(held), (environment) => start(environment, port));
   const { sql, url } = fixture.database;
   const second = await start({ ...fixture.environment, TOLLGATE_DATA: temporaryFolder() });
   const nodes = [fixture.gateway, second];
   const customers = await addCustomers(fixture);
   await billEarlier(fixture, customers.keys.strangers.id);
+  await setLimits(fixture);
+  await giveGrants(fixture);
+  await pay(fixture, stripe);
   const askAt = async (ms: number) => {
     arriveEarlier(ms);
     await Promise.all(nodes.map(({ origin }, node) => askAround(origin, customers.keys, node)));
@@ -287,6 +310,7 @@ export async function openMixedTraffic<Fixture extends ConsoleFixture>(
   await askForTrouble(fixture.gateway.origin, customers.keys);
   const refunded = await refundPart(fixture, customers.keys.first);
   await waitForAll(sql);
+  await readBills(fixture);
   const inProgress = ask(second.origin, { key: customers.keys.other, model: 'held' });
   await held.holds(1);
   const figuresIn = (counted: Counted) => plainFigures(sql, knownModels, counted);
@@ -294,6 +318,8 @@ export async function openMixedTraffic<Fixture extends ConsoleFixture>(
     ...fixture,
     ...customers,
     sql,
+    get: (path, reader) => get(fixture, path, reader),
+    ask: (asking) => ask(second.origin, asking),
     ranges: rangesUpTo(Date.now()),
     figuresIn,
     sumIn: async (counted) => {
@@ -313,6 +339,7 @@ export async function openMixedTraffic<Fixture extends ConsoleFixture>(
       await second.stop();
       await held.stop();
       await fixture.close();
+      await stripe.stop();
     },
   };
 }

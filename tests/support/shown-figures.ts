@@ -12,10 +12,16 @@ import { changeOf, formatChange, formatPoints } from '../../dashboard/pages/requ
 import type { RequestFigures } from '../../src/console/request-contract.ts';
 import { countOf } from './plain-figures.ts';
 
+/** A table whose rows have been loaded. */
+async function loadedTable(page: Page, name: string | RegExp) {
+  const table = page.getByRole('table', { name, exact: true }).and(page.locator(':not([aria-busy])')).first();
+  await table.locator('tbody tr td').first().waitFor({ state: 'attached' });
+  return table;
+}
+
 /** The texts of a table, by the headers of their columns; of a header that occurs twice, the first. */
 export async function tableOf(page: Page, name: string | RegExp): Promise<Record<string, string>[]> {
-  const table = page.getByRole('table', { name, exact: true }).first();
-  await table.locator('tbody tr td').first().waitFor({ state: 'attached' });
+  const table = await loadedTable(page, name);
   type Row = Readonly<{ cells: Iterable<Readonly<{ innerText: string }>> }>;
   const [headers = [], ...rows] = await table
     .locator('tr')
@@ -26,6 +32,21 @@ export async function tableOf(page: Page, name: string | RegExp): Promise<Record
     const named = cells.map((cell, at) => [headers[at] ?? '', cell] as const);
     return Object.fromEntries(named.toReversed());
   });
+}
+
+/** Every digit of the amounts in the rows of a table, of which many look alike in cents. */
+export async function exactAmountsOf(page: Page, name: string): Promise<string[][]> {
+  const table = await loadedTable(page, name);
+  type Titled = Readonly<{ title: string }>;
+  type Row = Readonly<{ querySelectorAll: (what: string) => Iterable<Titled> }>;
+  const titles = await table
+    .locator('tbody tr, tfoot tr')
+    .evaluateAll((all) =>
+      all.map((row) =>
+        [...(row as unknown as Row).querySelectorAll('[title$=" USD"]')].map(({ title }) => title),
+      ),
+    );
+  return titles.map((row) => row.map((title) => title.replace(/ USD$/, '')));
 }
 
 /** The figures with their labels, and what is said of each. */
