@@ -159,6 +159,19 @@ test('the home of a customer shows them', async () => {
   await watched.close();
 }, 60_000);
 
+test('the activity of an account shows them to operators', async () => {
+  const watched = await traffic.enter('operator', '/operator/nodes');
+  const { page } = watched;
+  const span = await spanOfHome(page, `/operator/accounts/${traffic.account}`);
+  const where = sql`account_id = ${traffic.account}`;
+  const [now, earlier] = [await sumIn({ ...span, where }), await sumIn({ ...before(span), where })];
+  expect(await statsOf(page)).toMatchObject(homeStats(now, earlier));
+  const [volume] = charts;
+  if (volume !== undefined) await expectChart(page, volume, await stepsOf(span, weekSteps, where));
+  expectNoComplaints(watched);
+  await watched.close();
+}, 60_000);
+
 test('the explorer shows them in every chart, in its totals and in its rows', async () => {
   const where = sql`account_id = ${traffic.account}`;
   const { from, to } = ranges.week;

@@ -19,6 +19,11 @@ async function post<Body>(visitor: Visitor, path: string, body: object = {}): Pr
   return JSON.parse(text) as Body;
 }
 
+/** Is told of credit, and of payments that failed. */
+export async function addWebhook({ people }: ConsoleFixture, url: string): Promise<void> {
+  await post(people.operator, 'operator/webhooks', { url, types: ['credit.added', 'payment.failed'] });
+}
+
 /** Of every kind and scope, and so high that they refuse nothing. */
 export async function setLimits({ people, account, keyId }: ConsoleFixture): Promise<void> {
   const increase = { amount: '2.5', until: new Date(Date.now() + 24 * 3_600_000).toISOString() };

@@ -18,10 +18,11 @@ import { startFakeStripe } from './fake-stripe.ts';
 import { type Environment, type Gateway, launchGateway, programWith, temporaryFolder } from './gateway.ts';
 import { type HeldProvider, startHeldProvider } from './held-provider.ts';
 import { asHolderOf, openLeavingClient } from './leaving-client.ts';
-import { giveGrants, pay, readBills, setLimits } from './mixed-records.ts';
+import { addWebhook, giveGrants, pay, readBills, setLimits } from './mixed-records.ts';
 import { paymentSettings } from './paid-order.ts';
 import { byStep, type Counted, type Group, noRequests, plainFigures } from './plain-figures.ts';
 import { dollars, impossible, settleAs } from './rare-settlements.ts';
+import { startReceiver } from './webhook-receiver.ts';
 import { freePorts } from './workers.ts';
 
 const able = 'capabilities: [text_input, text_output, streaming]';
@@ -285,6 +286,8 @@ export async function openMixedTraffic<Fixture extends ConsoleFixture>(
   const nodes = [fixture.gateway, second];
   const customers = await addCustomers(fixture);
   await billEarlier(fixture, customers.keys.strangers.id);
+  const receiver = startReceiver();
+  await addWebhook(fixture, receiver.url);
   await setLimits(fixture);
   await giveGrants(fixture);
   await pay(fixture, stripe);
@@ -340,6 +343,7 @@ export async function openMixedTraffic<Fixture extends ConsoleFixture>(
       await held.stop();
       await fixture.close();
       await stripe.stop();
+      await receiver.stop();
     },
   };
 }

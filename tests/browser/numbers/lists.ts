@@ -4,6 +4,7 @@ import type { SQL } from 'bun';
 import {
   amountOf,
   formatBalance,
+  formatMoney,
   formatMoneyExactly,
   formatTotal,
   signOfMoney,
@@ -15,8 +16,9 @@ import { expectNoComplaints, visit } from '../../support/browser.ts';
 import type { DashboardFixture } from '../../support/dashboard-fixture.ts';
 import { eventually } from '../../support/eventually.ts';
 import type { MixedTraffic } from '../../support/mixed-traffic.ts';
+import { plainAttempts } from '../../support/plain-figures.ts';
 import { moneyOf, plainMargins, spentThisMonth } from '../../support/plain-money.ts';
-import { exactAmountsOf, statsOf, tableOf } from '../../support/shown-figures.ts';
+import { exactAmountsOf, share, statsOf, tableOf } from '../../support/shown-figures.ts';
 import { spentText } from '../../support/shown-records.ts';
 
 /** The traffic is there when the first of them begins. */
@@ -80,6 +82,83 @@ export function listsShow(opened: () => MixedTraffic<DashboardFixture>): void {
       expectNoComplaints(watched);
       await watched.close();
     }
+  }, 60_000);
+
+  test('the page of a key shows its room', async () => {
+    const { id } = traffic.keys.other;
+    const watched = await traffic.enter('owner', `/keys/${id}`);
+    const [key] = (await keysOf(traffic.account)).filter((one) => one.id === id);
+    const [{ spent }] = await sql<[{ spent: string }]>`${spentThisMonth(sql, sql`key_id = ${id}`)}`;
+    const [{ open }] = await sql<
+      [{ open: number }]
+    >`select count(*)::int as open from open_generations where key_id = ${id}`;
+    const { limit = null, held = '', concurrent = 0 } = key ?? {};
+    const used = unitsOf(spent) + unitsOf(held);
+    await watched.page.getByText('Left this month').waitFor();
+    const stats = await statsOf(watched.page);
+    expect(open).toBe(1);
+    expect(stats['Spent this month']?.[0]).toBe(formatTotal(spent));
+    expect(stats['Spent this month']?.[1]).toEndWith(
+      `of ${formatMoneyExactly(limit ?? '0')}, plus ${formatMoney(held)} held`,
+    );
+    expect(stats['Left this month']?.[0]).toBe(formatBalance(amountOf(unitsOf(limit ?? '0') - used)));
+    expect(stats['In progress']?.[0]).toBe(`${formatCount(open)} of ${formatCount(concurrent)}`);
+    expectNoComplaints(watched);
+    await watched.close();
+  }, 60_000);
+
+  test('providers show their calls of the last hour and day, and webhooks what was sent', async () => {
+    const watched = await traffic.enter('operator', '/operator/providers');
+    const { page } = watched;
+    const nowMs = Date.now();
+    const callsSince = async (hours: number) => {
+      const span = {
+        from: new Date(nowMs - hours * 3_600_000).toISOString(),
+        to: new Date(nowMs + 60_000).toISOString(),
+      };
+      const groups = await plainAttempts(sql, { ...span, by: sql`provider` });
+      return new Map(
+        groups.map(({ value, succeeded, failed, rejected, cancelled }) => {
+          const all = succeeded + failed + cancelled;
+          return [value, [formatCount(all), share((failed - rejected) / all)]];
+        }),
+      );
+    };
+    const [hour, day] = [await callsSince(1), await callsSince(24)];
+    expect([hour.size, day.size]).toEqual([3, 3]);
+    for (const row of await tableOf(page, 'Providers')) {
+      const cells = page
+        .getByRole('row')
+        .filter({ hasText: row.Provider ?? '' })
+        .getByRole('cell');
+      const shown = (await cells.allInnerTexts()).slice(2, 6);
+      const none = ['0', '–'];
+      expect([row.Provider, ...shown]).toEqual([
+        row.Provider,
+        ...(hour.get(row.Provider ?? '') ?? none),
+        ...(day.get(row.Provider ?? '') ?? none),
+      ]);
+    }
+    await visit(page, '/operator/webhooks');
+    await eventually('that everything was sent', async () => {
+      const [{ pending }] = await sql<
+        [{ pending: number }]
+      >`select count(*)::int as pending from webhook_deliveries where state = 'pending'`;
+      return pending === 0;
+    });
+    await page.reload();
+    const deliveries = await sql<{ type: string; attempts: number; status: number }[]>`
+      select type, attempts, status from webhook_deliveries join events on events.id = event_id order by webhook_deliveries.id desc`;
+    expect(deliveries.length).toBeGreaterThan(3);
+    expect(await tableOf(page, 'Deliveries')).toMatchObject(
+      deliveries.map(({ type, attempts, status }) => ({
+        Event: type,
+        Answer: `${status}`,
+        Attempts: `${attempts}`,
+      })),
+    );
+    expectNoComplaints(watched);
+    await watched.close();
   }, 60_000);
 
   test('users show their sessions', async () => {
