@@ -1,8 +1,9 @@
 /** Modal dialogs on the browser's own `<dialog>`, which keeps the focus inside and makes the rest of the page inert. */
 import { X } from 'lucide-react';
-import { type FormEvent, type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
+import { type ReactNode, useId, useLayoutEffect, useRef, useState } from 'react';
 import { Button, IconButton } from './button.tsx';
 import { classNames } from './class-names.ts';
+import { Form } from './form.tsx';
 import { useKeptFocus } from './keep-focus.ts';
 import { FormProblem } from './states.tsx';
 
@@ -26,11 +27,6 @@ const widths = { narrow: 'sm:max-w-md', normal: 'sm:max-w-lg', wide: 'sm:max-w-3
 export function Dialog(props: DialogProps) {
   const { title, description, onClose, footer, onSubmit, isDismissible = true, width, children } = props;
   const id = useId();
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    onSubmit?.();
-  };
-  const Body = onSubmit === undefined ? 'div' : 'form';
   return (
     <Modal
       titleId={`${id}-title`}
@@ -39,10 +35,7 @@ export function Dialog(props: DialogProps) {
       width={width}
       onClose={onClose}
     >
-      <Body
-        {...(onSubmit === undefined ? {} : { onSubmit: submit, noValidate: true })}
-        className="flex max-h-[calc(100dvh-2rem)] flex-col"
-      >
+      <Body onSubmit={onSubmit}>
         <header className="flex items-start justify-between gap-4 px-5 pt-4.5">
           <div className="min-w-0">
             <h2 id={`${id}-title`} className="text-base font-semibold wrap-anywhere">
@@ -69,6 +62,18 @@ export function Dialog(props: DialogProps) {
         )}
       </Body>
     </Modal>
+  );
+}
+
+type BodyProps = Readonly<{ onSubmit: DialogProps['onSubmit'] | undefined; children: ReactNode }>;
+
+function Body({ onSubmit, children }: BodyProps) {
+  const className = 'flex max-h-[calc(100dvh-2rem)] flex-col';
+  if (onSubmit === undefined) return <div className={className}>{children}</div>;
+  return (
+    <Form noValidate onSubmit={onSubmit} className={className}>
+      {children}
+    </Form>
   );
 }
 

@@ -34,7 +34,7 @@ export function Field(props: FieldProps) {
   const hasError = typeof error === 'string' && error !== '';
   const descriptions = [hint !== undefined && `${id}-hint`, hasError && `${id}-error`].filter(Boolean);
   return (
-    <div className={classNames('relative min-w-0', className)}>
+    <div data-part={hasError ? 'wrong' : undefined} className={classNames('relative min-w-0', className)}>
       <label
         htmlFor={id}
         className={classNames(
@@ -66,11 +66,7 @@ export function Field(props: FieldProps) {
           {hint}
         </p>
       )}
-      {hasError && (
-        <p id={`${id}-error`} className="mt-1.5 text-xs font-medium text-bad">
-          {error}
-        </p>
-      )}
+      <FieldError id={`${id}-error`}>{error}</FieldError>
     </div>
   );
 }
@@ -82,15 +78,24 @@ export function FieldGroup({ label, error, children }: FieldGroupProps) {
   const id = useId();
   const hasError = typeof error === 'string';
   return (
-    <fieldset className="min-w-0" aria-describedby={hasError ? `${id}-error` : undefined}>
+    <fieldset
+      data-part={hasError ? 'wrong' : undefined}
+      className="min-w-0"
+      aria-describedby={hasError ? `${id}-error` : undefined}
+    >
       <legend className="mb-1.5 text-[0.8125rem] font-medium">{label}</legend>
       {children}
-      {hasError && (
-        <p id={`${id}-error`} className="mt-1.5 text-xs font-medium text-bad">
-          {error}
-        </p>
-      )}
+      <FieldError id={`${id}-error`}>{error}</FieldError>
     </fieldset>
+  );
+}
+
+/** Always rendered, so that screen readers announce what appears in it. */
+function FieldError({ id, children }: Readonly<{ id: string; children: string | null | undefined }>) {
+  return (
+    <div id={id} aria-live="polite">
+      {children && <p className="mt-1.5 text-xs font-medium text-bad">{children}</p>}
+    </div>
   );
 }
 
@@ -114,34 +119,44 @@ export function Input({ className, ...rest }: ComponentProps<'input'>) {
       {...rest}
     />
   );
-  const written = typeof rest.value === 'string' ? writtenDate(rest.type, rest.value) : null;
-  return written === null ? input : <DateInput written={written}>{input}</DateInput>;
+  const { type, value = '' } = rest;
+  if (type !== 'date' && type !== 'datetime-local') return input;
+  return <DateInput written={writtenDate(`${value}`)}>{input}</DateInput>;
 }
 
 /**
  * Browsers write dates in the order of their own language, so that 11/12 may be in November or December. Until it is
- * edited, the date is written as everywhere else, above the browser's own text.
+ * edited, a whole date is written as everywhere else, above the browser's own text. The input itself stays the same element
+ * while parts of it are deleted and written, because another one would not have the focus.
  */
-function DateInput({ written, children }: Readonly<{ written: string; children: ReactNode }>) {
+function DateInput({ written, children }: Readonly<{ written: string | null; children: ReactNode }>) {
   return (
-    <span className="relative block [&>input:not(:focus)::-webkit-datetime-edit]:opacity-0 [&>input:focus+span]:hidden">
+    <span
+      className={classNames(
+        'relative block',
+        written !== null &&
+          '[&>input:focus+span]:hidden [&>input:not(:focus)::-webkit-datetime-edit]:opacity-0',
+      )}
+    >
       {children}
-      <span
-        aria-hidden
-        className="pointer-events-none absolute inset-y-px left-px flex items-center rounded-md bg-surface pl-2.5 text-sm whitespace-nowrap text-ink"
-      >
-        {written}
-      </span>
+      {written !== null && (
+        <span
+          aria-hidden
+          className="pointer-events-none absolute inset-y-px left-px flex items-center rounded-md bg-surface pl-2.5 text-sm whitespace-nowrap text-ink"
+        >
+          {written}
+        </span>
+      )}
     </span>
   );
 }
 
 /** Of a whole date, with its time where it has one. Null for anything else. */
-function writtenDate(type: string | undefined, value: string): string | null {
-  if (type !== 'date' && type !== 'datetime-local') return null;
-  const instant = new Date(`${value}${type === 'date' ? 'T00:00' : ''}Z`);
+function writtenDate(value: string): string | null {
+  const hasTime = value.includes('T');
+  const instant = new Date(`${value}${hasTime ? '' : 'T00:00'}Z`);
   if (Number.isNaN(instant.getTime())) return null;
-  return formatTime(instant, type === 'date' ? 'date' : 'moment', 'UTC');
+  return formatTime(instant, hasTime ? 'moment' : 'date', 'UTC');
 }
 
 type TextAreaProps = ComponentProps<'textarea'> & Readonly<{ isCode?: boolean }>;

@@ -1,9 +1,10 @@
 import type { UseMutationResult } from '@tanstack/react-query';
 import { Link, Outlet } from '@tanstack/react-router';
-import type { FormEvent, ReactNode } from 'react';
+import type { ReactNode } from 'react';
 import { Button, LinkButton } from '../kit/button.tsx';
 import { Card } from '../kit/card.tsx';
 import { textLinkClass } from '../kit/class-names.ts';
+import { Form } from '../kit/form.tsx';
 import { Page } from '../kit/page.tsx';
 import { FormProblem } from '../kit/states.tsx';
 import { Wordmark } from './wordmark.tsx';
@@ -41,20 +42,16 @@ type SignedOutFormProps = Readonly<{
 /** A form in the middle of the page, for people who are not signed in. */
 export function SignedOutForm(props: SignedOutFormProps) {
   const { title, description, submitLabel, action, ownFields, footer, children } = props;
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    action.mutate();
-  };
   return (
     <Page title={title} isCentered description={description}>
       <Card>
-        <form onSubmit={submit} className="space-y-4">
+        <Form onSubmit={() => action.mutate()} className="space-y-4">
           {children}
           <FormProblem error={action.error} fields={ownFields} />
           <Button type="submit" variant="primary" isBusy={action.isPending} className="w-full">
             {submitLabel}
           </Button>
-        </form>
+        </Form>
       </Card>
       {footer !== undefined && <p className="text-center text-ink-soft">{footer}</p>}
     </Page>

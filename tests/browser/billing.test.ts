@@ -9,8 +9,10 @@ import { parseMoney } from '../../src/lib/money.ts';
 import { bookEntries } from '../support/booked-entries.ts';
 import {
   expectNoComplaints,
+  focused,
   openBrowser,
   openPage,
+  tabTo,
   takePicture,
   visit,
   type Watched,
@@ -71,6 +73,49 @@ async function payFor(page: Page, payer: Customer): Promise<void> {
   await payer.hasBalance('30');
 }
 
+/** By keyboard: fill up to 50 USD when less than 40 are available, having first asked for something else. */
+async function setUpTopUps(page: Page): Promise<void> {
+  const { keyboard } = page;
+  const dialog = page.getByRole('dialog');
+  const save = dialog.getByRole('button', { name: 'Save', exact: true });
+  await tabTo(page, page.getByRole('button', { name: 'Set up' }));
+  await keyboard.press('Enter');
+  await focused(dialog.getByRole('switch'));
+  await tabTo(page, dialog.getByLabel('When less than this is available'));
+  await keyboard.type('40');
+  await tabTo(page, dialog.getByRole('radio', { checked: true }));
+  await keyboard.press('ArrowRight');
+  const target = dialog.getByLabel('Target');
+  await tabTo(page, target);
+  await keyboard.type('fifty');
+  await tabTo(page, save);
+  await keyboard.press('Enter');
+  await dialog.locator('[aria-live]').getByText('The parameter target is invalid').waitFor();
+  await focused(target);
+  await checkLooks(page, 'billing-automatic');
+  await keyboard.press('Control+a');
+  await keyboard.type('50');
+  await keyboard.press('Enter');
+  await focused(page.getByRole('button', { name: 'Change settings' }));
+}
+
+/** By keyboard, too: turns them off, then removes the card. */
+async function endTopUps(page: Page): Promise<void> {
+  await tabTo(page, page.getByRole('button', { name: 'Change settings' }));
+  await page.keyboard.press('Enter');
+  await focused(page.getByRole('switch'));
+  await page.keyboard.press('Space');
+  await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }));
+  await page.keyboard.press('Enter');
+  await focused(page.getByRole('button', { name: 'Set up' }));
+  await tabTo(page, page.getByRole('button', { name: 'Remove card' }));
+  await page.keyboard.press('Enter');
+  await focused(page.getByRole('button', { name: 'Cancel' }));
+  await tabTo(page, page.getByRole('dialog').getByRole('button', { name: 'Remove card' }));
+  await page.keyboard.press('Enter');
+  await focused(page.getByRole('button', { name: 'Save a card' }));
+}
+
 test('someone without credit pays, is topped up automatically, redeems a code, and gets a refund', async () => {
   const { stripe } = fixture;
   const payer = await fixture.customer();
@@ -86,12 +131,7 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   await payFor(page, payer);
   await page.getByText('Visa ending in 4242, expires 07/2031').waitFor();
 
-  await page.getByRole('button', { name: 'Set up' }).click();
-  await page.getByLabel('When less than this is available').fill('40');
-  await page.getByText('Fill up to').click();
-  await page.getByLabel('Target').fill('50');
-  await checkLooks(page, 'billing-automatic');
-  await page.getByRole('dialog').getByRole('button', { name: 'Save', exact: true }).click();
+  await setUpTopUps(page);
   await payer.hasBalance('50');
   stripe.setTax(0);
 
@@ -118,6 +158,8 @@ test('someone without credit pays, is topped up automatically, redeems a code, a
   ).toStartWith('https://stripe.example/invoices/');
   await waitUntilLoaded(page);
   await checkLooks(page, 'billing-paid');
+  await endTopUps(page);
+  expect((await payer.options()).card).toBeNull();
   expectNoComplaints(watched);
   await watched.close();
 });

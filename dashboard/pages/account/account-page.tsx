@@ -1,10 +1,11 @@
 /** The user's own profile, password and sessions. */
 import { useMutation, useQueryClient } from '@tanstack/react-query';
-import { type FormEvent, useState } from 'react';
+import { useState } from 'react';
 import { changePassword, sessionsQuery, useMe } from '../../api/session.ts';
 import { Button } from '../../kit/button.tsx';
 import { Card, Fact, Facts } from '../../kit/card.tsx';
 import { CurrentPasswordField, NewPasswordField } from '../../kit/field.tsx';
+import { Form } from '../../kit/form.tsx';
 import { Page } from '../../kit/page.tsx';
 import { FormProblem, fieldProblem } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
@@ -50,13 +51,9 @@ function ChangePassword() {
       await queryClient.invalidateQueries({ queryKey: sessionsQuery.queryKey });
     },
   });
-  const submit = (event: FormEvent) => {
-    event.preventDefault();
-    changing.mutate();
-  };
   return (
     <Card title="Password">
-      <form onSubmit={submit} className="space-y-4">
+      <Form onSubmit={() => changing.mutate()} className="space-y-4">
         {/* Tells password managers which user this is. */}
         <input type="text" name="username" autoComplete="username" value={user.email} readOnly hidden />
         <CurrentPasswordField
@@ -78,7 +75,7 @@ function ChangePassword() {
           </Button>
           <span className="text-xs text-ink-faint">This ends your other sessions.</span>
         </div>
-      </form>
+      </Form>
     </Card>
   );
 }

@@ -1,6 +1,6 @@
 /** How to get credit here: by card, with a code, or from the operator. */
 import { Link } from '@tanstack/react-router';
-import { type SubmitEvent, useState } from 'react';
+import { useState } from 'react';
 import type { PaymentOptions } from '../../../src/console/contract.ts';
 import { useAccount, useMe } from '../../api/session.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
@@ -10,6 +10,7 @@ import { Card } from '../../kit/card.tsx';
 import { Checkbox } from '../../kit/choice.tsx';
 import { textLinkClass } from '../../kit/class-names.ts';
 import { Field, Input } from '../../kit/field.tsx';
+import { Form } from '../../kit/form.tsx';
 import { FormProblem, fieldProblem } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { accountLink } from '../../links.ts';
@@ -44,12 +45,9 @@ function TopUpForm({ options }: Readonly<{ options: PaymentOptions }>) {
   const [amount, setAmount] = useState('25');
   const [savesCard, setSavesCard] = useState(false);
   const checkout = useCheckout();
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
-    checkout.mutate({ amount: amount.trim(), saves_card: savesCard });
-  };
+  const pay = () => checkout.mutate({ amount: amount.trim(), saves_card: savesCard });
   return (
-    <form onSubmit={submit} className="space-y-3">
+    <Form onSubmit={pay} className="space-y-3">
       <Field
         label="Amount in USD"
         hint={`From ${formatMoneyExactly(options.least)} to ${formatMoneyExactly(options.most)}. Tax, if any, is added on the next page.`}
@@ -80,15 +78,14 @@ function TopUpForm({ options }: Readonly<{ options: PaymentOptions }>) {
       <Button type="submit" variant="primary" isBusy={checkout.isPending || checkout.isSuccess}>
         Pay with Stripe
       </Button>
-    </form>
+    </Form>
   );
 }
 
 function CodeForm() {
   const [code, setCode] = useState('');
   const redeeming = useRedeem();
-  const submit = (event: SubmitEvent) => {
-    event.preventDefault();
+  const redeem = () =>
     redeeming.mutate(
       { code: code.trim() },
       {
@@ -98,9 +95,8 @@ function CodeForm() {
         },
       },
     );
-  };
   return (
-    <form onSubmit={submit} className="space-y-3">
+    <Form onSubmit={redeem} className="space-y-3">
       <div className="flex items-end gap-2">
         <Field label="Code" error={fieldProblem(redeeming.error, 'code')} className="flex-1">
           <Input
@@ -122,7 +118,7 @@ function CodeForm() {
         </Button>
       </div>
       <FormProblem error={redeeming.error} fields={['code']} />
-    </form>
+    </Form>
   );
 }
 

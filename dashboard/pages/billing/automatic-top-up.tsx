@@ -10,6 +10,7 @@ import { Card } from '../../kit/card.tsx';
 import { Segmented, Switch } from '../../kit/choice.tsx';
 import { ConfirmDialog, FormDialog } from '../../kit/dialog.tsx';
 import { Field, Input } from '../../kit/field.tsx';
+import { useKeptFocus } from '../../kit/keep-focus.ts';
 import { fieldProblem } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { useAutomaticTopUp, usePortal, useRemoveCard, useSaveCard } from './payment-queries.ts';
@@ -37,7 +38,7 @@ export function AutomaticTopUpCard({ options }: Readonly<{ options: PaymentOptio
             With a saved card, credit can be added automatically before it runs out. Save one now, or with
             your next payment.
           </p>
-          <Button isBusy={saving.isPending || saving.isSuccess} onClick={save}>
+          <Button data-part="save-card" isBusy={saving.isPending || saving.isSuccess} onClick={save}>
             Save a card
           </Button>
         </div>
@@ -257,6 +258,8 @@ function AmountField({ label, value, error, onChange }: AmountFieldProps) {
 
 function RemoveDialog({ onClose }: Readonly<{ onClose: () => void }>) {
   const { mutateAsync } = useRemoveCard();
+  // With the card, the button that opened this has gone.
+  useKeptFocus('[data-part="save-card"]');
   const confirm = async () => {
     await mutateAsync(undefined);
     showToast('good', 'The card was removed.');

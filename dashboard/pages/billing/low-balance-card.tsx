@@ -5,6 +5,7 @@ import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { Button } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Field, Input } from '../../kit/field.tsx';
+import { Form } from '../../kit/form.tsx';
 import { fieldProblem } from '../../kit/states.tsx';
 import { showToast } from '../../kit/toast.tsx';
 import { useAlerts, useChangeAlerts } from './month-queries.ts';
@@ -34,14 +35,7 @@ export function LowBalanceCard() {
   return (
     <Card title="Low balance">
       {role === 'owner' ? (
-        <form
-          className="flex flex-wrap items-end gap-3"
-          noValidate
-          onSubmit={(event) => {
-            event.preventDefault();
-            save();
-          }}
-        >
+        <Form noValidate onSubmit={save} className="flex flex-wrap items-end gap-3">
           <Field label="Warn below, in USD" error={fieldProblem(changing.error, 'low_balance')}>
             <Input
               value={value}
@@ -55,7 +49,7 @@ export function LowBalanceCard() {
           <Button type="submit" isBusy={changing.isPending} disabled={written === null}>
             Save
           </Button>
-        </form>
+        </Form>
       ) : (
         <p className="text-ink-soft">
           {stored === null || stored === ''
