@@ -2,18 +2,18 @@
 
 import { useEffect } from 'react';
 
-/** Moves a lost focus to this place, or to the title of the page, so that the keyboard goes on from there. */
-export function keepFocus(place: HTMLElement | null = null): void {
-  for (const candidate of [place, document.querySelector<HTMLElement>('h1[tabindex]')]) {
+/** Moves a lost focus to the first of these places, or to the title of the page, so that the keyboard goes on from there. */
+export function keepFocus(...places: readonly (HTMLElement | null)[]): void {
+  for (const place of [...places, document.querySelector<HTMLElement>('h1[tabindex]')]) {
     if (document.activeElement !== null && document.activeElement !== document.body) return;
     // It may be hidden, and does not take the focus then.
-    candidate?.focus({ preventScroll: true });
+    place?.focus({ preventScroll: true });
   }
 }
 
-/** For what goes away when its own button is pressed. `selector` finds the place where the keyboard goes on. */
+/** For what goes away when its own button is pressed. `selector` finds the places where the keyboard goes on. */
 export function useKeptFocus(selector = 'h1[tabindex]'): void {
-  useEffect(() => () => keepFocus(document.querySelector<HTMLElement>(selector)), [selector]);
+  useEffect(() => () => keepFocus(...document.querySelectorAll<HTMLElement>(selector)), [selector]);
 }
 
 /**

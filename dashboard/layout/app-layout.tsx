@@ -1,6 +1,6 @@
 /** The frame of every page behind the sign-in: a sidebar, or a bar with a drawer on narrow screens. */
 import { useQueryClient } from '@tanstack/react-query';
-import { Navigate, Outlet, useLocation } from '@tanstack/react-router';
+import { Navigate, Outlet, useLocation, useRouter } from '@tanstack/react-router';
 import { Menu as MenuIcon, WifiOff, X } from 'lucide-react';
 import { type ReactNode, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'react';
 import type { CatalogStatus } from '../../src/console/operator-contract.ts';
@@ -29,8 +29,9 @@ export function AppLayout({ children }: Readonly<{ children?: ReactNode }>) {
   const [isDrawerOpen, setDrawerOpen] = useState(false);
   const account = useSelectedAccount();
   const path = useLocation({ select: ({ pathname }) => pathname });
-  // biome-ignore lint/correctness/useExhaustiveDependencies: navigation closes the drawer.
-  useEffect(() => setDrawerOpen(false), [path]);
+  const router = useRouter();
+  // Also navigation to the page that is already there.
+  useEffect(() => router.subscribe('onBeforeNavigate', () => setDrawerOpen(false)), [router]);
   return (
     <div className="min-h-dvh lg:pl-52">
       <a

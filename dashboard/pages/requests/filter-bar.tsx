@@ -29,7 +29,13 @@ export function FilterBar(props: FilterBarProps) {
         <EditableChips {...props} />
       </div>
       <div className="md:hidden">
-        <Button size="small" icon={ListFilter} aria-haspopup="dialog" onClick={() => setSheetOpen(true)}>
+        <Button
+          data-part="add-filter"
+          size="small"
+          icon={ListFilter}
+          aria-haspopup="dialog"
+          onClick={() => setSheetOpen(true)}
+        >
           {count === 0 ? 'Filters' : `Filters (${count})`}
         </Button>
       </div>
