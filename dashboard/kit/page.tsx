@@ -39,8 +39,8 @@ export function Page(props: PageProps) {
     knownPath = path;
     // A page that is mounted again once its data is there loses the focus.
     const isFocusLost = hasMoved && document.activeElement === document.body;
-    const isInForm = document.activeElement?.matches('main :is(input, textarea, select)') ?? false;
-    if ((isMove && !isInForm) || isFocusLost) headingRef.current?.focus({ preventScroll: true });
+    const isTaken = document.activeElement?.matches('main :is(input, textarea, select, dialog *)') ?? false;
+    if ((isMove && !isTaken) || isFocusLost) headingRef.current?.focus({ preventScroll: true });
   }, [path]);
   return (
     <>

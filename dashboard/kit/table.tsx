@@ -215,8 +215,9 @@ type TableHeadProps<Row> = Readonly<{ columns: readonly Column<Row>[]; sorting: 
 
 function TableHead<Row>({ columns, sorting }: TableHeadProps<Row>) {
   return (
-    <thead {...roles.group} className="max-md:sr-only">
-      <tr {...roles.row}>
+    // On a narrow screen it is for screen readers, and for whoever sorts by keyboard.
+    <thead {...roles.group} className="max-md:not-focus-within:sr-only">
+      <tr {...roles.row} className="max-md:flex max-md:flex-wrap max-md:border-b max-md:border-line">
         {columns.map((column) => (
           <th
             key={column.key}
@@ -226,7 +227,7 @@ function TableHead<Row>({ columns, sorting }: TableHeadProps<Row>) {
               sorting?.key === column.key ? (sorting.isDown ? 'descending' : 'ascending') : undefined
             }
             className={classNames(
-              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint first:pl-0 last:pr-0 max-lg:static in-[dialog]:static in-[dialog]:bg-transparent',
+              'sticky top-0 z-10 h-8 border-b border-line bg-canvas px-2 text-xs font-normal whitespace-nowrap text-ink-faint first:pl-0 last:pr-0 max-lg:static max-md:border-b-0 max-md:content-center in-[dialog]:static in-[dialog]:bg-transparent',
               column.align === 'right' && 'text-right',
               column.isWide && 'max-md:hidden',
               column.isOptional && 'md:max-xl:hidden',

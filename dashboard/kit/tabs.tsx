@@ -25,7 +25,7 @@ export function Tabs({ label, tabs }: TabsProps) {
         role="tablist"
         aria-label={label}
         onKeyDown={move}
-        className="flex gap-5 overflow-x-auto border-b border-line"
+        className="flex gap-5 scroll-px-12 overflow-x-auto border-b border-line"
       >
         {tabs.map((tab, index) => (
           <button

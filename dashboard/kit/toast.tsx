@@ -2,7 +2,7 @@
 import { CircleAlert, CircleCheck, X } from 'lucide-react';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
 import { IconButton } from './button.tsx';
-import { useKeptFocus } from './keep-focus.ts';
+import { isFocusShown, useKeptFocus } from './keep-focus.ts';
 
 type Toast = Readonly<{ id: number; tone: 'good' | 'bad'; text: string }>;
 
@@ -44,6 +44,7 @@ export function ToastRegion() {
     ref.current?.hidePopover();
     ref.current?.showPopover();
   }, [newest]);
+  useEffect(() => keepFocusAbove(shown.length === 0 ? 0 : (ref.current?.offsetHeight ?? 0)), [shown]);
   return (
     <section
       ref={ref}
@@ -57,6 +58,17 @@ export function ToastRegion() {
       ))}
     </section>
   );
+}
+
+/** What has the focus, or takes it meanwhile, is not left beneath the toasts. */
+function keepFocusAbove(height: number): void {
+  const root = document.documentElement;
+  root.style.scrollPaddingBottom = height === 0 ? '' : `${height}px`;
+  const { activeElement } = document;
+  if (height === 0 || activeElement === null || !isFocusShown()) return;
+  const { top, bottom } = activeElement.getBoundingClientRect();
+  if (top < window.innerHeight && bottom > window.innerHeight - height)
+    activeElement.scrollIntoView({ block: 'nearest' });
 }
 
 function ToastCard({ toast }: Readonly<{ toast: Toast }>) {

@@ -47,7 +47,10 @@ export function BillingPage() {
       }
     >
       {!hasFailed && <MoneyFigures money={statement.data} />}
-      <nav aria-label="Views of billing" className="flex gap-5 overflow-x-auto border-b border-line">
+      <nav
+        aria-label="Views of billing"
+        className="flex gap-5 scroll-px-12 overflow-x-auto border-b border-line"
+      >
         {tabs.map(({ tab, label }) => (
           <Link
             key={label}

@@ -28,7 +28,7 @@ function Codes({ view }: Readonly<{ view: View }>) {
   if (codes.length === 0) return null;
   return (
     <section aria-label="Error codes">
-      <ul className="flex gap-x-2 gap-y-1.5 text-xs max-md:-mx-4 max-md:overflow-x-auto max-md:px-4 md:flex-wrap">
+      <ul className="flex gap-x-2 gap-y-1.5 text-xs max-md:-mx-4 scroll-px-12 max-md:overflow-x-auto max-md:px-4 md:flex-wrap">
         {codes.slice(0, maxShown).map(({ code, count, failed }) => (
           <li key={code} className="shrink-0">
             <button

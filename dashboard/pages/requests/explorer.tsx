@@ -317,9 +317,10 @@ function Selected({ view: { request: id }, rows, extras }: SelectedProps) {
     return linkOf(row.id)?.scrollIntoView({ block: 'nearest' });
   };
   const closed = useRef<string | null>(null);
+  const leave = () => replace(({ request: _request, ...rest }) => rest);
   const close = () => {
     closed.current = id;
-    replace(({ request: _request, ...rest }) => rest);
+    leave();
   };
   // Once the panel has gone, because the browser then returns the focus to where it was before the panel came.
   useEffect(() => {
@@ -341,6 +342,7 @@ function Selected({ view: { request: id }, rows, extras }: SelectedProps) {
       goToNewer={at > 0 ? () => goTo(next(-1)) : null}
       goToOlder={at < rows.length - 1 ? () => goTo(next(1)) : null}
       onClose={close}
+      onLeave={leave}
     />
   );
 }

@@ -1,11 +1,20 @@
 /** A request next to the list that it is in. The list stays in sight, and in use where there is room for both. */
 import { Link } from '@tanstack/react-router';
 import { ChevronDown, ChevronUp, Maximize2, X } from 'lucide-react';
-import { type ReactNode, useContext, useEffect, useLayoutEffect, useRef, useSyncExternalStore } from 'react';
+import {
+  type ReactNode,
+  type RefObject,
+  useContext,
+  useEffect,
+  useLayoutEffect,
+  useRef,
+  useSyncExternalStore,
+} from 'react';
 import { StatusBadge } from '../../kit/badge.tsx';
 import { IconButton } from '../../kit/button.tsx';
 import { RequestId } from '../../kit/copy-button.tsx';
 import { UtcClock } from '../../kit/figures.tsx';
+import { isFocusShown } from '../../kit/keep-focus.ts';
 import { requestLink } from '../../links.ts';
 import { useRequest } from './queries.ts';
 import { type Extras, nameOfRequest, RequestContent } from './request-content.tsx';
@@ -18,9 +27,11 @@ type PanelProps = Readonly<{
   goToNewer: (() => void) | null;
   goToOlder: (() => void) | null;
   onClose: () => void;
+  /** Closes it, too, but the focus is elsewhere and stays there. */
+  onLeave: () => void;
 }>;
 
-export function Panel({ id, extras, goToNewer, goToOlder, onClose }: PanelProps) {
+export function Panel({ id, extras, goToNewer, goToOlder, onClose, onLeave }: PanelProps) {
   const scope = useScope();
   const isUtc = useContext(UtcClock);
   const query = useRequest(id, scope);
@@ -30,7 +41,7 @@ export function Panel({ id, extras, goToNewer, goToOlder, onClose }: PanelProps)
   // biome-ignore lint/correctness/useExhaustiveDependencies: a new request takes the focus.
   useEffect(() => headingRef.current?.focus({ preventScroll: true }), [id]);
   return (
-    <PanelFrame onClose={onClose}>
+    <PanelFrame onClose={onClose} onLeave={onLeave}>
       <header className="sticky top-0 z-10 border-b border-line bg-canvas px-4 py-2.5">
         <div className="flex items-start gap-3">
           <h2
@@ -88,8 +99,10 @@ function subscribe(listener: () => void): () => void {
   return () => query.removeEventListener('change', listener);
 }
 
+type PanelFrameProps = Pick<PanelProps, 'onClose' | 'onLeave'> & Readonly<{ children: ReactNode }>;
+
 /** On a narrow screen it covers the page, so it is modal there. */
-function PanelFrame({ onClose, children }: Readonly<{ onClose: () => void; children: ReactNode }>) {
+function PanelFrame({ onClose, onLeave, children }: PanelFrameProps) {
   const ref = useRef<HTMLDialogElement>(null);
   const isNarrow = useSyncExternalStore(subscribe, () => matchMedia(narrow).matches);
   useLayoutEffect(() => {
@@ -98,6 +111,7 @@ function PanelFrame({ onClose, children }: Readonly<{ onClose: () => void; child
     else dialog?.show();
     return () => dialog?.close();
   }, [isNarrow]);
+  useCoveredFocus(ref, onLeave);
   return (
     <dialog
       ref={ref}
@@ -106,9 +120,30 @@ function PanelFrame({ onClose, children }: Readonly<{ onClose: () => void; child
         event.preventDefault();
         onClose();
       }}
-      className="fixed inset-y-0 right-0 left-auto z-40 m-0 h-dvh max-h-none w-full max-w-none overflow-y-auto overscroll-contain border-l border-line bg-canvas p-0 text-ink shadow-float md:w-[34rem] 2xl:w-[44rem]"
+      className="fixed inset-y-0 right-0 left-auto z-40 m-0 h-dvh max-h-none w-full max-w-none overflow-y-auto overscroll-contain scroll-pt-24 scroll-pb-4 border-l border-line bg-canvas p-0 text-ink shadow-float md:w-[34rem] 2xl:w-[44rem]"
     >
       {children}
     </dialog>
   );
+}
+
+/** Nobody sees what has the focus beneath the panel, so `onCovered` is called when the keyboard gets there. */
+function useCoveredFocus(panel: RefObject<HTMLElement | null>, onCovered: () => void): void {
+  const latest = useRef(onCovered);
+  useEffect(() => {
+    latest.current = onCovered;
+  });
+  useEffect(() => {
+    // In the next frame, when the browser has scrolled to it.
+    const look = () =>
+      requestAnimationFrame(() => {
+        const focused = document.activeElement;
+        if (focused === null || panel.current?.contains(focused) !== false || !isFocusShown()) return;
+        const { right, top, bottom } = focused.getBoundingClientRect();
+        if (panel.current.contains(document.elementFromPoint(right - 1, (top + bottom) / 2)))
+          latest.current();
+      });
+    document.addEventListener('focusin', look);
+    return () => document.removeEventListener('focusin', look);
+  }, [panel]);
 }

@@ -45,7 +45,7 @@ export function AccountTabs({ accountId, tab }: Readonly<{ accountId: string; ta
     <nav
       ref={ref}
       aria-label="Parts of the account"
-      className="relative flex gap-5 overflow-x-auto border-b border-line"
+      className="relative flex gap-5 scroll-px-12 overflow-x-auto border-b border-line"
     >
       {accountTabs.map(({ value, label }) => (
         <Link
