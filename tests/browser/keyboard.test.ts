@@ -5,9 +5,12 @@ import type { Locator, Page } from 'playwright-core';
 import { parseMoney } from '../../src/lib/money.ts';
 import { bookEntries } from '../support/booked-entries.ts';
 import {
+  desktop,
   expectNoComplaints,
   focused,
+  phone,
   tabTo,
+  take,
   visit,
   type Watched,
   waitUntilLoaded,
@@ -27,7 +30,7 @@ beforeAll(async () => {
   fixture = await openDashboardFixture(
     (url) => {
       sandboxUrl = url;
-      return chatCatalog(url);
+      return `${chatCatalog(url)}price_groups: { partner: { discount: "10" }, reseller: { discount: "30" } }\n`;
     },
     (environment) =>
       startGateway({
@@ -89,6 +92,18 @@ async function open(path: string, person?: 'owner' | 'operator'): Promise<void> 
   await page.locator('h1').first().waitFor();
   await waitUntilLoaded(page);
 }
+
+/** Whether what has the focus, or the label that stands for it, is on the screen with nothing above it. */
+const isInSight = () =>
+  page.evaluate<boolean>(`(() => {
+    const focused = document.activeElement;
+    if (focused === document.body) return true;
+    const shown = focused.closest('label') ?? focused;
+    const boxes = [...shown.getClientRects()].sort((one, other) => other.width - one.width);
+    const points = [[0.1, 0.5], [0.9, 0.5], [0.5, 0.1], [0.5, 0.9]];
+    return boxes.slice(0, 1).some(({ left, top, width, height }) =>
+      points.every(([x, y]) => shown.contains(document.elementFromPoint(left + width * x, top + height * y))));
+  })()`);
 
 test('months are turned to their end, and a statement is saved and printed', async () => {
   await waitUntilLoaded(page);
@@ -155,6 +170,91 @@ test('an error code becomes a filter, and a range is written', async () => {
   await press(button('Show'));
   await page.waitForURL((url) => url.href !== before);
   await focused(button('Show'));
+  await press(page.getByLabel('To', { exact: true }), 'Delete', 'Shift+Tab');
+  await focused(page.getByLabel('To', { exact: true }));
+});
+
+test('what the panel of a request covers is used without it', async () => {
+  await open(`/billing?account=${fixture.account}`);
+  await take(page, { ...desktop, width: 1024 });
+  await open(`/requests?account=${fixture.account}`);
+  const row = page.locator('[data-open]').first();
+  const title = page.getByRole('dialog').getByRole('heading').first();
+  await press(row);
+  await focused(title);
+  await press(page.getByRole('link', { name: 'Open as a page' }));
+  await focused(page.getByRole('heading', { level: 1 }));
+  await page.goBack();
+  await focused(title);
+  await page.keyboard.press('Escape');
+  await title.waitFor({ state: 'detached' });
+  await focused(row);
+  await page.keyboard.press('Enter');
+  await focused(title);
+  const chart = page.getByRole('slider', { name: 'Requests over time' });
+  await tabTo(page, chart, 'Shift+Tab');
+  await title.waitFor({ state: 'detached' });
+  await focused(chart);
+  await take(page, desktop);
+});
+
+test('on a phone the menu and the filters give the focus back', async () => {
+  await open(`/keys?account=${fixture.account}`);
+  await take(page, phone);
+  const menu = page.getByRole('dialog', { name: 'Menu' });
+  const requests = menu.getByRole('link', { name: 'Requests' });
+  await press(button('Open menu'), 'Enter', 'Shift+Tab');
+  await focused(button('Close menu'));
+  await page.keyboard.press('Escape');
+  await menu.waitFor({ state: 'detached' });
+  await focused(button('Open menu'));
+  await page.keyboard.press('Enter');
+  await press(requests);
+  await focused(page.getByRole('heading', { name: 'Requests', level: 1 }));
+  await press(button('Open menu'), 'Enter', 'Shift+Tab');
+  // One is there already.
+  await press(requests);
+  await menu.waitFor({ state: 'detached' });
+  await focused(button('Open menu'));
+  await press(page.getByRole('region', { name: 'Error codes' }).getByRole('button').first());
+  const filters = button('Filters (1)');
+  await focused(filters);
+  await page.keyboard.press('Enter');
+  const sheet = page.getByRole('dialog', { name: 'Filters' });
+  await press(sheet.getByRole('button', { name: /^Remove the filter/ }), 'Enter', 'Shift+Tab');
+  await focused(button('Close'));
+  await page.keyboard.press('Escape');
+  await sheet.waitFor({ state: 'detached' });
+  await focused(button('Filters'));
+  await take(page, desktop);
+});
+
+test('on a phone no bar, hidden header or toast covers what has the focus', async () => {
+  await take(page, phone);
+  const first = page.getByRole('link', { name: 'Skip to content' });
+  const covered: string[] = [];
+  for (const path of ['/models', '/models/full']) {
+    await open(`${path}?account=${fixture.account}`);
+    await tabTo(page, first, 'Shift+Tab');
+    // Once around, from the end of the page to its start.
+    do {
+      await page.keyboard.press('Shift+Tab');
+      if (!(await isInSight())) covered.push(await page.evaluate('document.activeElement.outerHTML'));
+    } while ((await first.and(page.locator(':focus')).count()) === 0);
+  }
+  expect(covered).toEqual([]);
+  await open(`/billing?tab=credit&account=${fixture.account}`);
+  const threshold = page.getByLabel('Warn below, in USD');
+  await write(threshold, '9');
+  // So small that the toast appears where the field is.
+  await page.setViewportSize({ width: 320, height: phone.height });
+  const { y, height } = (await threshold.boundingBox()) ?? { y: 0, height: 0 };
+  await page.setViewportSize({ width: 320, height: Math.ceil(y + height) });
+  await page.keyboard.press('Enter');
+  await page.getByText('Saved.').waitFor();
+  await focused(threshold);
+  expect(await isInSight()).toBe(true);
+  await take(page, desktop);
 });
 
 test('costs are calculated, and a sample is chosen and copied', async () => {
@@ -205,14 +305,43 @@ test('an operator corrects a balance, having seen what it does', async () => {
   await page.keyboard.press('ArrowRight');
   await write(dialog.getByLabel('Amount in USD'), '1.25');
   await page.keyboard.press('Enter');
-  await dialog.getByText('Enter a reason.').waitFor();
-  await write(dialog.getByLabel('Reason'), 'By hand');
+  await dialog.locator('[aria-live]').getByText('Enter a reason.').waitFor();
+  await focused(dialog.getByLabel('Reason'));
+  await page.keyboard.type('By hand');
   await page.keyboard.press('Enter');
   await focused(button('Back'));
   await press(button('Give $1.25'));
   await page.getByText('Booked: $1.25.').waitFor();
   await dialog.waitFor({ state: 'detached' });
   await focused(button('Correct balance'));
+});
+
+test('an operator puts an account into a price group, into another, and into none', async () => {
+  await open('/operator/accounts', 'operator');
+  const row = page.getByRole('row').filter({ has: page.locator(`[href$="${fixture.account}"]`) });
+  const actions = row.getByRole('button', { name: /^Actions for/ });
+  const prices = page.getByRole('dialog').getByLabel('Prices');
+  await tabTo(page, actions);
+  for (const [key, group] of [
+    ['ArrowDown', 'partner'],
+    ['End', 'reseller'],
+    ['Home', ''],
+  ] as const) {
+    await page.keyboard.press('Enter');
+    await focused(page.getByRole('menuitem').first());
+    // The letter with which it starts.
+    await page.keyboard.press('p');
+    await focused(page.getByRole('menuitem', { name: 'Prices' }));
+    await page.keyboard.press('Enter');
+    await focused(prices);
+    await prices.locator('option[value=partner]').waitFor({ state: 'attached' });
+    await page.keyboard.press(key);
+    expect(await prices.inputValue()).toBe(group);
+    await press(button('Save'));
+    await prices.waitFor({ state: 'detached' });
+    await focused(actions);
+    await row.getByText(/^(partner|reseller)$/).waitFor(group === '' ? { state: 'detached' } : {});
+  }
 });
 
 test('someone is invited, joins, and another invitation is revoked', async () => {
