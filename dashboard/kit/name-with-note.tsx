@@ -27,6 +27,9 @@ const noteClasses = {
   below: 'md:max-w-36 md:truncate',
 } as const;
 
+/** Next to each other, after the header of their column. */
+const inlineClass = 'max-md:in-[td[data-inline]]:inline';
+
 /** A name and what else there is to say: on one line in a wide table, and below it where a row is a block. */
 export function NameWithNote({
   name,
@@ -39,7 +42,8 @@ export function NameWithNote({
     <span className={rowClasses[noteBetween]}>
       <span
         className={classNames(
-          'block font-medium md:truncate',
+          'block font-medium md:truncate max-md:in-[td[data-inline]]:mr-1.5',
+          inlineClass,
           isShort ? 'md:max-w-36' : isLong ? 'md:max-w-80' : 'md:max-w-52',
           isLong ? 'xl:max-w-136' : 'xl:max-w-72',
         )}
@@ -50,6 +54,7 @@ export function NameWithNote({
         <span
           className={classNames(
             'block text-ink-faint',
+            inlineClass,
             noteClasses[noteBetween],
             isLong ? 'xl:max-w-96' : 'xl:max-w-64',
           )}

@@ -2,12 +2,15 @@
 import { Link, type LinkProps } from '@tanstack/react-router';
 import { Children, type ReactNode } from 'react';
 import { classNames } from './class-names.ts';
+import { Dash } from './figures.tsx';
 import { Skeleton } from './states.tsx';
 
 type StatProps = Readonly<{
   label: ReactNode;
   /** Undefined while it is being loaded; the space is reserved. */
   value: ReactNode | undefined;
+  /** Whether it could not be loaded. */
+  hasFailed?: boolean;
   hint?: ReactNode;
   tone?: 'plain' | 'good' | 'warn' | 'bad';
   /** Where the figure is explained. The whole of it leads there. */
@@ -16,7 +19,7 @@ type StatProps = Readonly<{
 
 const tones = { plain: '', good: 'text-good', warn: 'text-warn', bad: 'text-bad' } as const;
 
-export function Stat({ label, value, hint, tone = 'plain', link }: StatProps) {
+export function Stat({ label, value, hasFailed = false, hint, tone = 'plain', link }: StatProps) {
   return (
     <div
       className={classNames(
@@ -41,7 +44,7 @@ export function Stat({ label, value, hint, tone = 'plain', link }: StatProps) {
           link !== undefined && 'relative z-10 w-fit',
         )}
       >
-        {value === undefined ? <Skeleton className="my-0.5 h-5 w-24" /> : value}
+        {value ?? (hasFailed ? <Dash /> : <Skeleton className="my-0.5 h-5 w-24" />)}
       </dd>
       {hint !== undefined && <dd className="mt-0.5 text-xs text-ink-faint">{hint}</dd>}
     </div>
@@ -66,7 +69,8 @@ export function StatGroup({ children }: Readonly<{ children: ReactNode }>) {
       className={classNames(
         // On a wide screen its rules end where those of the page do, and its text starts there.
         '-mx-4 grid gap-px overflow-clip border-y border-line md:[clip-path:inset(0_1rem)]',
-        columnsByCount[Children.count(children)] ?? 'grid-cols-2',
+        // Those that are left out do not count.
+        columnsByCount[Children.toArray(children).length] ?? 'grid-cols-2',
       )}
     >
       {children}

@@ -1,5 +1,5 @@
 /**
- * A table described by its columns. On a narrow screen each row becomes a block, with the column header above each
+ * A table described by its columns. On a narrow screen each row becomes a block, with the column header before each
  * value.
  */
 import { Link, type LinkProps } from '@tanstack/react-router';
@@ -125,8 +125,6 @@ export type TableProps<Row> = Readonly<{
   footer?: readonly ReactNode[];
   sorting?: Sorting;
   isDimmed?: boolean;
-  /** On a narrow screen, two lines a row: its name, and its figures next to each other. */
-  isDense?: boolean;
 }>;
 
 export function Table<Row>(props: TableProps<Row>) {
@@ -141,7 +139,6 @@ export function Table<Row>(props: TableProps<Row>) {
     footer,
     sorting,
     isDimmed = false,
-    isDense = false,
   } = props;
   const rememberFocus = useFocusOfRow();
   if (rows !== undefined && rows.length === 0 && empty !== undefined) return empty;
@@ -164,7 +161,7 @@ export function Table<Row>(props: TableProps<Row>) {
           {rows === undefined
             ? Array.from({ length: expectedRows }, (_, at) => (
                 // biome-ignore lint/suspicious/noArrayIndexKey: the rows are identical and never move.
-                <SkeletonRow key={at} columns={columns} isDense={isDense} />
+                <SkeletonRow key={at} columns={columns} />
               ))
             : rows.map((row) => (
                 <TableRow
@@ -172,13 +169,12 @@ export function Table<Row>(props: TableProps<Row>) {
                   row={row}
                   columns={columns}
                   decimals={decimals}
-                  isDense={isDense}
                   link={rowLink === undefined ? null : rowLink(row)}
                 />
               ))}
         </tbody>
         {footer !== undefined && rows !== undefined && (
-          <TableFoot columns={columns} decimals={decimals} isDense={isDense} cells={footer} />
+          <TableFoot columns={columns} decimals={decimals} cells={footer} />
         )}
       </table>
     </div>
@@ -262,19 +258,19 @@ function SortButton<Row>({ column, sorting }: Readonly<{ column: Column<Row>; so
 
 const rowClass =
   'group/row border-line transition-colors max-md:relative max-md:border-b max-md:last:border-b-0 md:h-8';
-const looseRowClass = 'max-md:grid max-md:grid-cols-2 max-md:gap-x-4 max-md:gap-y-2 max-md:py-3';
-const denseRowClass = 'max-md:flex max-md:flex-wrap max-md:gap-x-4 max-md:py-2';
+/** Its name on a line, and its figures next to each other on the next. */
+const blockClass = 'max-md:flex max-md:flex-wrap max-md:gap-x-4 max-md:py-2';
 
 type TableRowProps<Row> = Readonly<{
   row: Row;
   columns: readonly Column<Row>[];
   /** By column. */
   decimals: readonly (number | undefined)[];
-  isDense: boolean;
   link: Pick<LinkProps, 'to' | 'params' | 'search'> | null;
 }>;
 
-function TableRow<Row>({ row, columns, decimals, isDense, link }: TableRowProps<Row>) {
+function TableRow<Row>({ row, columns, decimals, link }: TableRowProps<Row>) {
+  const hasCorner = columns.some(({ isCorner }) => isCorner);
   return (
     // Keyboard users have the link in the first cell.
     <tr
@@ -282,12 +278,12 @@ function TableRow<Row>({ row, columns, decimals, isDense, link }: TableRowProps<
       onClick={link === null ? undefined : followLink}
       className={classNames(
         rowClass,
-        isDense ? denseRowClass : looseRowClass,
+        blockClass,
         link !== null && 'linked cursor-pointer hover:bg-hover/70 has-[a:focus-visible]:bg-hover/70',
       )}
     >
       {columns.map((column, at) => (
-        <Cell key={column.key} column={column} decimals={decimals[at]} isDense={isDense}>
+        <Cell key={column.key} column={column} decimals={decimals[at]} hasCorner={hasCorner}>
           {at === 0 && link !== null ? (
             <Link {...link} className="rounded font-medium text-ink hover:underline hover:underline-offset-2">
               {column.cell(row)}
@@ -301,18 +297,15 @@ function TableRow<Row>({ row, columns, decimals, isDense, link }: TableRowProps<
   );
 }
 
-type TableFootProps<Row> = Pick<TableRowProps<Row>, 'columns' | 'decimals' | 'isDense'> &
+type TableFootProps<Row> = Pick<TableRowProps<Row>, 'columns' | 'decimals'> &
   Readonly<{ cells: readonly ReactNode[] }>;
 
-function TableFoot<Row>({ columns, decimals, isDense, cells }: TableFootProps<Row>) {
+function TableFoot<Row>({ columns, decimals, cells }: TableFootProps<Row>) {
   return (
     <tfoot {...roles.group} className="max-md:block md:[&_td]:border-t md:[&_td]:border-line">
       <tr
         {...roles.row}
-        className={classNames(
-          'group/row font-medium max-md:border-t max-md:border-line md:h-8',
-          isDense ? denseRowClass : looseRowClass,
-        )}
+        className={classNames('group/row font-medium max-md:border-t max-md:border-line md:h-8', blockClass)}
       >
         {columns.map((column, at) =>
           cells[at] === undefined || cells[at] === null ? (
@@ -326,7 +319,7 @@ function TableFoot<Row>({ columns, decimals, isDense, cells }: TableFootProps<Ro
               )}
             />
           ) : (
-            <Cell key={column.key} column={column} decimals={decimals[at]} isDense={isDense}>
+            <Cell key={column.key} column={column} decimals={decimals[at]}>
               {cells[at]}
             </Cell>
           ),
@@ -362,11 +355,12 @@ const bleedClass =
 type CellProps<Row> = Readonly<{
   column: Column<Row>;
   decimals?: number | undefined;
-  isDense?: boolean;
+  /** Whether there is a button next to the name of the row, on a narrow screen. */
+  hasCorner?: boolean;
   children: ReactNode;
 }>;
 
-function Cell<Row>({ column, decimals, isDense = false, children }: CellProps<Row>) {
+function Cell<Row>({ column, decimals, hasCorner = false, children }: CellProps<Row>) {
   const { align, isBare = false, isCorner = false, isOptional = false, isWrapping = false } = column;
   const { isWide = false } = column;
   const isNamed = !isBare && !isCorner;
@@ -375,6 +369,7 @@ function Cell<Row>({ column, decimals, isDense = false, children }: CellProps<Ro
   return (
     <td
       {...roles.cell}
+      data-inline={isNamed || undefined}
       className={classNames(
         'border-line px-2 py-0.5 align-middle first:pl-0 last:pr-0 md:border-b',
         bleedClass,
@@ -383,19 +378,17 @@ function Cell<Row>({ column, decimals, isDense = false, children }: CellProps<Ro
         align === 'right' && 'md:text-right',
         isWide && 'max-md:hidden',
         isOptional && 'md:max-xl:hidden',
-        isBare && 'max-md:col-span-2 max-md:block',
-        isDense ? (isBare || isWrapping) && 'max-md:basis-full' : isBare && 'max-md:pr-10',
+        isBare && 'max-md:block',
+        isBare && hasCorner && 'max-md:pr-20',
+        (isBare || isWrapping) && 'max-md:basis-full',
         isWrapping && 'md:min-w-40 md:py-1.5',
         isGiving && 'md:max-xl:w-full md:max-xl:max-w-0 md:max-xl:min-w-32',
         isCorner && 'max-md:absolute max-md:top-2 max-md:right-0',
         isNamed && 'max-md:block max-md:min-w-0',
       )}
     >
-      {isNamed && !(isDense && isWrapping) && (
-        <span
-          aria-hidden
-          className={classNames('text-2xs text-ink-faint md:hidden', isDense ? 'mr-1.5' : 'block')}
-        >
+      {isNamed && !isWrapping && (
+        <span aria-hidden className="mr-1.5 text-2xs text-ink-faint md:hidden">
           {column.header}
         </span>
       )}
@@ -412,11 +405,11 @@ function Cell<Row>({ column, decimals, isDense = false, children }: CellProps<Ro
   );
 }
 
-function SkeletonRow<Row>({ columns, isDense }: Pick<TableRowProps<Row>, 'columns' | 'isDense'>) {
+function SkeletonRow<Row>({ columns }: Pick<TableRowProps<Row>, 'columns'>) {
   return (
-    <tr {...roles.row} className={classNames(rowClass, isDense ? denseRowClass : looseRowClass)}>
+    <tr {...roles.row} className={classNames(rowClass, blockClass)}>
       {columns.map((column) => (
-        <Cell key={column.key} column={column} isDense={isDense}>
+        <Cell key={column.key} column={column}>
           <Skeleton
             className={classNames('inline-block h-3.5 w-20 max-w-full align-middle', column.isBare && 'w-36')}
           />

@@ -28,7 +28,7 @@ export function UseOfLimit({
   children,
 }: UseOfLimitProps) {
   return (
-    <span className="flex flex-wrap items-center gap-x-2 lg:flex-nowrap" title={title}>
+    <span className="inline-flex flex-wrap items-center gap-x-2 lg:flex-nowrap" title={title}>
       <Meter label={label} share={share} certainShare={certainShare} tone={tone} className="w-14 shrink-0" />
       <span
         className={classNames(

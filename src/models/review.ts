@@ -76,8 +76,8 @@ function describeUnderpriced(underpriced: Underpriced): string {
     fromInputTokens === 0 ? '' : `from ${fromInputTokens} input tokens on`,
     describeBands(underpriced),
   ].filter(Boolean);
-  const sold = `${what} is sold at ${formatMoneyShort(price)}${isChargedAsInput ? ' (as input)' : ''}`;
-  return [`${sold} and costs ${formatMoneyShort(cost)}`, ...where].join(' ');
+  const sold = `${what} is sold at ${formatMoneyShort(price)} USD${isChargedAsInput ? ' (as input)' : ''}`;
+  return [`${sold} and costs ${formatMoneyShort(cost)} USD`, ...where].join(' ');
 }
 
 const bandNames: Readonly<Record<Band, string>> = { peak: 'at peak', offPeak: 'off-peak' };

@@ -338,7 +338,7 @@ test('a bad catalogue is reported with its faults, and the previous one stays in
   const good = await askUntil<CatalogStatus>('/catalog', ({ error }) => error === null);
   expect(before.warnings).toEqual([]);
   expect(good.warnings).toEqual([
-    'plain can be sold below its cost at main: input is sold at 1 and costs 1.0987.',
+    'plain can be sold below its cost at main: input is sold at 1 USD and costs 1.0987 USD.',
   ]);
   const listed = await fetch(`${fixture.gateway.origin}/v1/models`, {
     headers: { authorization: `Bearer ${fixture.key}` },

@@ -411,7 +411,7 @@ describe('the catalogue', () => {
     try {
       await page.goto('/operator/catalog');
       await page.getByText('Some prices need your attention').waitFor();
-      await page.getByText('plain can be sold below its cost at main: input is sold at 1').waitFor();
+      await page.getByText('plain can be sold below its cost at main: input is sold at 1 USD').waitFor();
       await checkLooks(page, 'operator-catalog-below-cost');
     } finally {
       writeFileSync(file, text);

@@ -22,7 +22,7 @@ import { requestIdIn } from '../../dashboard/pages/requests/find-request.tsx';
 import { speedOf } from '../../dashboard/pages/requests/generation-content.tsx';
 import { pinRows } from '../../dashboard/pages/requests/pinned-rows.ts';
 import { describeSaved, shareOfInput } from '../../dashboard/pages/usage/cache-words.ts';
-import { groupUsage, maxSeries, stackUsage } from '../../dashboard/pages/usage/group-usage.ts';
+import { groupUsage, maxSeries, stackUsage, usageColours } from '../../dashboard/pages/usage/group-usage.ts';
 import { addDays, daysBetween, rangeIn, rangeProblem } from '../../dashboard/pages/usage/range-picker.tsx';
 import type { RequestProblem } from '../../src/console/request-contract.ts';
 import { formatMoney as formatLedgerMoney } from '../../src/lib/money.ts';
@@ -233,6 +233,10 @@ test('a model named "others" is not taken for the others', () => {
   expect(series.map(({ label }) => label).at(-1)).toBe('2 others');
   expect(new Set(series.map(({ key }) => key)).size).toBe(9);
   expect(totals).toEqual(['955']);
+  // The table next to the chart marks each group as the chart does.
+  const colours = [...usageColours(rows, 'model', 'requests').values()];
+  expect(colours).toHaveLength(10);
+  expect([...new Set(colours)]).toEqual(series.map(({ colour }) => colour));
 });
 
 test('a reader keeps the rows in their places while new ones arrive', () => {

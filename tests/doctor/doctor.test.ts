@@ -389,7 +389,7 @@ describe('providers', () => {
     const [finding] = await about('prices', { TOLLGATE_CATALOG: catalog });
     expect(finding).toMatchObject({ level: 'warning', remedy: expect.stringContaining('the catalogue') });
     const lines = finding?.text.split('\n') ?? [];
-    expect(lines[0]).toBe('m0 can be sold below its cost at one: input is sold at 1 and costs 2.');
+    expect(lines[0]).toBe('m0 can be sold below its cost at one: input is sold at 1 USD and costs 2 USD.');
     expect([lines.length, lines.at(-1)]).toEqual([11, 'and 2 more']);
     expect(await about('prices', {})).toEqual([]);
   });

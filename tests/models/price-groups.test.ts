@@ -76,7 +76,7 @@ test('each has a price list of its own, and none changes that of the others', ()
 test('what is sold below cost in a group is said of that group', () => {
   const catalog = good('price_groups: { partner: { discount: "12.5" }, cheap: { discount: "1" } }\n');
   expect(soldBelowCostIn(catalog)).toEqual([
-    'In the price group partner, small can be sold below its cost at p: input is sold at 0.13125 and costs 0.14.',
+    'In the price group partner, small can be sold below its cost at p: input is sold at 0.13125 USD and costs 0.14 USD.',
   ]);
 });
 

@@ -34,27 +34,27 @@ test.each([
     'cached input',
     'input: "1", output: "2", cache_read: "0.05"',
     'input: "0.9", output: "2.5", cache_read: "0.1", cache_write: "1.25"',
-    'output is sold at 2 and costs 2.5; cache_read is sold at 0.05 and costs 0.1; cache_write is sold at 1 (as input) and costs 1.25',
+    'output is sold at 2 USD and costs 2.5 USD; cache_read is sold at 0.05 USD and costs 0.1 USD; cache_write is sold at 1 USD (as input) and costs 1.25 USD',
   ],
   [
     'a tier',
     'input_token_tiers: [{ max_input_tokens: 10, input: "1", output: "2" }, { max_input_tokens: 20, input: "2", output: "2" }]',
     'input: "1.5", output: "2"',
-    'input is sold at 1 and costs 1.5',
+    'input is sold at 1 USD and costs 1.5 USD',
   ],
   [
     'a tier of the provider',
     'input: "1", output: "2"',
     'input_token_tiers: [{ max_input_tokens: 10, input: "1", output: "2" }, { max_input_tokens: 20, input: "2", output: "2" }]',
-    'input is sold at 1 and costs 2 from 11 input tokens on',
+    'input is sold at 1 USD and costs 2 USD from 11 input tokens on',
   ],
-  ['a band', bands, 'input: "1", output: "1.5"', 'output is sold at 1 and costs 1.5 off-peak'],
+  ['a band', bands, 'input: "1", output: "1.5"', 'output is sold at 1 USD and costs 1.5 USD off-peak'],
   [
     'bands that do not meet',
     bands,
     bands.replace('16:00', '17:00'),
-    'input is sold at 1 and costs 2 while the price is off-peak and the cost at peak; ' +
-      'output is sold at 1 and costs 2 while the price is off-peak and the cost at peak',
+    'input is sold at 1 USD and costs 2 USD while the price is off-peak and the cost at peak; ' +
+      'output is sold at 1 USD and costs 2 USD while the price is off-peak and the cost at peak',
   ],
 ])('%s', (_title, pricing, cost, underpriced) => {
   const catalog = catalogOf(
@@ -74,9 +74,9 @@ test('every provider that charges more is named, and no model that cannot be sol
   image: { workload: image, sizes: { "1x1": 1k }, pricing: { billing_type: image, unit_price: "1", tier_rates: { 1k: "1" } }, providers: [{ provider: own, cost: { unit_price: "1", tier_rates: { 1k: "2" } } }] }
 `);
   expect(soldBelowCostIn(catalog)).toEqual([
-    'a can be sold below its cost at own: input is sold at 2 and costs 3.',
-    'a can be sold below its cost at xai: input is sold at 2 and costs 3.',
-    'image can be sold below its cost at own: the tier 1k is sold at 1 and costs 2.',
+    'a can be sold below its cost at own: input is sold at 2 USD and costs 3 USD.',
+    'a can be sold below its cost at xai: input is sold at 2 USD and costs 3 USD.',
+    'image can be sold below its cost at own: the tier 1k is sold at 1 USD and costs 2 USD.',
   ]);
 });
 

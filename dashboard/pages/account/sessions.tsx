@@ -83,7 +83,7 @@ function columnsOf(end: (id: string) => void, endingId: string | null): Column<L
       key: 'end',
       header: <span className="sr-only">End</span>,
       align: 'right',
-      isBare: true,
+      isCorner: true,
       cell: ({ id, isCurrent, userAgent, createdAt }) =>
         isCurrent ? null : (
           <Button

@@ -59,7 +59,6 @@ function Changes() {
       <QueryTable
         query={changes}
         caption="Changes"
-        isDense
         columns={accountChangeColumns}
         rows={changes.data?.data}
         rowKey={({ id }) => id}

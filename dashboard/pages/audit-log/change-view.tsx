@@ -56,7 +56,7 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
   );
   if (names.length === 0) return <Dash />;
   return (
-    <ul className="md:flex md:flex-wrap md:gap-x-3">
+    <ul className="flex flex-wrap gap-x-3">
       {names.map((name) => (
         <li key={name} className="wrap-anywhere">
           <span className="text-ink-faint">{name.replaceAll('_', ' ')}: </span>
@@ -78,7 +78,15 @@ function isNothing(value: unknown): boolean {
 }
 
 /** Those of limits may be requests or tokens, which have no decimals. */
-const amounts: ReadonlySet<string> = new Set(['amount', 'monthly_limit', 'increase']);
+const amounts: ReadonlySet<string> = new Set([
+  'amount',
+  'increase',
+  'low_balance',
+  'monthly_cap',
+  'monthly_limit',
+  'target',
+  'threshold',
+]);
 
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 

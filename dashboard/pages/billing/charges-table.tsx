@@ -41,7 +41,6 @@ export function ChargesTable({ caption, charges }: Readonly<{ caption: string; c
   return (
     <Table
       caption={caption}
-      isDense
       columns={columns}
       rows={rows}
       rowKey={({ id }) => id}

@@ -50,7 +50,7 @@ function currentAllowances(grants: Grants | undefined): Allowance[] {
 function Payments() {
   const cursors = useAddressCursors('payments_');
   const payments = usePayments(cursors.cursor);
-  if (cursors.cursor === null && (payments.data?.data.length ?? 0) === 0) return null;
+  if (cursors.cursor === null && (payments.data?.data.length ?? 0) === 0 && !payments.isError) return null;
   return (
     <Card title="Payments" description="Newest first." isFlush>
       <QueryTable

@@ -24,7 +24,6 @@ export function EntriesView({ query, cursors }: EntriesViewProps) {
       <QueryTable
         query={query}
         caption="Entries"
-        isDense
         columns={entryColumns()}
         rows={query.data?.data}
         rowKey={({ number }) => `${number}`}

@@ -56,7 +56,7 @@ function Left({ grant }: Readonly<{ grant: Grant }>) {
   const { amount, remaining, state } = grant;
   const isKept = state !== 'active' && signOfMoney(remaining) > 0;
   return (
-    <span className="flex flex-wrap items-center gap-x-2 gap-y-1 md:flex-nowrap">
+    <span className="inline-flex flex-wrap items-center gap-x-2 gap-y-1 md:flex md:flex-nowrap">
       {state === 'active' && (
         <Meter
           label={`Left of ${nameOfGrant(grant)}`}

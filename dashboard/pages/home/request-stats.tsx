@@ -1,4 +1,5 @@
 /** The figures of a range, each with its change against the period before and its view in the explorer. */
+import type { UseQueryResult } from '@tanstack/react-query';
 import type { ReactNode } from 'react';
 import type { RequestFigures, RequestSeries } from '../../../src/console/request-contract.ts';
 import { formatTotal } from '../../kit/amounts.ts';
@@ -77,10 +78,10 @@ export const customerStats = [requests, errorRate, p95, spend];
 /** Operators have revenue and cost instead of spend. */
 export const operatorStats = [requests, errorRate, p95];
 
-/** As a list, for a StatGroup counts them. Undefined while they are being loaded. */
+/** As a list, for a StatGroup counts them. */
 export function requestStats(
   compared: readonly Compared[],
-  series: RequestSeries | undefined,
+  { data: series, isError: hasFailed }: Pick<UseQueryResult<RequestSeries>, 'data' | 'isError'>,
   scope: Scope,
   range: HomeRange,
 ) {
@@ -90,6 +91,7 @@ export function requestStats(
       label={one.label}
       link={inExplorer(scope, range, one.chart === 'volume' ? {} : { chart: one.chart })}
       value={series && one.valueOf(series.totals)}
+      hasFailed={hasFailed}
       tone={one === errorRate && series !== undefined && isBad(series) ? 'bad' : 'plain'}
       hint={series === undefined ? ' ' : hintOf(one, series)}
     />

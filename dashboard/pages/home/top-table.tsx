@@ -45,7 +45,6 @@ export function TopTable({ title, header, query, name, requestsOf, all }: TopTab
       <QueryTable
         query={query}
         caption={title}
-        isDense
         columns={columnsOf(header, name, requestsOf)}
         rows={rows}
         rowKey={({ value }) => value ?? ''}

@@ -91,7 +91,6 @@ function KeyList({ onCreate, onAction }: KeyListProps) {
         query={keys}
         errorTitle="The keys could not be loaded"
         caption="Keys of this account"
-        isDense
         columns={keyColumns(limitCounts, onAction)}
         rows={page?.items}
         rowKey={({ id }) => id}

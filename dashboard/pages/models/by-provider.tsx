@@ -66,7 +66,6 @@ export function ByProvider({ view }: Readonly<{ view: View }>) {
       <QueryTable
         query={groups}
         caption="Providers of this model"
-        isDense
         columns={[
           {
             key: 'provider',

@@ -17,7 +17,7 @@ import { modelLink, requestsWith } from '../../links.ts';
 import { SuccessShare } from '../requests/top-groups.tsx';
 import { isoOf } from '../requests/view.ts';
 import { type ModelRow, nextSort, rowsOf, type SortKey, sortIn, sortKeys, sortRows } from './model-rows.ts';
-import { capabilities, capabilityLabels, type ListedModel } from './models.ts';
+import { capabilities, capabilityLabels, type ListedModel, workloadLabels } from './models.ts';
 
 const dayMs = 86_400_000;
 const minuteMs = 60_000;
@@ -218,7 +218,10 @@ function Abilities({ model }: Readonly<{ model: ListedModel }>) {
   const shown = capabilities.filter((capability) => model.capabilities[capability]);
   return (
     <span className="text-ink-soft">
-      {[model.workload === 'chat' ? null : model.workload, ...shown.map((one) => capabilityLabels[one])]
+      {[
+        model.workload === 'chat' ? null : workloadLabels[model.workload],
+        ...shown.map((one) => capabilityLabels[one]),
+      ]
         .filter((word) => word !== null)
         .join(', ')}
     </span>

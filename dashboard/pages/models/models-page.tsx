@@ -17,10 +17,9 @@ import {
   type ListedModel,
   useModels,
   workloadIn,
+  workloadLabels,
   workloads,
 } from './models.ts';
-
-const workloadLabels = { all: 'All', chat: 'Chat', image: 'Image', video: 'Video' } as const;
 
 export function ModelsPage() {
   const models = useModels();

@@ -25,6 +25,7 @@ export function useModels() {
   });
 }
 
+export const workloadLabels = { all: 'All', chat: 'Chat', image: 'Image', video: 'Video' } as const;
 export const workloads = ['all', 'chat', 'image', 'video'] as const;
 type WorkloadFilter = (typeof workloads)[number];
 

@@ -62,7 +62,7 @@ function Home() {
     <Page title="Overview" description={name} actions={<RangePicker range={home.range} />}>
       <StatGroup>
         <AvailableStat overview={overview.data} />
-        {requestStats(customerStats, series.data, scope, home.range)}
+        {requestStats(customerStats, series, scope, home.range)}
       </StatGroup>
       {/* The layout below depends on both responses, so it is shown only once both are known. */}
       {isKnown ? (

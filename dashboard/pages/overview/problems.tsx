@@ -44,7 +44,6 @@ export function Problems({ range, view }: HomeView) {
       <QueryTable
         query={query}
         caption="Problems"
-        isDense
         columns={columnsOf(range, useScope())}
         rows={problems?.slice(0, shownProblems)}
         rowKey={({ code }) => code}

@@ -155,7 +155,6 @@ export function ProblemsByCode({
       <QueryTable
         query={groups}
         caption="Problems by code"
-        isDense
         columns={columns}
         rows={rows}
         rowKey={({ value }) => value ?? ''}

@@ -299,7 +299,12 @@ function ModelAndError({
       {model === null ? (
         <Dash />
       ) : (
-        <FilterCell name="model" value={model} label={model} className="max-w-[60%] shrink-0 font-medium">
+        <FilterCell
+          name="model"
+          value={model}
+          label={model}
+          className={classNames('font-medium', code === null ? 'shrink-0' : 'min-w-0')}
+        >
           <ModelMark model={model} />
           {model}
         </FilterCell>
@@ -310,7 +315,8 @@ function ModelAndError({
           value={code}
           label={code}
           className={classNames(
-            'min-w-12 font-mono text-2xs',
+            // What went wrong is read first: the others give way.
+            'max-w-[calc(100%-5.5rem)] shrink-0 font-mono text-2xs',
             status === 'refused' ? 'text-warn' : 'text-bad',
           )}
         >
@@ -322,7 +328,7 @@ function ModelAndError({
           name="end_user"
           value={endUser}
           label={endUser}
-          className="min-w-8 text-ink-faint max-xl:hidden"
+          className="min-w-0 shrink-[99] text-ink-faint max-xl:hidden"
         >
           <bdi>{endUser}</bdi>
         </FilterCell>

@@ -81,7 +81,6 @@ function TopGroups({ view, by, title }: Readonly<{ view: View; by: 'model' | 'ke
       <QueryTable
         query={groups}
         caption={title}
-        isDense
         columns={[
           {
             key: 'name',

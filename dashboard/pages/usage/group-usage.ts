@@ -52,7 +52,23 @@ type Stack = Readonly<{ series: readonly ChartSeries[]; totals: readonly string[
 
 export const maxSeries = colourCount;
 
-/** The series of the chart: the largest groups have their own colours, and the rest share one. */
+/** The colour of each group in the chart: the largest have their own, and the rest share one. */
+export function usageColours(
+  rows: readonly UsageRow[],
+  by: 'model' | 'key',
+  measure: Measure,
+  catalogue: readonly string[] = [],
+): ReadonlyMap<string, string> {
+  const ids = rankUsage(rows, by, measure).map(({ id }) => id);
+  const colours = modelColours(ids.slice(0, maxSeries), catalogue);
+  return new Map(ids.map((id) => [id, colours.get(id) ?? othersColour]));
+}
+
+function rankUsage(rows: readonly UsageRow[], by: 'model' | 'key', measure: Measure): UsageGroup[] {
+  return groupUsage(rows, by).toSorted((left, right) => figureOf(right, measure) - figureOf(left, measure));
+}
+
+/** The series of the chart. */
 export function stackUsage(
   rows: readonly UsageRow[],
   days: readonly string[],
@@ -60,15 +76,10 @@ export function stackUsage(
   measure: Measure,
   catalogue: readonly string[] = [],
 ): Stack {
-  const ranked = groupUsage(rows, by).toSorted(
-    (left, right) => figureOf(right, measure) - figureOf(left, measure),
-  );
+  const ranked = rankUsage(rows, by, measure);
   const places = new Map(ranked.map(({ id }, at) => [id, Math.min(at, maxSeries)]));
   const placeOf = (row: UsageRow) => places.get(by === 'model' ? row.model : row.key_id) ?? maxSeries;
-  const colours = modelColours(
-    ranked.slice(0, maxSeries).map(({ id }) => id),
-    catalogue,
-  );
+  const colours = usageColours(rows, by, measure, catalogue);
   const members = Map.groupBy(rows, placeOf);
   const series = [...members.entries()]
     .toSorted(([left], [right]) => left - right)

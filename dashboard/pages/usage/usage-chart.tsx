@@ -21,11 +21,17 @@ const dimensions = [
   { value: 'key', label: 'By key' },
 ] as const;
 
-export function UsageChart({ usage }: Readonly<{ usage: Usage | undefined }>) {
+/** What the chart shows, which is in the address. */
+export function useChartChoice() {
   const [measureText, setMeasure] = useSearchValue('measure', 'cost');
   const [byText, setBy] = useSearchValue('by', 'model');
   const measure = measures.find(({ value }) => value === measureText)?.value ?? 'cost';
   const by = dimensions.find(({ value }) => value === byText)?.value ?? 'model';
+  return { measure, by, setMeasure, setBy };
+}
+
+export function UsageChart({ usage }: Readonly<{ usage: Usage | undefined }>) {
+  const { measure, by, setMeasure, setBy } = useChartChoice();
   return (
     <Card
       title="By day"

@@ -1,7 +1,7 @@
 import { keepPreviousData } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ChartColumn, Download } from 'lucide-react';
-import { useState } from 'react';
+import { useContext, useState } from 'react';
 import type { Usage, UsageFigures } from '../../../src/console/contract.ts';
 import { useSearchParameters, useSearchValue } from '../../address.ts';
 import { addressOf } from '../../api/client.ts';
@@ -12,7 +12,7 @@ import { Segmented } from '../../kit/choice.tsx';
 import { nameLinkClass } from '../../kit/class-names.ts';
 import { Dash, Money } from '../../kit/figures.tsx';
 import { formatCount, formatDay, formatShare } from '../../kit/format-figures.ts';
-import { ModelMark } from '../../kit/model-mark.tsx';
+import { CatalogueContext, ModelMark } from '../../kit/model-mark.tsx';
 import { Page } from '../../kit/page.tsx';
 import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { EmptyState, ErrorState } from '../../kit/states.tsx';
@@ -21,9 +21,9 @@ import { keyLink, modelLink } from '../../links.ts';
 import { AccountExportButton } from '../exports/export-button.tsx';
 import { CacheFigures } from './cache-figures.tsx';
 import { hasCaches, shareOfInput } from './cache-words.ts';
-import { type Dimension, groupUsage, type UsageGroup } from './group-usage.ts';
+import { type Dimension, groupUsage, type UsageGroup, usageColours } from './group-usage.ts';
 import { dayOf, type Range, RangePicker, rangeIn } from './range-picker.tsx';
-import { UsageChart } from './usage-chart.tsx';
+import { UsageChart, useChartChoice } from './usage-chart.tsx';
 
 export function UsagePage() {
   const [today] = useState(() => dayOf(new Date()));
@@ -68,9 +68,14 @@ function Totals({ totals }: Readonly<{ totals: Usage['totals'] | undefined }>) {
       <Stat label="Requests" value={totals && formatCount(totals.requests)} />
       <Stat label="Input tokens" value={totals && formatCount(totals.input_tokens)} />
       <Stat label="Output tokens" value={totals && formatCount(totals.output_tokens)} />
-      <Stat label="Images" value={totals && formatCount(totals.images)} />
+      {hadImages(totals) && <Stat label="Images" value={formatCount(totals.images)} />}
     </StatGroup>
   );
+}
+
+/** Few accounts make images: for the others there is nothing to say of them. */
+function hadImages(totals: Usage['totals'] | undefined): totals is Usage['totals'] {
+  return totals !== undefined && totals.images > 0;
 }
 
 function NoUsage() {
@@ -98,8 +103,13 @@ type UsageTableProps = Readonly<{ usage: Usage | undefined; csvAddress: string; 
 function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
   const [byText, setBy] = useSearchValue('table', 'model');
   const { value: by, header } = dimensions.find(({ value }) => value === byText) ?? dimensions[0];
-  const [chartBy] = useSearchValue('by', 'model');
-  const isCached = usage !== undefined && hasCaches(usage.totals);
+  const chart = useChartChoice();
+  const catalogue = useContext(CatalogueContext);
+  const shown = {
+    isCached: usage !== undefined && hasCaches(usage.totals),
+    hasImages: hadImages(usage?.totals),
+    colours: chart.by === 'model' ? usageColours(usage?.rows ?? [], 'model', chart.measure, catalogue) : null,
+  };
   return (
     <Card
       title="Breakdown"
@@ -115,28 +125,27 @@ function UsageTable({ usage, csvAddress, isDimmed }: UsageTableProps) {
     >
       <Table
         caption={`Usage by ${by}`}
-        isDense
-        columns={columnsOf(header, by, isCached, chartBy !== 'key')}
+        columns={columnsOf(header, by, shown)}
         rows={usage && groupUsage(usage.rows, by)}
         rowKey={({ id }) => id}
         expectedRows={5}
         isDimmed={isDimmed}
-        {...(usage === undefined ? {} : { footer: footerOf(usage.totals, isCached) })}
+        {...(usage === undefined ? {} : { footer: footerOf(usage.totals, shown) })}
       />
     </Card>
   );
 }
 
-/**
- * Those about caches are there only if a cache was involved in any of it. Models have no marks next to a chart of keys, whose
- * colours mean something else.
- */
-function columnsOf(
-  header: string,
-  by: Dimension,
-  isCached: boolean,
-  hasMarks: boolean,
-): Column<UsageGroup>[] {
+/** Caches and images have columns only if there were any. */
+type Shown = Readonly<{
+  isCached: boolean;
+  hasImages: boolean;
+  /** Those of models in the chart; null next to one of keys, whose colours mean something else. */
+  colours: ReadonlyMap<string, string> | null;
+}>;
+
+function columnsOf(header: string, by: Dimension, shown: Shown): Column<UsageGroup>[] {
+  const { isCached, hasImages, colours } = shown;
   return [
     {
       key: 'name',
@@ -145,7 +154,7 @@ function columnsOf(
       width: 'min-w-40',
       cell: ({ id, label }) => (
         <span className="font-medium">
-          {by === 'model' && hasMarks && <ModelMark model={id} />}
+          {by === 'model' && colours !== null && <ModelMark model={id} colour={colours.get(id)} />}
           {by === 'day' ? (
             formatDay(label, true)
           ) : (
@@ -164,7 +173,7 @@ function columnsOf(
       align: 'right',
       cell: (row) => <Count of={row.output_tokens} />,
     },
-    { key: 'images', header: 'Images', align: 'right', cell: (row) => <Count of={row.images} /> },
+    ...(hasImages ? [imageColumn] : []),
     moneyColumn({ key: 'cost', header: 'Cost', amountOf: ({ cost }) => cost, style: 'total' }),
     ...(isCached ? cacheColumns : []),
   ];
@@ -174,6 +183,13 @@ function columnsOf(
 function Count({ of }: Readonly<{ of: number }>) {
   return <span className="whitespace-nowrap">{formatCount(of)}</span>;
 }
+
+const imageColumn: Column<UsageGroup> = {
+  key: 'images',
+  header: 'Images',
+  align: 'right',
+  cell: (row) => <Count of={row.images} />,
+};
 
 const cacheColumns: readonly Column<UsageGroup>[] = [
   { key: 'cached', header: 'From caches', align: 'right', cell: (row) => <CachedShare figures={row} /> },
@@ -191,13 +207,13 @@ function CachedShare({ figures }: Readonly<{ figures: UsageFigures }>) {
   return <span title={`${formatCount(figures.cache_read_tokens)} tokens`}>{formatShare(share)}</span>;
 }
 
-function footerOf(totals: UsageFigures, isCached: boolean) {
+function footerOf(totals: UsageFigures, { isCached, hasImages }: Shown) {
   return [
     'Total',
     <Count key="requests" of={totals.requests} />,
     <Count key="input" of={totals.input_tokens} />,
     <Count key="output" of={totals.output_tokens} />,
-    <Count key="images" of={totals.images} />,
+    ...(hasImages ? [<Count key="images" of={totals.images} />] : []),
     <Money key="cost" amount={totals.cost} isTotal />,
     ...(isCached
       ? [

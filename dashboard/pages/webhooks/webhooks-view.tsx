@@ -75,7 +75,7 @@ export function WebhooksView({ description, children }: WebhooksViewProps) {
     </Button>
   );
   return (
-    <Page title="Webhooks" description={description} actions={add}>
+    <Page title="Webhooks" description={description} actions={list?.length === 0 ? undefined : add}>
       <Card isFlush>
         <QueryTable
           query={webhooks}

@@ -29,7 +29,7 @@ function Activity() {
         <RangePicker range={home.range} usual={usual} />
       </div>
       <Problems {...home} />
-      <StatGroup>{requestStats(customerStats, series.data, useScope(), home.range)}</StatGroup>
+      <StatGroup>{requestStats(customerStats, series, useScope(), home.range)}</StatGroup>
       <RequestChart {...home} series={series} />
     </>
   );

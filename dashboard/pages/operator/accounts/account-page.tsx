@@ -78,7 +78,13 @@ export function OperatorAccountPage() {
           />
         </>
       )}
-      {dialog !== null && <AccountDialog dialog={dialog} onClose={() => setDialog(null)} />}
+      {dialog !== null && (
+        <AccountDialog
+          dialog={dialog}
+          name={account?.name ?? 'the account'}
+          onClose={() => setDialog(null)}
+        />
+      )}
     </Page>
   );
 }
@@ -110,10 +116,14 @@ function Actions({ account, onOpen }: ActionsProps) {
   );
 }
 
-function AccountDialog({ dialog, onClose }: Readonly<{ dialog: OpenDialog; onClose: () => void }>) {
+type AccountDialogProps = Readonly<{ dialog: OpenDialog; name: string; onClose: () => void }>;
+
+function AccountDialog({ dialog, name, onClose }: AccountDialogProps) {
   switch (dialog.kind) {
     case 'movement':
-      return <MovementDialog subject={dialog.subject} title={titleOf(dialog.subject)} onClose={onClose} />;
+      return (
+        <MovementDialog subject={dialog.subject} title={titleOf(dialog.subject, name)} onClose={onClose} />
+      );
     case 'credit':
       return <CreditDialog account={dialog.account} onClose={onClose} />;
     case 'suspend':
@@ -163,7 +173,6 @@ function StatementCard({ accountId, onAction }: StatementCardProps) {
       <QueryTable
         query={query}
         caption="Statement"
-        isDense
         columns={columnsFor(accountId, onAction)}
         rows={query.data?.data}
         rowKey={({ number }) => `${number}`}
@@ -194,10 +203,11 @@ function NoAccount() {
   );
 }
 
-function titleOf(subject: Subject): string {
-  if (subject.kind === 'refund') return 'Refund request';
-  if (subject.kind === 'undo') return `Undo entry ${subject.entryNumber}`;
-  return subject.entryNumber === null ? 'Correct balance' : `Correct because of entry ${subject.entryNumber}`;
+function titleOf(subject: Subject, name: string): string {
+  if (subject.kind === 'refund') return `Refund request of ${name}`;
+  if (subject.kind === 'undo') return `Undo entry ${subject.entryNumber} of ${name}`;
+  const because = subject.entryNumber === null ? '' : ` because of entry ${subject.entryNumber}`;
+  return `Correct balance of ${name}${because}`;
 }
 
 function columnsFor(accountId: string, onAction: (subject: Subject) => void): Column<OperatorEntry>[] {

@@ -61,7 +61,6 @@ export function AccountKeys({ accountId }: Readonly<{ accountId: string }>) {
       <QueryTable
         query={keys}
         caption="Keys of the account"
-        isDense
         columns={withErrors(keyColumnsOf(accountId), accountId, refusals)}
         rows={all && selectKeys(all, { search, order, hasRevoked: true })}
         rowKey={({ id }) => id}

@@ -7,7 +7,7 @@ import { useListSearch } from '../../../address.ts';
 import { Badge, StatusBadge } from '../../../kit/badge.tsx';
 import { Button, IconButton } from '../../../kit/button.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { nameLinkClass } from '../../../kit/class-names.ts';
+import { classNames, nameLinkClass } from '../../../kit/class-names.ts';
 import { ShortId } from '../../../kit/copy-button.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
 import { Menu, MenuItem, MenuSeparator } from '../../../kit/menu.tsx';
@@ -72,7 +72,6 @@ function AccountList({ onCreate, onAction }: AccountListProps) {
       <QueryTable
         query={accounts}
         caption="Accounts"
-        isDense
         columns={accountColumns(onAction)}
         rows={accounts.data?.data}
         rowKey={({ id }) => id}
@@ -146,14 +145,7 @@ function accountColumns(
       key: 'name',
       header: 'Account',
       isBare: true,
-      cell: ({ id, name }) => (
-        <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
-          <Link to="/operator/accounts/$id" params={{ id }} className={nameLinkClass}>
-            {name}
-          </Link>
-          <ShortId id={id} label={`Copy ID of ${name}`} />
-        </span>
-      ),
+      cell: (account) => <AccountName account={account} />,
     },
     {
       key: 'state',
@@ -205,6 +197,24 @@ function accountColumns(
       <AccountMenu account={account} onAction={(action) => onAction(action, account)} />
     )),
   ];
+}
+
+function AccountName({ account: { id, name } }: Readonly<{ account: OperatorAccount }>) {
+  return (
+    <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
+      <Link
+        to="/operator/accounts/$id"
+        params={{ id }}
+        className={classNames(nameLinkClass, 'md:max-w-full md:shrink-0 md:truncate')}
+      >
+        {name}
+      </Link>
+      {/* It gives way to a long name. */}
+      <span className="md:min-w-0 md:overflow-hidden">
+        <ShortId id={id} label={`Copy ID of ${name}`} />
+      </span>
+    </span>
+  );
 }
 
 type AccountMenuProps = Readonly<{ account: OperatorAccount; onAction: (action: AccountAction) => void }>;

@@ -109,7 +109,6 @@ export function ChangesCard({ accountId }: Readonly<{ accountId: string | null }
       <QueryTable
         query={changes}
         caption="Changes"
-        isDense
         columns={accountId === null ? columns : columns.filter(({ key }) => key !== 'account')}
         rows={changes.data?.data}
         rowKey={({ id }) => id}

@@ -134,7 +134,6 @@ function Models({ models }: Readonly<{ models: CatalogStatus['models'] | undefin
     >
       <Table
         caption="Models of the catalogue"
-        isDense
         columns={modelColumns}
         rows={models && filterModels(models, words, shown)}
         rowKey={({ id }) => id}

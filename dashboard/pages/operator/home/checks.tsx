@@ -2,6 +2,7 @@
 import { Link } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import type { OperatorHome } from '../../../../src/console/home-contract.ts';
+import { signOfMoney, subtractMoney } from '../../../kit/amounts.ts';
 import { StatusBadge } from '../../../kit/badge.tsx';
 import { Card, Fact, Facts } from '../../../kit/card.tsx';
 import { textLinkClass } from '../../../kit/class-names.ts';
@@ -72,6 +73,16 @@ function LastAudit({ audit }: Pick<OperatorHome, 'audit'>) {
   );
 }
 
+function Difference({ amount }: Readonly<{ amount: string }>) {
+  const isBelow = signOfMoney(amount) < 0;
+  return (
+    <span className="text-warn">
+      <Money amount={isBelow ? subtractMoney('0', amount) : amount} isTotal /> {isBelow ? 'below' : 'above'}{' '}
+      the metered cost
+    </span>
+  );
+}
+
 function LastBill({ bill }: Readonly<{ bill: OperatorHome['reconciliation'][number] }>) {
   return (
     <>
@@ -81,9 +92,7 @@ function LastBill({ bill }: Readonly<{ bill: OperatorHome['reconciliation'][numb
       ) : bill.is_within === true ? (
         'within the tolerance'
       ) : (
-        <span className="text-warn">
-          <Money amount={bill.difference} isTotal /> beyond the metered cost
-        </span>
+        <Difference amount={bill.difference} />
       )}
       {bill.days_outside > 0 && (
         <span className="text-warn">, {formatCount(bill.days_outside)} of 31 days differ</span>

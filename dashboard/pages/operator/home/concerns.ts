@@ -80,7 +80,7 @@ function circuitConcerns({ circuits }: About): Concern[] {
     title: `${model} fails at ${provider}`,
     text:
       state === 'open'
-        ? `Not called on ${countOf(nodes, 'node')}${until === null ? '' : ` until ${formatTime(new Date(until), 'moment')}`}${since(failingSince)}.`
+        ? `Failing${since(failingSince)}. Not called on ${countOf(nodes, 'node')}${until === null ? '' : ` until ${formatTime(new Date(until), 'moment')}`}.`
         : `Half open on ${countOf(nodes, 'node')}, and no call has succeeded${since(failingSince)}.`,
     link: { to: '/operator/providers' },
   }));
@@ -90,7 +90,7 @@ function shortConcerns({ short_accounts: { count, data } }: About): Concern[] {
   const shown = data.map(({ account, refused, needed, available }) => ({
     key: `short ${account.id}`,
     tone: 'warn' as const,
-    title: `${account.name} has too little balance`,
+    title: `The balance of ${account.name} is too low`,
     text: `${countOf(refused, 'request')} refused in 24 hours. ${needed === null ? '' : `The last one would hold ${formatMoney(needed)}, and `}${formatMoney(available)} is available.`,
     link: {
       to: '/operator/requests',
@@ -104,7 +104,7 @@ function shortConcerns({ short_accounts: { count, data } }: About): Concern[] {
     {
       key: 'short',
       tone: 'warn',
-      title: `${countOf(more, 'more account')} with too little balance`,
+      title: `${countOf(more, 'more account')} with too low a balance`,
       text: 'Those with the most refused requests are above.',
       link: {
         to: '/operator/requests',
@@ -174,7 +174,7 @@ function webhookConcerns({ failing_webhooks: { count, data } }: About): Concern[
     title: `The webhook of ${account?.name ?? 'the operator'} at ${host} ${isDisabled ? 'was disabled' : 'fails'}`,
     text: isDisabled
       ? 'Nothing is sent to it until someone enables it.'
-      : `Nothing reaches it${since(failingSince)}.`,
+      : `Nothing has reached it${since(failingSince)}.`,
     link: account === null ? ({ to: '/operator/webhooks' } as const) : accountLink(account.id),
   }));
   const more = count - data.length;

@@ -48,8 +48,8 @@ function Home() {
       actions={<RangePicker range={range} />}
     >
       <StatGroup>
-        {moneyStats(home?.money, range)}
-        {requestStats(operatorStats, series.data, scope, range)}
+        {moneyStats(home?.money, query.isError, range)}
+        {requestStats(operatorStats, series, scope, range)}
       </StatGroup>
       {home === undefined && query.isError ? (
         <Card>
@@ -59,13 +59,18 @@ function Home() {
         <>
           {home !== undefined && <ConcernList concerns={concernsIn(home)} />}
           <RequestChart {...view} series={series} />
-          <div className="grid gap-x-10 gap-y-8 lg:grid-cols-2">
-            <ProviderTable home={home} range={range} />
-            <RefusalTable home={home} range={range} />
-            <DryAccounts home={home} />
-            <BelowCost home={home} />
-            <Checks home={home} />
-            <WriteOffs home={home} />
+          {/* Each column has its own rows: a long list leaves no gap next to it. */}
+          <div className="grid items-start gap-x-10 gap-y-8 lg:grid-cols-2">
+            <div className="grid min-w-0 gap-y-8">
+              <ProviderTable home={home} range={range} />
+              <DryAccounts home={home} />
+            </div>
+            <div className="grid min-w-0 gap-y-8">
+              <RefusalTable home={home} range={range} />
+              <BelowCost home={home} />
+              <WriteOffs home={home} />
+              <Checks home={home} />
+            </div>
           </div>
         </>
       )}
@@ -86,7 +91,7 @@ const figures = [
 ] as const;
 
 /** By whole days in UTC, as under Margins. */
-function moneyStats(money: OperatorHome['money'] | undefined, range: HomeRange) {
+function moneyStats(money: OperatorHome['money'] | undefined, hasFailed: boolean, range: HomeRange) {
   const search = money && { range: 'custom', from: money.from, to: money.to };
   return figures.map(({ name, label }) => (
     <Stat
@@ -94,6 +99,7 @@ function moneyStats(money: OperatorHome['money'] | undefined, range: HomeRange) 
       label={`${label}${dayWords[range]}`}
       link={{ to: '/operator/margins', ...(search && { search }) }}
       value={money && <Money amount={money.now[name]} isTotal />}
+      hasFailed={hasFailed}
       tone={name === 'margin' && money !== undefined && signOfMoney(money.now.margin) < 0 ? 'bad' : 'plain'}
       hint={money === undefined ? ' ' : hintOf(name, money, range)}
     />

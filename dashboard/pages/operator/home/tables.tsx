@@ -84,7 +84,6 @@ export function ProviderTable({ home, range }: Home & Readonly<{ range: HomeRang
     <Card title="Providers" description="Every call, also those with a fallback" isFlush>
       <Table
         caption="Providers"
-        isDense
         columns={columns}
         rows={home?.providers}
         rowKey={({ provider }) => provider}
@@ -165,7 +164,6 @@ export function RefusalTable({ home, range }: Home & Readonly<{ range: HomeRange
     <Card title="Refusals" isFlush>
       <Table
         caption="Refusals"
-        isDense
         columns={columns}
         rows={home?.refusals}
         rowKey={({ code }) => code}
@@ -219,7 +217,6 @@ export function DryAccounts({ home }: Home) {
     <Card title="Accounts running dry" description="If they go on spending as in the last 7 days" isFlush>
       <Table
         caption="Accounts running dry"
-        isDense
         columns={dryColumns}
         rows={home?.dry_accounts}
         rowKey={({ account }) => account.id}
@@ -279,7 +276,6 @@ export function BelowCost({ home }: Home) {
     >
       <Table
         caption="Customers below cost"
-        isDense
         columns={columns}
         rows={money?.below_cost.data}
         rowKey={({ account }) => account.id}
@@ -354,7 +350,6 @@ export function WriteOffs({ home }: Home) {
       )}
       <Table
         caption="Write-offs"
-        isDense
         columns={writeOffColumns}
         rows={home?.write_offs.latest}
         rowKey={({ request_id: id }) => id}

@@ -9,7 +9,7 @@ import { Callout } from '../../../kit/callout.tsx';
 import { Card, Fact, Facts } from '../../../kit/card.tsx';
 import { Meter, Money, Time } from '../../../kit/figures.tsx';
 import { formatCount } from '../../../kit/format-figures.ts';
-import { EmptyState, ErrorState, FormProblem } from '../../../kit/states.tsx';
+import { EmptyState, FormProblem, Loaded, SkeletonLines } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
 import { operatorPath, useOperatorMutation, useOperatorQuery } from '../operator-query.ts';
 
@@ -56,19 +56,31 @@ export function AuditCard() {
             <FormProblem error={starting.error} />
           </div>
         )}
-        {running !== undefined && <Progress audit={running} />}
-        {finished !== undefined && <Result audit={finished} />}
-        {audits.data === undefined && audits.isError && (
-          <ErrorState error={audits.error} onRetry={audits.refetch} />
-        )}
-        {audits.data?.data.length === 0 && (
-          <EmptyState icon={Scale} title="No audit yet">
-            An audit changes nothing and can run at any time. On a large ledger, the first one takes a while.
-          </EmptyState>
-        )}
+        <Loaded query={audits} errorTitle="The audits could not be loaded" skeleton={<LoadingResult />}>
+          {({ data }) => (
+            <>
+              {running !== undefined && <Progress audit={running} />}
+              {finished !== undefined && <Result audit={finished} />}
+              {data.length === 0 && (
+                <EmptyState icon={Scale} title="No audit yet">
+                  An audit changes nothing and can run at any time. On a large ledger, the first one takes a
+                  while.
+                </EmptyState>
+              )}
+            </>
+          )}
+        </Loaded>
       </Card>
       {finished !== undefined && finished.totals !== null && <Totals totals={finished.totals} />}
     </>
+  );
+}
+
+function LoadingResult() {
+  return (
+    <div className="py-4">
+      <SkeletonLines count={8} />
+    </div>
   );
 }
 
@@ -114,7 +126,6 @@ function Result({ audit }: Readonly<{ audit: Audit }>) {
       </div>
       <Table
         caption="Audit results"
-        isDense
         columns={findingColumns}
         rows={findings.toSorted((one, other) => other.violations - one.violations)}
         rowKey={({ invariant }) => invariant}

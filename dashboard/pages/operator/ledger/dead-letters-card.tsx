@@ -35,7 +35,6 @@ export function DeadLettersCard({ letters: { data, total } }: Readonly<{ letters
       </div>
       <Table
         caption="Failed settlements"
-        isDense
         columns={deadLetterColumns}
         rows={data}
         rowKey={({ request_id: id }) => id}

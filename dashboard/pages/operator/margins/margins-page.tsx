@@ -93,7 +93,6 @@ export function OperatorMarginsPage() {
         <QueryTable
           query={margins}
           caption={`Margins by ${shownBy}`}
-          isDense
           columns={columnsOf(header, shownBy)}
           rows={page?.items}
           rowKey={({ id, name }) => `${id} ${name}`}

@@ -26,7 +26,6 @@ export function OperatorNodesPage() {
         <QueryTable
           query={nodes}
           caption="Nodes"
-          isDense
           columns={nodeColumns(new Date(nodes.dataUpdatedAt))}
           rows={nodes.data?.data}
           rowKey={({ id }) => id}

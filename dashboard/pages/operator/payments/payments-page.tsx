@@ -41,7 +41,6 @@ export function OperatorPaymentsPage() {
           <QueryTable
             query={stuck}
             caption="Payments that need attention"
-            isDense
             columns={columns}
             rows={stuck.data?.data}
             rowKey={({ id }) => id}
@@ -61,7 +60,6 @@ export function OperatorPaymentsPage() {
         <QueryTable
           query={payments}
           caption="Payments"
-          isDense
           columns={columns}
           rows={payments.data?.data}
           rowKey={({ id }) => id}
@@ -135,7 +133,7 @@ const accountColumn: Column<OperatorPayment> = {
   isBare: true,
   cell: ({ id, account }) => (
     <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
-      <span className="flex flex-wrap items-center gap-1 md:flex-nowrap">
+      <span className="flex flex-wrap items-center gap-x-2 md:flex-nowrap">
         <Link
           to="/operator/accounts/$id"
           params={{ id: account.id }}

@@ -25,7 +25,6 @@ export function Circuits({ circuits }: CircuitsProps) {
     <Card title="Circuits" description="Those that have failed since their last success." isFlush>
       <Table
         caption="Circuits"
-        isDense
         columns={isOfSeveral === true ? [providerColumn, ...columns] : columns}
         rows={circuits ?? []}
         rowKey={({ provider, node, model }) => `${provider} ${node} ${model}`}

@@ -28,7 +28,6 @@ export function Failures({ failures, description, isOfOne = false }: FailuresPro
     <Card title="Recent failures" description={description} isFlush>
       <Table
         caption="Recent failures"
-        isDense
         columns={isOfOne ? failureColumns.filter(({ key }) => key !== 'provider') : failureColumns}
         rows={page?.items}
         rowKey={({ request_id: id, attempt }) => `${id} ${attempt}`}

@@ -54,7 +54,6 @@ export function Errors({ series, provider, range }: TableProps) {
     >
       <Table
         caption="Errors by code"
-        isDense
         columns={columns}
         rows={series.errors}
         rowKey={({ code }) => code}
@@ -110,7 +109,6 @@ export function ServedModels({ series, provider, range }: TableProps) {
     <Card title="Models" isFlush>
       <Table
         caption="Models of this provider"
-        isDense
         columns={columns}
         rows={series.models}
         rowKey={({ model }) => model}

@@ -66,7 +66,6 @@ function ProviderList({ providers, configured }: ProviderListProps) {
     <div className="space-y-4">
       <Table
         caption="Providers"
-        isDense
         columns={columns}
         rows={configured}
         rowKey={({ id }) => id}

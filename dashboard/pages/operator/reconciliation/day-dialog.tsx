@@ -77,7 +77,6 @@ function Detail({ detail, isOff }: Readonly<{ detail: ReconciledDetail; isOff: b
           <h3 className="mb-2 font-medium">By model</h3>
           <Table
             caption="The bill by model"
-            isDense
             columns={modelColumns}
             rows={detail.models}
             rowKey={({ kind, name }) => `${kind} ${name}`}
@@ -89,7 +88,6 @@ function Detail({ detail, isOff }: Readonly<{ detail: ReconciledDetail; isOff: b
           <h3 className="mb-2 font-medium">Versions of the bill</h3>
           <Table
             caption="Versions of the bill"
-            isDense
             columns={versionColumns}
             rows={detail.versions}
             rowKey={({ version }) => `${version}`}

@@ -90,7 +90,6 @@ function ProviderCard({ provider, days }: ProviderCardProps) {
       {days.length > 0 ? (
         <Table
           caption={`Bills of ${provider.name}`}
-          isDense
           columns={dayColumns(show)}
           rows={days}
           rowKey={({ day }) => day}

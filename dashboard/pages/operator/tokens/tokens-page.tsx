@@ -95,13 +95,17 @@ function tokenColumns(onRevoke: (token: AdminToken) => void): readonly Column<Ad
       ),
     },
     { key: 'state', header: 'Status', cell: ({ state }) => <StatusBadge status={state} /> },
-    { key: 'scopes', header: 'Scopes', isWrapping: true, cell: ({ scopes }) => scopes.join(', ') },
+    {
+      key: 'scopes',
+      header: 'Scopes',
+      cell: ({ scopes }) => <span className="whitespace-normal">{scopes.join(', ')}</span>,
+    },
     {
       key: 'networks',
       header: 'From',
       cell: ({ networks }) =>
         networks?.map((network) => (
-          <span key={network} className="block">
+          <span key={network} className="mr-1.5 md:block">
             {network}
           </span>
         )) ?? 'Everywhere',

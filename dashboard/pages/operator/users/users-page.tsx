@@ -188,7 +188,7 @@ function UserName({ user, isSelf }: UserNameProps) {
 function Memberships({ accounts }: Pick<OperatorUser, 'accounts'>) {
   if (accounts.length === 0) return <span className="text-ink-faint">None</span>;
   return (
-    <ul className="md:flex md:max-w-56 md:flex-wrap md:gap-x-2 xl:max-w-96">
+    <ul className="inline-flex flex-wrap gap-x-2 md:max-w-56 xl:max-w-96">
       {accounts.map(({ id, name, role }) => (
         <li key={id} className="md:flex md:max-w-full md:gap-1">
           <Link {...accountLink(id)} title={name} className={`${textLinkClass} md:truncate`}>
