@@ -212,8 +212,11 @@ type TableHeadProps<Row> = Readonly<{ columns: readonly Column<Row>[]; sorting: 
 function TableHead<Row>({ columns, sorting }: TableHeadProps<Row>) {
   return (
     // On a narrow screen it is for screen readers, and for whoever sorts by keyboard.
-    <thead {...roles.group} className="max-md:not-focus-within:sr-only">
-      <tr {...roles.row} className="max-md:flex max-md:flex-wrap max-md:border-b max-md:border-line">
+    <thead {...roles.group} className="max-md:not-focus-within:sr-only max-md:focus-within:block">
+      <tr
+        {...roles.row}
+        className="max-md:focus-within:flex max-md:flex-wrap max-md:border-b max-md:border-line"
+      >
         {columns.map((column) => (
           <th
             key={column.key}
