@@ -99,11 +99,12 @@ function KeyName({ subject, limitCount, account }: KeyNameProps) {
       <Link
         {...keyLink(id, account)}
         title={name}
-        className="rounded font-medium hover:underline hover:underline-offset-2 md:max-w-44 md:truncate xl:max-w-64"
+        className="rounded font-medium hover:underline hover:underline-offset-2 md:max-w-full md:shrink-0 md:truncate xl:max-w-64"
       >
         {name}
       </Link>
-      <span className="text-ink-faint">
+      {/* It gives way to a long name. */}
+      <span className="text-ink-faint md:min-w-0 md:truncate">
         <code className="font-mono">{hint}</code>
         {models !== null && (
           <span

@@ -160,7 +160,7 @@ function ModelCell({ row: { model, price, figures, success } }: Readonly<{ row: 
   return (
     <span className="block min-w-0">
       <span className="flex min-w-0 items-baseline gap-x-2">
-        <span className="min-w-0 truncate md:max-w-64" title={name}>
+        <span className="max-w-full shrink-0 truncate xl:max-w-64" title={name}>
           <ModelMark model={id} />
           {name}
         </span>

@@ -150,7 +150,7 @@ function Source({ problem, range, scope }: SourceProps) {
         {words} {kind}{' '}
         <Link
           {...inExplorer(scope, range, { error_code: code, ...filter })}
-          className={classNames(textLinkClass, 'inline-block max-w-full align-bottom wrap-anywhere')}
+          className={classNames(textLinkClass, 'wrap-anywhere')}
         >
           {name}
         </Link>

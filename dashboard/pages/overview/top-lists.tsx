@@ -9,7 +9,7 @@ import { useScope } from '../requests/scope.ts';
 
 /** Two tables share a line, so long names are cut off. */
 const nameClass =
-  'rounded font-medium wrap-anywhere hover:underline hover:underline-offset-2 md:inline-block md:max-w-60 md:truncate md:align-bottom';
+  'rounded font-medium wrap-anywhere hover:underline hover:underline-offset-2 md:inline-block md:max-w-full md:truncate xl:max-w-60 md:align-bottom';
 
 export function TopKeys({ range, view }: HomeView) {
   const scope = useScope();

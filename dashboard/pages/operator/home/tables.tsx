@@ -16,7 +16,10 @@ import { useScope } from '../../requests/scope.ts';
 import { countCalls } from '../providers/provider-figures.ts';
 
 /** Two tables share a line, so long names are cut off. */
-const nameClass = classNames(nameLinkClass, 'md:inline-block md:max-w-60 md:truncate md:align-bottom');
+const nameClass = classNames(
+  nameLinkClass,
+  'md:inline-block md:max-w-full md:truncate xl:max-w-60 md:align-bottom',
+);
 
 type Home = Readonly<{ home: OperatorHome | undefined }>;
 type Provider = OperatorHome['providers'][number];
