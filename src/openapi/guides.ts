@@ -154,6 +154,7 @@ export function renderMarkdown(text: string, titleOfPage: (name: string) => stri
       .replaceAll(/<img [^>]*>/g, '')
       // Both scroll sideways where there is little room, which must be possible by keyboard.
       .replaceAll(/<(pre|table)>/g, '<$1 tabindex="0">')
+      .replaceAll(/<table.*?<\/table>/gs, labelCells)
       .replaceAll(shortCode, '<code class="short">$1</code>')
       .replaceAll(/<a href="([^"]*)"[^>]*>(.*?)<\/a>/gs, (_, target: string, label: string) => {
         const address = addressOf(target);
@@ -162,6 +163,21 @@ export function renderMarkdown(text: string, titleOfPage: (name: string) => stri
         return address === null ? shown : `<a href="${address}">${shown}</a>`;
       })
   );
+}
+
+/** Each cell has the header of its column, which a phone shows before it: there a row is a block. */
+function labelCells(table: string): string {
+  const heads = [...table.matchAll(/<th(?: [^>]*)?>(.*?)<\/th>/gs)].map(([, head = '']) =>
+    head.replaceAll(/<[^>]*>/g, ''),
+  );
+  return table.replaceAll(/<tr>.*?<\/tr>/gs, (row) => {
+    let column = 0;
+    return row.replaceAll('<td', (cell) => {
+      const head = heads[column] ?? '';
+      column += 1;
+      return head === '' ? cell : `${cell} data-label="${head}"`;
+    });
+  });
 }
 
 /** Where a link leads on this gateway; null for pages that it does not serve, and for anything that is not a page. */

@@ -79,6 +79,12 @@ test('examples name the address of the gateway, whatever it is', () => {
   );
 });
 
+test('a cell has the header of its column', () => {
+  expect(renderMarkdown('| `a "b"` | | c |\n|---|---|---|\n| 1 | | 2 |')).toContain(
+    '<tr><td data-label="a &quot;b&quot;">1</td><td></td><td data-label="c">2</td></tr>',
+  );
+});
+
 test('a link has the title of its page, and short names are not broken', () => {
   const titles = (name: string) => (name === 'keys' ? 'Keys & limits' : '');
   expect(
