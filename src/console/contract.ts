@@ -161,6 +161,8 @@ export type Limit = {
   used: string | null;
   /** By requests in progress; null for each end user. */
   held: string | null;
+  /** Null if it counts from the beginning of the current window on. */
+  counted_since: string | null;
   /** When the next window begins; null without windows. */
   resets_at: string | null;
   created_at: string;

@@ -100,5 +100,9 @@ export function respondWith(limit: StoredLimit): Response {
 }
 
 function presentNamed(limit: StoredLimit) {
-  return { ...presentLimit(limit, new Date()), key_name: limit.keyName };
+  return {
+    ...presentLimit(limit, new Date()),
+    key_name: limit.keyName,
+    counted_since: limit.countedSince?.toISOString() ?? null,
+  };
 }

@@ -39,6 +39,8 @@ export type Limit = LimitDraft &
     /** In the current window. Null for a limit of each end user, who have meters of their own. */
     used: Money | null;
     held: Money | null;
+    /** Null if it counts from the beginning of the current window on. */
+    countedSince: Date | null;
     /** When the next window begins; null if it has none. */
     resetsAt: Date | null;
     createdAt: Date;
@@ -62,6 +64,7 @@ type LimitRow = Readonly<{
   is_operators: boolean;
   used: string | null;
   held: string | null;
+  counted_since: Date | null;
   created_at: Date;
   updated_at: Date;
 }>;
@@ -121,13 +124,22 @@ export async function findLimit(
   return row === undefined ? null : limitFrom(row);
 }
 
+/** What end users have spent before is not added up: their limits count from when they are set, or that of each before them. */
 function limitRows(sql: SQL) {
   return sql`
     select limits.id, limits.account_id, scope, limits.key_id, limits.end_user, kind, amount, increase, increase_until,
            is_operators, limits.created_at, updated_at,
            (select name from api_keys where api_keys.id = limits.key_id) as key_name,
            case when window_start = limit_window(kind, now()) then used else 0 end::numeric(38,12) as used,
-           held::numeric(38,12) as held
+           held::numeric(38,12) as held,
+           (select began_at from (
+              select least(limits.created_at, (
+                select each.created_at from limits as each
+                where each.account_id = limits.account_id and each.scope = 'each_end_user' and each.kind = limits.kind
+                  and each.is_operators = limits.is_operators)) as began_at
+            ) as counting
+            where scope in ('end_user', 'each_end_user')
+              and began_at > limit_window(kind, now()) at time zone 'UTC') as counted_since
     from limits left join limit_meters on limit_meters.id = limits.id`;
 }
 
@@ -148,6 +160,8 @@ function limitFrom(row: LimitRow): Limit {
     setBy: row.is_operators ? 'operator' : 'account',
     used: isOfEach ? null : moneyFromDatabase(row.used ?? '0'),
     held: isOfEach ? null : moneyFromDatabase(row.held ?? '0'),
+    // The others count for a minute at most.
+    countedSince: isSpend(row.kind) ? row.counted_since : null,
     resetsAt: resetsAtMs === null ? null : new Date(resetsAtMs),
     createdAt: row.created_at,
     updatedAt: row.updated_at,

@@ -81,6 +81,30 @@ test('a key says how many limits it has, and they name it', async () => {
   expect(data).toMatchObject([{ kind: 'tokens_per_minute', key_name: name, used: '0' }]);
 });
 
+test('a limit says since when it counts, if that is later than the beginning of its window', async () => {
+  const { owner } = fixture.people;
+  const set = (draft: object) =>
+    answerOf<Limit>(owner.send('POST', path, { kind: 'spend_per_month', amount: '9', ...draft }));
+  const early = await set({ scope: 'end_user', end_user: 'early' });
+  const each = await set({ scope: 'each_end_user' });
+  // What counted towards the limit of each goes on counting.
+  const late = await set({ scope: 'end_user', end_user: 'late' });
+  const whole = [
+    await set({ scope: 'account' }),
+    await set({ scope: 'end_user', end_user: 'early', kind: 'concurrent_requests' }),
+    await set({ scope: 'end_user', end_user: 'early', kind: 'requests_per_minute' }),
+  ];
+  expect(early.counted_since).toBe(early.created_at);
+  expect([each.counted_since, late.counted_since]).toEqual([each.created_at, each.created_at]);
+  expect(whole.map(({ counted_since: at }) => at)).toEqual([null, null, null]);
+  await fixture.database
+    .sql`update limits set created_at = created_at - interval '32 days' where id = ${each.id}`;
+  const { data } = await answerOf<Page<Limit>>(owner.send('GET', path));
+  const ofMonths = data.filter(({ kind }) => kind === 'spend_per_month');
+  expect(ofMonths.map(({ counted_since: at }) => at)).toEqual([null, null, null, null]);
+  for (const { id } of [early, each, late, ...whole]) await owner.send('DELETE', `${path}/${id}`);
+});
+
 test('the audit log has what was set, and owners do not learn which operator set it', async () => {
   const { owner, operator } = fixture.people;
   const draft = { scope: 'end_user', end_user: 'ann', kind: 'requests_per_minute', amount: '60' };

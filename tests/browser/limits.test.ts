@@ -124,6 +124,9 @@ test('an operator sets limits that an owner sees and cannot change; members only
     amount: '999999999999',
   });
   const owners = await fixture.enter('owner', '/limits');
+  await rowOf(owners.page, 'Spend per week')
+    .getByText(/counted since \d+ \w+, \d\d:\d\d/)
+    .waitFor();
   await rowOf(owners.page, 'Spend per month').getByText('of $500.00').waitFor();
   const menus = owners.page.getByRole('button', { name: /^Actions for / });
   expect(await menus.count()).toBe(3);

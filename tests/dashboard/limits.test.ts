@@ -41,6 +41,7 @@ const limit: Limit = {
   increase: null,
   used: '6',
   held: '3',
+  counted_since: null,
   resets_at: '2026-11-16T00:00:00.000Z',
   created_at: '2026-11-01T00:00:00.000Z',
   updated_at: '2026-11-01T00:00:00.000Z',

@@ -16,7 +16,7 @@ const increase = (amount: bigint, day: number) => ({
 const stored = (change: Partial<Limit>): Limit => ({
   ...{ id: newId(), accountId: newId(), scope: 'account', keyId: null, keyName: null, endUser: null },
   ...{ kind: 'spend_per_day', amount: 5n * usd, increase: null, setBy: 'operator' },
-  ...{ used: 0n, held: 0n, resetsAt: null, createdAt: now, updatedAt: now },
+  ...{ used: 0n, held: 0n, countedSince: null, resetsAt: null, createdAt: now, updatedAt: now },
   ...change,
 });
 

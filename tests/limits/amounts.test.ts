@@ -55,6 +55,7 @@ const limit: Limit = {
   setBy: 'operator',
   used: 0n,
   held: 0n,
+  countedSince: null,
   resetsAt: null,
   createdAt: now,
   updatedAt: now,

@@ -45,7 +45,7 @@ export const detailsColumn: Column<ShownChange> = {
   key: 'details',
   header: 'Details',
   isWrapping: true,
-  width: 'w-2/5',
+  width: 'md:w-2/5',
   cell: ({ before, after }) => <Details before={before} after={after} />,
 };
 

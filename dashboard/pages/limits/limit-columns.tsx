@@ -56,6 +56,7 @@ function LimitUse({ limit }: Readonly<{ limit: Limit }>) {
     return (
       <span className="block">
         <span className="figures">{most}</span> <span className="text-ink-faint">for each of them</span>
+        <CountedSince limit={limit} />
         <Increase limit={limit} />
       </span>
     );
@@ -76,8 +77,20 @@ function LimitUse({ limit }: Readonly<{ limit: Limit }>) {
       {hasUsed && signOfMoney(held) > 0 && (
         <span className="text-ink-faint">plus {formatUse(limit, held)} held</span>
       )}
+      <CountedSince limit={limit} />
       <Increase limit={limit} />
     </UseOfLimit>
+  );
+}
+
+/** Otherwise less would be used than the requests of the period cost, for no visible reason. */
+function CountedSince({ limit: { counted_since: at } }: Readonly<{ limit: Limit }>) {
+  if (at === null) return null;
+  return (
+    <span className="text-ink-faint">
+      {' '}
+      counted since <Time at={at} style="minute" />
+    </span>
   );
 }
 

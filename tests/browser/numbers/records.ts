@@ -23,18 +23,19 @@ import { entryTexts, grantTexts, paymentOf, paymentTexts } from '../../support/s
 
 const total = (amount: string | null) => (amount === null ? '–' : formatTotal(amount));
 
-/** Without the end of an increase. */
-function useOf({ kind, amount, increase, used, held }: PlainLimit): string {
+/** Without times. All limits are new. */
+function useOf({ scope, kind, amount, increase, used, held }: PlainLimit): string {
   const most = sumMoney([amount, increase ?? '0']);
   const isSpend = kind.startsWith('spend');
   const write = (value: string) => (isSpend ? formatUsed(value, most) : formatCount(Number(value)));
   const end = isSpend ? formatMoneyExactly(most) : formatCount(Number(most));
-  if (used === null || held === null) return `${end} for each of them`;
+  const since = isSpend && scope.endsWith('end_user') ? ' counted since' : '';
+  if (used === null || held === null) return `${end} for each of them${since}`;
   const part = formatShare(shareOfLimit(sumMoney([used, held]), most));
   const isConcurrent = kind === 'concurrent_requests';
   const more = signOfMoney(held) > 0 && !isConcurrent ? ` plus ${write(held)} held` : '';
   const until = increase === null ? '' : ` with ${formatMoneyExactly(increase)} more until`;
-  return `${part} ${write(isConcurrent ? held : used)} of ${end}${more}${until}`;
+  return `${part} ${write(isConcurrent ? held : used)} of ${end}${more}${since}${until}`;
 }
 
 /** The traffic is there when the first of them begins. */
@@ -54,7 +55,11 @@ export function recordsShow(opened: () => MixedTraffic<DashboardFixture>): void 
       await page.reload();
       const rows = await tableOf(page, 'Limits of this account');
       if (!Bun.deepEquals(expected, await certainLimits(sql, account))) return false;
-      const shown = rows.map(({ Used }) => Used?.replaceAll(/\s+/g, ' ').replace(/(more until) .*/, '$1'));
+      const shown = rows.map(({ Used }) =>
+        Used?.replaceAll(/\s+/g, ' ')
+          .replace(/(more until) .*/, '$1')
+          .replace(/(counted since) \d+ \w+, \d+:\d+/, '$1'),
+      );
       expect(shown).toHaveLength(6);
       // The one that may be uncertain is the newest.
       expect(shown.slice(-expected.length)).toEqual(expected.map(useOf));
