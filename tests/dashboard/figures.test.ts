@@ -19,6 +19,7 @@ import {
   formatCount,
   formatCountShort,
   formatDay,
+  formatDays,
   formatDistance,
   formatDuration,
   formatEstimate,
@@ -242,6 +243,17 @@ describe('figures', () => {
     expect(formatTime(instant, 'date', 'Asia/Tokyo')).toBe('2 Mar 2025');
     expect(formatUtc(instant)).toBe('2025-03-01 23:30:05 UTC');
     expect([formatDay('2025-03-01'), formatDay('2025-03-01', true)]).toEqual(['1 Mar', '1 Mar 2025']);
+    const days = [
+      ['2025-03-12', '2025-03-18'],
+      ['2025-12-31', '2026-01-01'],
+      ['2025-03-01', '2025-03-01'],
+    ] as const;
+    // How wide the spaces are depends on the runtime.
+    expect(days.map(([from, to]) => formatDays(from, to).replaceAll(/\s*–\s*/g, '–'))).toEqual([
+      '12–18 Mar 2025',
+      '31 Dec 2025–1 Jan 2026',
+      '1 Mar 2025',
+    ]);
   });
 
   test.each([

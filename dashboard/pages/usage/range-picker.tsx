@@ -3,6 +3,7 @@ import { useReplaceSearch } from '../../address.ts';
 import { Button } from '../../kit/button.tsx';
 import { Segmented } from '../../kit/choice.tsx';
 import { Field, Input } from '../../kit/field.tsx';
+import { formatDays } from '../../kit/format-figures.ts';
 
 export function RangePicker({ range }: Readonly<{ range: Range }>) {
   const replace = useReplaceSearch();
@@ -17,13 +18,17 @@ export function RangePicker({ range }: Readonly<{ range: Range }>) {
   };
   return (
     <div className="min-w-0 space-y-3">
-      <Segmented
-        label="Date range"
-        value={range.kind}
-        options={rangeKinds}
-        onChange={(kind) => go(kind, range.from, range.to)}
-        className="max-w-full max-sm:flex max-sm:[&>label]:px-1"
-      />
+      <div className="flex flex-wrap items-center gap-x-3 gap-y-1.5">
+        <Segmented
+          label="Date range"
+          value={range.kind}
+          options={rangeKinds}
+          onChange={(kind) => go(kind, range.from, range.to)}
+          className="max-w-full max-sm:flex max-sm:w-full max-sm:[&>label]:px-1"
+        />
+        {/* Elsewhere, 7 days are the last 168 hours. */}
+        <span className="text-xs text-ink-faint">{formatDays(range.from, range.to)}, UTC</span>
+      </div>
       {range.kind === 'custom' && (
         <CustomRange range={range} onChoose={(from, to) => go('custom', from, to)} />
       )}

@@ -35,7 +35,7 @@ export function UsagePage() {
   return (
     <Page
       title="Usage"
-      description="Usage and cost by model, key and day."
+      description="Usage and cost of charged requests, by model, key and day."
       actions={<AccountExportButton name="usage" />}
     >
       <RangePicker range={range} />
