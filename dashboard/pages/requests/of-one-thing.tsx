@@ -9,7 +9,7 @@ import { get } from '../../api/client.ts';
 import { LinkButton } from '../../kit/button.tsx';
 import { Card } from '../../kit/card.tsx';
 import { Segmented } from '../../kit/choice.tsx';
-import { textLinkClass } from '../../kit/class-names.ts';
+import { classNames, textLinkClass } from '../../kit/class-names.ts';
 import { formatCount } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { ErrorState } from '../../kit/states.tsx';
@@ -137,7 +137,7 @@ export function ProblemsByCode({
       header: 'Error code',
       isBare: true,
       width: 'md:w-56',
-      cell: ({ value }) => <code className="font-mono text-xs">{value}</code>,
+      cell: ({ value }) => <code className={classNames('font-mono text-xs', textLinkClass)}>{value}</code>,
     },
     countColumn('refused', 'Refused', ({ refused }) => refused),
     countColumn('failed', 'Failed', ({ failed }) => failed),
