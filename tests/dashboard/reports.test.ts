@@ -384,9 +384,9 @@ test('what needs attention links to where it can be fixed', () => {
   const low = describeAttention({
     kind: 'balance_low',
     balance: '2.5',
-    runs_out_at: '2027-06-01T12:00:00.000Z',
+    runs_out_at: '2099-06-01T12:00:00.000Z',
   });
-  expect(low.text).toContain('Lasts until about Tue 1 Jun.');
+  expect(low.text).toContain('Lasts until about Mon 1 Jun 2099.');
   expect(low.link.to).toBe('/billing');
 });
 

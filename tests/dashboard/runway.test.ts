@@ -13,7 +13,7 @@ test.each([
   [5.5, 'Tue 17 Nov, 17:00'],
   [47.9, 'Thu 19 Nov, 12:00'],
   [48, 'Thu 19 Nov'],
-  [24 * 360, 'Fri 12 Nov'],
+  [24 * 360, 'Fri 12 Nov 2027'],
 ])('what ends in %p hours: %s', (hours, words) => {
   expect(formatEnd(inHours(hours), now, 'UTC')).toBe(words);
 });
@@ -24,7 +24,7 @@ test.each([
     null,
     runway,
     'About Wed 25 Nov',
-    'Enough for 30 hours with requests; the last 7 days had 4',
+    'Enough for 30 more hours with requests. The last 7 days had 4 such hours.',
     'plain',
   ],
   [
@@ -32,17 +32,17 @@ test.each([
     null,
     { ...runway, hours_used: 1, hours_left: 1 },
     'About',
-    'Enough for 1 hour with requests; the last 7 days had 1',
+    'Enough for 1 more hour with requests. The last 7 days had 1 such hour.',
     'plain',
   ],
   ['5', null, { ...runway, hours_left: 0.9 }, 'About', 'Enough for less than an hour with requests', 'plain'],
-  ['5', null, { ...runway, runs_out_at: inHours(71).toISOString() }, 'About', '30 hours', 'warn'],
+  ['5', null, { ...runway, runs_out_at: inHours(71).toISOString() }, 'About', '30 more hours', 'warn'],
   [
     '5',
     '5',
     { ...runway, hours_left: 12_345, runs_out_at: null },
     'In more than a year',
-    '12,345 hours',
+    '12,345 more hours',
     'plain',
   ],
   [
@@ -61,6 +61,12 @@ test.each([
   expect(described.words).toStartWith(words);
   expect(described.detail).toContain(detail);
   expect(described.tone).toBe(tone);
+});
+
+test('automatic top-ups are not counted, which is said where something is', () => {
+  const funds = { available: '5', typical_hold: null, runway, isToppedUp: true };
+  expect(describeRunway(funds, now).detail).toEndWith('such hours. Automatic top-up is not counted.');
+  expect(describeRunway({ ...funds, available: '0' }, now).detail).toBe('Nothing is left');
 });
 
 test('what is available says until when, unless the next request does not fit', () => {

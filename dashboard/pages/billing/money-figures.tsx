@@ -5,6 +5,7 @@ import { Stat, StatGroup } from '../../kit/stat.tsx';
 import { describeRunway, fundsOf } from '../home/runway.ts';
 import { useOverview } from '../overview/queries.ts';
 import { useAlerts } from './month-queries.ts';
+import { usePaymentOptions } from './payment-queries.ts';
 
 type MoneyFiguresProps = Readonly<{
   /** Undefined while it is being loaded. */
@@ -14,8 +15,9 @@ type MoneyFiguresProps = Readonly<{
 export function MoneyFigures({ money }: MoneyFiguresProps) {
   const { data: alerts } = useAlerts();
   const { data: overview, isError } = useOverview();
+  const isToppedUp = useIsToppedUp();
   const funds = money && fundsOf(money);
-  const outlook = overview && funds && describeRunway({ ...overview, ...funds }, new Date());
+  const outlook = overview && funds && describeRunway({ ...overview, ...funds, isToppedUp }, new Date());
   const unknown = isError
     ? ({ words: 'Unknown', detail: 'It could not be loaded', tone: 'plain' } as const)
     : undefined;
@@ -41,6 +43,11 @@ export function MoneyFigures({ money }: MoneyFiguresProps) {
       <Stat label="Runs out" value={words} hint={detail} tone={tone} />
     </StatGroup>
   );
+}
+
+function useIsToppedUp(): boolean {
+  const automatic = usePaymentOptions().data?.automatic;
+  return automatic?.is_on === true && automatic.paused_reason === null;
 }
 
 function warningOf(alerts: Readonly<{ low_balance: string | null }> | undefined): string {

@@ -7,6 +7,8 @@ export type Funds = Readonly<{
   available: string;
   runway: Runway;
   typical_hold: string | null;
+  /** Whether credit is added automatically. */
+  isToppedUp?: boolean;
 }>;
 
 export type Outlook = Readonly<{
@@ -24,7 +26,8 @@ const hourMs = 3_600_000;
 const shortlyMs = 72 * hourMs;
 
 /** When the next request does not fit, it is of no use how long others would. */
-export function describeRunway({ available, runway, typical_hold: hold }: Funds, now: Date): Outlook {
+export function describeRunway(funds: Funds, now: Date): Outlook {
+  const { available, runway, typical_hold: hold, isToppedUp = false } = funds;
   const alike = (words: string, detail: string, tone: Outlook['tone']) =>
     ({ words, sentence: detail, detail, tone }) as const;
   if (signOfMoney(available) <= 0) return alike('Out of money', 'Nothing is left', 'bad');
@@ -32,9 +35,10 @@ export function describeRunway({ available, runway, typical_hold: hold }: Funds,
     return alike('Out of money', `A typical request holds ${formatMoney(hold)}, which no longer fits`, 'bad');
   const { hours_left: left, runs_out_at: at } = runway;
   if (left === null) return alike('Unknown', 'Nothing was spent in 7 days', 'plain');
-  const used = formatCount(runway.hours_used);
   // The end is later than that: it also counts the hours in which nothing is asked.
-  const detail = `Enough for ${hoursOfUse(left)} with requests; the last 7 days had ${used}`;
+  const used = countHours(runway.hours_used, 'such');
+  const more = isToppedUp ? ' Automatic top-up is not counted.' : '';
+  const detail = `Enough for ${hoursOfUse(left)} with requests. The last 7 days had ${used}.${more}`;
   if (at === null)
     return { words: 'In more than a year', sentence: 'Lasts for more than a year', detail, tone: 'plain' };
   const end = formatEnd(new Date(at), now);
@@ -54,7 +58,9 @@ export function fundsOf<Account extends Readonly<{ balance: string; held: string
 /** The time of day matters for two days, and the minutes of it for two hours. No estimate is better than that. */
 export function formatEnd(at: Date, now: Date, timeZone?: string): string {
   const leftMs = at.getTime() - now.getTime();
-  const date = formatTime(at, 'weekday', timeZone).replace(',', '');
+  const [year, thisYear] = [at, now].map((instant) => formatTime(instant, 'date', timeZone).slice(-4));
+  const day = formatTime(at, 'weekday', timeZone).replace(',', '');
+  const date = year === thisYear ? day : `${day} ${year}`;
   if (leftMs >= 48 * hourMs) return date;
   const clock = formatTime(at, 'clock', timeZone);
   return `${date}, ${leftMs < 2 * hourMs ? clock : clock.replace(/\d\d$/, '00')}`;
@@ -64,5 +70,9 @@ export function formatEnd(at: Date, now: Date, timeZone?: string): string {
 function hoursOfUse(left: number): string {
   const hours = Math.floor(left);
   if (hours < 1) return 'less than an hour';
-  return hours === 1 ? '1 hour' : `${formatCount(hours)} hours`;
+  return countHours(hours, 'more');
+}
+
+function countHours(hours: number, which: 'more' | 'such'): string {
+  return `${formatCount(hours)} ${which} ${hours === 1 ? 'hour' : 'hours'}`;
 }

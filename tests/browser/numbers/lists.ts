@@ -250,7 +250,7 @@ export function listsShow(opened: () => MixedTraffic<DashboardFixture>): void {
       });
     }
     await visit(page, `/operator/accounts/${traffic.account}`);
-    await page.getByText(/the last 7 days had \d+/).waitFor();
+    await page.getByText(/The last 7 days had \d+/).waitFor();
     const { balance, held, used, left } = await moneyOf(sql, traffic.account);
     const stats = await statsOf(page);
     expect([stats.Balance?.[0], stats.Held?.[0], stats.Available?.[0]]).toEqual([
@@ -260,7 +260,7 @@ export function listsShow(opened: () => MixedTraffic<DashboardFixture>): void {
     ]);
     expect(stats['Runs out']).toEqual([
       'In more than a year',
-      `Enough for ${formatCount(Math.floor(left ?? 0))} hours with requests; the last 7 days had ${used}`,
+      `Enough for ${formatCount(Math.floor(left ?? 0))} more hours with requests. The last 7 days had ${used} such ${used === 1 ? 'hour' : 'hours'}.`,
     ]);
 
     await visit(page, '/operator/nodes');
