@@ -14,7 +14,7 @@ import { roundingOf } from '../../dashboard/pages/billing/rounding.ts';
 import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
 import { firstRequest } from '../../dashboard/pages/overview/first-steps.tsx';
-import { problemsIn, shareWords } from '../../dashboard/pages/overview/problems.tsx';
+import { moreCodes, problemsIn, shareWords } from '../../dashboard/pages/overview/problems.tsx';
 import { firstChatModel } from '../../dashboard/pages/overview/queries.ts';
 import { timelineOf } from '../../dashboard/pages/requests/attempts.tsx';
 import { describeMoney, explainError } from '../../dashboard/pages/requests/explain.ts';
@@ -468,4 +468,12 @@ test('a statement in cents adds up, and whole cents need no rounding', () => {
       expect(unitsOf(roundingOf(inCents(opening / cent), whole.map(inCents), inCents(end)))).toBe(0n);
     }),
   );
+});
+
+test.each([
+  [9, 'And 1 other error code'],
+  [11, 'And 3 other error codes'],
+  [20, 'And 12 or more other error codes'],
+])('of %p error codes, those that are not shown: %s', (all, words) => {
+  expect(moreCodes(all)).toBe(words);
 });

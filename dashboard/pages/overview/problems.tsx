@@ -16,6 +16,8 @@ import { fixes, type Place } from '../requests/refusal-fixes.ts';
 import { type Scope, useScope } from '../requests/scope.ts';
 
 const shownProblems = 8;
+/** The gateway tells no more of them apart. */
+const toldApart = 20;
 
 export type Problem = Pick<RequestProblem, 'code' | 'key' | 'model' | 'param' | 'last_at'> &
   Readonly<{ requests: number; what: string; todo: string; place: Exclude<Place, 'docs'> | null }>;
@@ -39,19 +41,39 @@ export function shareWords(ofOne: number, all: number): 'only' | 'mostly' | null
 export function Problems({ range, view }: HomeView) {
   const query = useProblems(view);
   const problems = query.data && problemsIn(query.data);
+  const scope = useScope();
   return (
     <Card title="Problems" description="Failed and refused requests, by error code" isFlush>
       <QueryTable
         query={query}
         caption="Problems"
-        columns={columnsOf(range, useScope())}
+        columns={columnsOf(range, scope)}
         rows={problems?.slice(0, shownProblems)}
         rowKey={({ code }) => code}
         expectedRows={2}
         empty={<p className="py-3 text-ink-faint">No request failed or was refused in this range.</p>}
       />
+      {problems !== undefined && problems.length > shownProblems && (
+        <p className="py-2 text-xs text-ink-faint">
+          {moreCodes(problems.length)}, among the{' '}
+          <Link {...inExplorer(scope, range, { status: 'failed' })} className={textLinkClass}>
+            failed
+          </Link>{' '}
+          and{' '}
+          <Link {...inExplorer(scope, range, { status: 'refused' })} className={textLinkClass}>
+            refused
+          </Link>{' '}
+          requests
+        </p>
+      )}
     </Card>
   );
+}
+
+/** How many error codes there are besides those that are shown. */
+export function moreCodes(all: number): string {
+  const more = all - shownProblems;
+  return `And ${all < toldApart ? more : `${more} or more`} other error ${more === 1 ? 'code' : 'codes'}`;
 }
 
 const placeNames: Readonly<Record<Exclude<Place, 'docs'>, string>> = {
