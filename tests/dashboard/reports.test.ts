@@ -10,6 +10,7 @@ import {
   unitsOf,
 } from '../../dashboard/kit/amounts.ts';
 import { formatCountMarks, formatMoneyMarks, marksOf, namedDays } from '../../dashboard/kit/chart-scale.ts';
+import { textOf as shownInLog } from '../../dashboard/pages/audit-log/change-view.tsx';
 import { roundingOf } from '../../dashboard/pages/billing/rounding.ts';
 import type { ListedModel } from '../../dashboard/pages/models/models.ts';
 import { describeAttention } from '../../dashboard/pages/overview/describe-attention.ts';
@@ -476,4 +477,17 @@ test.each([
   [20, 'And 12 or more other error codes'],
 ])('of %p error codes, those that are not shown: %s', (all, words) => {
   expect(moreCodes(all)).toBe(words);
+});
+
+test.each([
+  ['monthly_cap', '100.000000000000', '$100.00'],
+  ['amount', '0.002395125000', '$0.002395125'],
+  ['is_on', true, 'yes'],
+  ['is_on', false, 'no'],
+  ['kind', 'spend_per_month', 'spend per month'],
+  ['types', ['balance.low', 'top_up.failed'], 'balance.low, top_up.failed'],
+  ['from', '2026-11-06', '6 Nov 2026'],
+  ['target', null, 'none'],
+])('the audit log shows the %s %p as %s', (name, value, words) => {
+  expect(shownInLog(name, value)).toBe(words);
 });

@@ -3,7 +3,7 @@ import type { ReactNode } from 'react';
 import type { AccountChange, ChangeAction, ChangedObject } from '../../../src/console/contract.ts';
 import { formatMoneyExactly } from '../../kit/amounts.ts';
 import { Dash, Time } from '../../kit/figures.tsx';
-import { formatCount, formatTime } from '../../kit/format-figures.ts';
+import { formatCount, formatDay, formatTime } from '../../kit/format-figures.ts';
 import { NameWithNote } from '../../kit/name-with-note.tsx';
 import type { Column } from '../../kit/table.tsx';
 
@@ -55,11 +55,13 @@ function Details({ before, after }: Pick<ShownChange, 'before' | 'after'>) {
     (name) => (before !== null && name in before) || !isNothing(after?.[name]),
   );
   if (names.length === 0) return <Dash />;
+  // The database sorts names by their length, so "to" would come first.
+  const sorted = names.toSorted((one, other) => Number(other === 'from') - Number(one === 'from'));
   return (
     <ul className="flex flex-wrap gap-x-3">
-      {names.map((name) => (
+      {sorted.map((name) => (
         <li key={name} className="wrap-anywhere">
-          <span className="text-ink-faint">{name.replaceAll('_', ' ')}: </span>
+          <span className="text-ink-faint">{name.replace(/^is_/, '').replaceAll('_', ' ')}: </span>
           {before !== null && name in before && (
             <>
               <del className="text-ink-faint">{textOf(name, before[name])}</del>
@@ -88,13 +90,20 @@ const amounts: ReadonlySet<string> = new Set([
   'threshold',
 ]);
 
+/** Those whose values are codes that read as words. Types of events and scopes of tokens are names in the API. */
+const codes: ReadonlySet<string> = new Set(['kind', 'scope']);
+
+const isoDay = /^\d{4}-\d\d-\d\d$/;
 const isoTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
-function textOf(name: string, value: unknown): string {
+export function textOf(name: string, value: unknown): string {
   if (isNothing(value)) return 'none';
   if (Array.isArray(value)) return value.map((one) => textOf(name, one)).join(', ');
   if (typeof value === 'string' && amounts.has(name) && value.includes('.')) return formatMoneyExactly(value);
   if (typeof value === 'string' && isoTime.test(value)) return formatTime(new Date(value), 'moment');
+  if (typeof value === 'string' && isoDay.test(value)) return formatDay(value, true);
+  if (typeof value === 'string' && codes.has(name)) return value.replaceAll('_', ' ');
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (typeof value === 'number') return formatCount(value);
   return typeof value === 'object' ? JSON.stringify(value) : String(value);
 }
