@@ -481,6 +481,8 @@ test('the ledger is audited on demand', async () => {
   const { data } = await ask<Audits>('GET', '/api/console/operator/ledger-audit');
   expect(Number(data[0]?.totals?.balance)).toBe(212.5);
   await page.getByText('$212.50').waitFor();
+  const dated = page.getByText('As of the audit at').getByRole('time');
+  expect(await dated.getAttribute('datetime')).toBe(data[0]?.started_at ?? '');
   await page.reload();
   await page.getByText('The ledger is consistent').waitFor();
   const broken: Audit = {

@@ -71,7 +71,9 @@ export function AuditCard() {
           )}
         </Loaded>
       </Card>
-      {finished !== undefined && finished.totals !== null && <Totals totals={finished.totals} />}
+      {finished !== undefined && finished.totals !== null && (
+        <Totals totals={finished.totals} at={finished.started_at} />
+      )}
     </>
   );
 }
@@ -168,9 +170,16 @@ const findingColumns: readonly Column<Finding>[] = [
 ];
 
 /** One per line, because amounts with all their digits are long. */
-function Totals({ totals }: Readonly<{ totals: NonNullable<Audit['totals']> }>) {
+function Totals({ totals, at }: Readonly<{ totals: NonNullable<Audit['totals']>; at: string }>) {
   return (
-    <Card title="Totals">
+    <Card
+      title="Totals"
+      description={
+        <>
+          As of the audit at <Time at={at} style="exact" />
+        </>
+      }
+    >
       <Facts>
         <Total
           name="Balances of all accounts"
