@@ -319,11 +319,15 @@ describe('providers', () => {
   test('have a place to look up any request', async () => {
     const { page } = operator;
     await visit(page, '/operator/providers');
-    await page.getByLabel('Find a request by its ID').fill('req_nothing');
-    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    const box = page.getByLabel('Find a request by its ID');
+    const find = page.getByRole('button', { name: 'Find', exact: true });
+    const heights = await Promise.all([box, find].map(async (one) => (await one.boundingBox())?.height));
+    expect(heights[0]).toBe(heights[1] ?? 0);
+    await box.fill('req_nothing');
+    await find.click();
     await page.getByText('A request ID is “req_” followed by 32 characters').waitFor();
-    await page.getByLabel('Find a request by its ID').fill(`x-service-request-id: ${failedId}`);
-    await page.getByRole('button', { name: 'Find', exact: true }).click();
+    await box.fill(`x-service-request-id: ${failedId}`);
+    await find.click();
     await page.getByRole('heading', { name: 'plain for Northwind' }).waitFor();
     await page.goto(`/operator/requests/req_${'0'.repeat(32)}`);
     await page.getByText('No account has this request').waitFor();

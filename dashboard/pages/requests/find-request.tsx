@@ -37,9 +37,11 @@ export function FindRequest({ to }: Readonly<{ to: '/requests/$id' | '/operator/
             setText(event.target.value);
             setInvalid(false);
           }}
-          className={classNames(controlClass, 'h-9 pr-3 pl-8.5')}
+          className={classNames(controlClass, 'h-8 pr-3 pl-8.5 max-md:h-9')}
         />
-        <Button type="submit">Find</Button>
+        <Button type="submit" className="max-md:h-9">
+          Find
+        </Button>
       </form>
       {isInvalid && (
         <p id={errorId} role="alert" className="mt-1.5 text-xs font-medium text-bad">
