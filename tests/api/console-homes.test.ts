@@ -438,7 +438,12 @@ describe('with traffic of two nodes and of the past', () => {
 
   test.each(ranges)('calls, refusals and write-offs of all accounts: %s', async (range) => {
     const sql = sqlOf();
+    // That of the chart of the explorer, which starts with a round time.
+    const stepMs = { '24h': hourMs / 4, '7d': 2 * hourMs, '30d': 8 * hourMs }[range];
+    const startOf = () => Math.floor((Date.now() - lengths[range] * hourMs) / stepMs) * stepMs;
+    const earliest = startOf();
     const home = await get<OperatorHome>(`operator/home?range=${range}`);
+    expect([earliest, startOf()]).toContain(Date.parse(home.from));
     expect(Date.parse(home.to) - Date.parse(home.from)).toBeGreaterThanOrEqual(lengths[range] * hourMs);
     const inRange = (column: string, from: string, to: string) =>
       `${column} >= first_id_at('${from}') and ${column} < first_id_at('${to}')`;

@@ -4,7 +4,7 @@ import type { RecordedAudit } from '../../audit/run.ts';
 import { lookUp } from '../../http/lookup.ts';
 import { invalidQuery, readQuery } from '../../http/query.ts';
 import { dayMs, minuteMs } from '../../lib/time-units.ts';
-import { type Span, stepsOf, widened } from '../../rollups/range.ts';
+import { floorTo, type Span, stepsOf, widened } from '../../rollups/range.ts';
 import type { ActiveCatalog } from '../../routing/active-catalog.ts';
 import { readReport } from '../../routing/node-report.ts';
 import { dayOf } from '../../usage/days.ts';
@@ -103,10 +103,11 @@ async function findState(
   }));
 }
 
-/** As the explorer widens it, so that both count the same requests. */
+/** From the same round time as in the explorer and on the page of a provider, so that all count the same requests. */
 function spanOf(days: number, nowMs: number): Span {
   const { fromMs, toMs } = widened({ fromMs: nowMs, toMs: nowMs }, minuteMs);
-  return stepsOf({ fromMs: fromMs - days * dayMs, toMs }, nowMs);
+  const steps = stepsOf({ fromMs: fromMs - days * dayMs, toMs }, nowMs);
+  return { fromMs: floorTo(steps.fromMs, steps.stepMs), toMs: steps.toMs };
 }
 
 async function findRefusals(
