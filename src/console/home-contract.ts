@@ -101,14 +101,17 @@ export type OperatorHome = {
   };
   /** The newest; null when there was none. */
   audit: (Pick<Audit, 'state' | 'is_full' | 'started_at' | 'finished_at'> & { violations: number }) | null;
-  /** The last day that was compared with the bill of each provider. */
+  /** Of each provider, the newest final day that differs from its bill; if none does, the newest final one, or else the newest. */
   reconciliation: {
     provider: string;
     day: string;
+    /** Null when there is no bill for the day. */
     difference: string | null;
-    is_within: boolean | null;
+    is_preliminary: boolean;
     compared_at: string;
-    /** Of its last 31 days, those that differ from the bill by more than the tolerance, and are final. */
+    /** Of its last 31 days, the final ones with a bill. */
+    days_compared: number;
+    /** Those of them that differ by more than the tolerance. */
     days_outside: number;
   }[];
 };

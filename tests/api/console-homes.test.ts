@@ -562,9 +562,13 @@ describe('with traffic of two nodes and of the past', () => {
     await sql`insert into nodes (id, name, heartbeat_at, report) values (${node}, 'sick', now() + interval '1 hour', ${report})`;
     await sql`insert into attempt_minutes (provider, minute, model, status, error_code, count)
       values ('Main', '2026-02-01', 'proven', 'succeeded', '', 1)`;
+    const daysAgo = (count: number) => addDays(dayOf(new Date()), -count);
     await sql`insert into reconciled_days (provider, day, charged, metered, uncharged, billed, difference, tolerance, is_within,
         is_preliminary, models, explanations)
-      values ('main', '2026-01-02', 1, 1, 0, 3, 2, 0.1, false, false, '[]', '[]'), ('main', '2026-01-03', 1, 1, 0, 1, 0, 0.1, true, false, '[]', '[]')`;
+      values ('main', ${daysAgo(9)}::text::date, 1, 1, 0, 3, 2, 0.1, false, false, '[]', '[]'),
+             ('main', ${daysAgo(8)}::text::date, 1, 1, 0, 1, 0, 0.1, true, false, '[]', '[]'),
+             ('main', ${daysAgo(7)}::text::date, 1, 1, 0, null, null, 0.1, null, false, '[]', '[]'),
+             ('main', ${daysAgo(1)}::text::date, 1, 1, 0, 9, 8, 0.1, false, true, '[]', '[]')`;
     const home = await get<OperatorHome>('operator/home');
     await sql`delete from dead_letters where generation_id = ${letter}`;
     await sql`delete from nodes where id = ${node}`;
@@ -587,7 +591,14 @@ describe('with traffic of two nodes and of the past', () => {
     });
     expect(home.audit).toMatchObject({ state: 'sound', violations: 0 });
     expect(home.reconciliation).toMatchObject([
-      { provider: 'Main', day: '2026-01-03', is_within: true, days_outside: 1 },
+      {
+        provider: 'Main',
+        day: daysAgo(9),
+        difference: '2.000000000000',
+        is_preliminary: false,
+        days_compared: 2,
+        days_outside: 1,
+      },
     ]);
   }, 60_000);
 

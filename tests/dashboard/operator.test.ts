@@ -309,15 +309,23 @@ describe('a bill', () => {
   test('is green within the tolerance, and red only once the provider can no longer correct it', () => {
     expect(describeDay(day(true))).toEqual({ tone: 'good', label: 'Within' });
     expect(describeDay(day(true, true)).tone).toBe('good');
-    expect(describeDay(day(false, true)).tone).toBe('warn');
+    expect(describeDay(day(false, true))).toEqual({ tone: 'plain', label: 'Preliminary' });
     expect(describeDay(day(false))).toEqual({ tone: 'bad', label: 'Differs' });
     expect(describeDay(day(null))).toEqual({ tone: 'plain', label: 'No bill' });
+    expect(describeDay(day(null, true)).label).toBe('No bill yet');
   });
 
   test('of a provider is as bad as its worst final day', () => {
     expect(describeDays([])).toEqual({ tone: 'plain', label: 'Nothing compared' });
     expect(describeDays([day(false, true)])).toEqual({ tone: 'plain', label: 'Preliminary' });
-    expect(describeDays([day(true), day(false, true)]).tone).toBe('good');
+    expect(describeDays([day(true), day(true, true)])).toEqual({
+      tone: 'good',
+      label: 'Within the tolerance',
+    });
+    expect(describeDays([day(true), day(false, true)])).toEqual({
+      tone: 'good',
+      label: 'Final days within the tolerance',
+    });
     expect(describeDays([day(true), day(null)]).label).toBe('1 day without a bill');
     expect(describeDays([day(true), day(null), day(false), day(false)]).label).toBe('2 days differ');
   });

@@ -144,22 +144,25 @@ function presentAudit(audit: RecordedAudit | undefined): Home['audit'] {
   };
 }
 
-/** The days of each provider come newest first. */
+/** The days of each provider come newest first. One that differs is what an operator has to know. */
 function presentBills(
   days: Awaited<ReturnType<typeof findDays>>,
   nameOf: (providerId: string) => string,
 ): Home['reconciliation'] {
   return [...Map.groupBy(days, ({ provider }) => provider)].flatMap(([provider, own]) => {
-    const [last] = own;
-    if (last === undefined) return [];
+    const compared = own.filter((day) => day.is_within !== null && !day.is_preliminary);
+    const outside = compared.filter((day) => day.is_within === false);
+    const shown = outside[0] ?? compared[0] ?? own[0];
+    if (shown === undefined) return [];
     return [
       {
         provider: nameOf(provider),
-        day: last.day,
-        difference: last.difference,
-        is_within: last.is_within,
-        compared_at: last.compared_at,
-        days_outside: own.filter((day) => day.is_within === false && !day.is_preliminary).length,
+        day: shown.day,
+        difference: shown.difference,
+        is_preliminary: shown.is_preliminary,
+        compared_at: shown.compared_at,
+        days_compared: compared.length,
+        days_outside: outside.length,
       },
     ];
   });

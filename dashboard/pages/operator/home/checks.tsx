@@ -9,6 +9,7 @@ import { textLinkClass } from '../../../kit/class-names.ts';
 import { Money, Time } from '../../../kit/figures.tsx';
 import { formatCount, formatDay } from '../../../kit/format-figures.ts';
 import { SkeletonLines } from '../../../kit/states.tsx';
+import { countOfOutside } from './concerns.ts';
 
 export function Checks({ home }: Readonly<{ home: OperatorHome | undefined }>) {
   return (
@@ -76,10 +77,10 @@ function LastAudit({ audit }: Pick<OperatorHome, 'audit'>) {
 function Difference({ amount }: Readonly<{ amount: string }>) {
   const isBelow = signOfMoney(amount) < 0;
   return (
-    <span className="text-warn">
+    <>
       <Money amount={isBelow ? subtractMoney('0', amount) : amount} isTotal /> {isBelow ? 'below' : 'above'}{' '}
       the metered cost
-    </span>
+    </>
   );
 }
 
@@ -89,13 +90,15 @@ function LastBill({ bill }: Readonly<{ bill: OperatorHome['reconciliation'][numb
       {formatDay(bill.day)}:{' '}
       {bill.difference === null ? (
         'no bill yet'
-      ) : bill.is_within === true ? (
+      ) : bill.is_preliminary ? (
+        'preliminary'
+      ) : bill.days_outside === 0 ? (
         'within the tolerance'
       ) : (
-        <Difference amount={bill.difference} />
-      )}
-      {bill.days_outside > 0 && (
-        <span className="text-warn">, {formatCount(bill.days_outside)} of 31 days differ</span>
+        <span className="text-warn">
+          <Difference amount={bill.difference} />, {countOfOutside(bill)}{' '}
+          {bill.days_outside === 1 ? 'differs' : 'differ'}
+        </span>
       )}
     </>
   );

@@ -1,7 +1,7 @@
 /** What is wrong with the gateway now, in words, with where it is shown. */
 import type { OperatorHome } from '../../../../src/console/home-contract.ts';
 import { formatMoney } from '../../../kit/amounts.ts';
-import { formatCount, formatTime } from '../../../kit/format-figures.ts';
+import { formatCount, formatDay, formatTime } from '../../../kit/format-figures.ts';
 import { accountLink, type Destination } from '../../../links.ts';
 
 export type Concern = Readonly<{
@@ -152,19 +152,27 @@ function nodeConcerns({
 }
 
 function billConcerns({ reconciliation }: About): Concern[] {
-  return reconciliation.flatMap(({ provider, days_outside: days }) =>
-    days === 0
+  return reconciliation.flatMap((bill) =>
+    bill.days_outside === 0
       ? []
       : [
           {
-            key: `bill ${provider}`,
+            key: `bill ${bill.provider}`,
             tone: 'warn' as const,
-            title: `The bill of ${provider} differs`,
-            text: `On ${countOf(days, 'day')} of its last 31, by more than the tolerance.`,
+            title: `The bill of ${bill.provider} differs`,
+            text: `By more than the tolerance on ${countOfOutside(bill)}${bill.days_outside === 1 ? ':' : ', last on'} ${formatDay(bill.day)}.`,
             link: { to: '/operator/reconciliation' } as const,
           },
         ],
   );
+}
+
+/** Of the days that the provider can no longer correct. */
+export function countOfOutside({
+  days_outside: outside,
+  days_compared: compared,
+}: OperatorHome['reconciliation'][number]): string {
+  return `${formatCount(outside)} of ${countOf(compared, 'final day')}`;
 }
 
 function webhookConcerns({ failing_webhooks: { count, data } }: About): Concern[] {

@@ -162,17 +162,22 @@ export function describeDays(days: readonly Pick<ReconciledDay, 'is_within' | 'i
   const missing = final.filter(({ is_within: isWithin }) => isWithin === null).length;
   if (missing > 0)
     return { tone: 'warn', label: missing === 1 ? '1 day without a bill' : `${missing} days without a bill` };
-  if (final.length > 0) return { tone: 'good', label: 'Within the tolerance' };
+  if (final.length > 0)
+    return {
+      tone: 'good',
+      label: days.every((day) => day.is_within) ? 'Within the tolerance' : 'Final days within the tolerance',
+    };
   return { tone: 'plain', label: days.length === 0 ? 'Nothing compared' : 'Preliminary' };
 }
 
+/** What the provider may still correct neither differs nor lacks a bill: the word for all days does not count it. */
 export function describeDay({
   is_within: isWithin,
   is_preliminary: isPreliminary,
 }: Pick<ReconciledDay, 'is_within' | 'is_preliminary'>): Verdict {
-  if (isWithin === null) return { tone: 'plain', label: 'No bill' };
+  if (isWithin === null) return { tone: 'plain', label: isPreliminary ? 'No bill yet' : 'No bill' };
   if (isWithin) return { tone: 'good', label: isPreliminary ? 'Within, preliminary' : 'Within' };
-  return isPreliminary ? { tone: 'warn', label: 'Differs, preliminary' } : { tone: 'bad', label: 'Differs' };
+  return isPreliminary ? { tone: 'plain', label: 'Preliminary' } : { tone: 'bad', label: 'Differs' };
 }
 
 function dayColumns(show: (day: ReconciledDay) => void): readonly Column<ReconciledDay>[] {
