@@ -23,6 +23,7 @@ import {
   describeDays,
 } from '../../dashboard/pages/operator/reconciliation/reconciliation-page.tsx';
 import { describeCount, describeReported } from '../../dashboard/pages/operator/requests/operator-notes.tsx';
+import { toneOfErrors } from '../../dashboard/pages/requests/figures.ts';
 import type { ListedCircuit } from '../../src/console/operator-contract.ts';
 import { isUuid } from '../../src/lib/ids.ts';
 import { parseMoney } from '../../src/lib/money.ts';
@@ -208,7 +209,8 @@ describe('a provider', () => {
     expect(state([100, 0], [1000, 260])).toEqual({ tone: 'plain', label: 'Serving' });
     expect(state([1000, 1])).toEqual({ tone: 'plain', label: 'Serving' });
     expect(state([100, 1]).tone).toBe('warn');
-    expect(state([100, 26])).toEqual({ tone: 'bad', label: '26% failed' });
+    expect(state([1000, 49]).tone).toBe('warn');
+    expect(state([100, 5])).toEqual({ tone: 'bad', label: '5% failed' });
   });
 
   test('is never good if something failed', () => {
@@ -219,7 +221,7 @@ describe('a provider', () => {
       fc.property(counts, counts, ([attempts, failed], [others, othersFailed]) => {
         const { tone } = state([attempts, failed], [attempts + others, failed + othersFailed]);
         const share = attempts === 0 ? 0 : failed / attempts;
-        expect(tone === 'bad').toBe(share >= 0.25);
+        expect(tone === 'bad').toBe(toneOfErrors(share) === 'bad');
         if (tone === 'good') expect([failed, attempts > 0]).toEqual([0, true]);
       }),
     );

@@ -19,6 +19,7 @@ import {
   formatPoints,
   isMoreErrors,
   isSlower,
+  toneOfErrors,
 } from '../../dashboard/pages/requests/figures.ts';
 import { describeFilter, filterKindsFor } from '../../dashboard/pages/requests/filters.ts';
 import { explainRefusal, fixes } from '../../dashboard/pages/requests/refusal-fixes.ts';
@@ -110,6 +111,14 @@ test('the difference of two shares is in points', () => {
     '±0 pts',
   ]);
   expect(formatPoints(null, 0.1)).toBeNull();
+});
+
+test('a share of errors is coloured from a hundredth on, as it is shown', () => {
+  expect([null, 0, 0.0094, 0.0095, 1 - 0.99, 0.0494, 1 - 0.95, 1].map(toneOfErrors)).toEqual([
+    ...['plain', 'plain', 'plain'],
+    ...['warn', 'warn', 'warn'],
+    ...['bad', 'bad'],
+  ] as ReturnType<typeof toneOfErrors>[]);
 });
 
 test('a change is coloured only if it is large and for the worse', () => {

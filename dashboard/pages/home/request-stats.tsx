@@ -15,6 +15,7 @@ import {
   formatPoints,
   isMoreErrors,
   isSlower,
+  toneOfErrors,
 } from '../requests/figures.ts';
 import type { Scope } from '../requests/scope.ts';
 import { type HomeRange, inExplorer } from './view.ts';
@@ -92,17 +93,10 @@ export function requestStats(
       link={inExplorer(scope, range, one.chart === 'volume' ? {} : { chart: one.chart })}
       value={series && one.valueOf(series.totals)}
       hasFailed={hasFailed}
-      tone={one === errorRate && series !== undefined && isBad(series) ? 'bad' : 'plain'}
+      tone={one === errorRate && series !== undefined ? toneOfErrors(errorRateOf(series.totals)) : 'plain'}
       hint={series === undefined ? ' ' : hintOf(one, series)}
     />
   ));
-}
-
-/** Of which something is surely wrong. */
-const badShare = 0.05;
-
-function isBad({ totals }: RequestSeries): boolean {
-  return (errorRateOf(totals) ?? 0) >= badShare;
 }
 
 function hintOf({ wordsOf, changeFrom, isWorse }: Compared, { totals, before }: RequestSeries): ReactNode {

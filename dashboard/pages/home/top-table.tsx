@@ -10,7 +10,7 @@ import { formatCount, formatShare } from '../../kit/format-figures.ts';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { type Column, moneyColumn } from '../../kit/table.tsx';
 import type { Destination } from '../../links.ts';
-import { countRequests, errorRateOf } from '../requests/figures.ts';
+import { countRequests, errorRateOf, toneOfErrors } from '../requests/figures.ts';
 import type { useTop } from './queries.ts';
 
 type Group = RequestGroups['data'][number];
@@ -90,13 +90,13 @@ function columnsOf(
   ];
 }
 
-const badShare = 0.05;
+export const errorTones = { bad: 'text-bad', warn: 'text-warn', plain: '' } as const;
 
 /** Colour is for what is wrong. */
 export function ErrorShare({ rate }: Readonly<{ rate: number | null }>) {
   if (rate === null) return <Dash />;
   return (
-    <span className={classNames('figures', rate >= badShare ? 'text-bad' : rate === 0 && 'text-ink-faint')}>
+    <span className={classNames('figures', rate === 0 ? 'text-ink-faint' : errorTones[toneOfErrors(rate)])}>
       {formatShare(rate)}
     </span>
   );

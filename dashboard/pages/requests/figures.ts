@@ -39,13 +39,24 @@ export function formatPoints(now: number | null, before: number | null): string 
 }
 
 /*
- * One rule for the whole dashboard: a change is coloured only if it is for the worse, and more than chance. More requests, tokens or
+ * One rule for the whole dashboard: a share of errors is coloured from where it matters, and a change only if it is for the worse, and more than chance. More requests, tokens or
  * money are neither good nor bad.
  */
 const worsePoints = 0.01;
 const slowerBy = 0.25;
 /** Of fewer, a percentile is that of one or two requests. */
 const enoughRequests = 20;
+
+const manyErrors = 0.01;
+/** Of which something is surely wrong. */
+const tooManyErrors = 0.05;
+
+/** Of a share of errors, as it is shown: with one decimal of a percentage. */
+export function toneOfErrors(share: number | null): 'bad' | 'warn' | 'plain' {
+  const shown = Math.round((share ?? 0) * 1_000) / 1_000;
+  if (shown >= tooManyErrors) return 'bad';
+  return shown >= manyErrors ? 'warn' : 'plain';
+}
 
 /** Of two shares of errors. */
 export function isMoreErrors(now: number | null, before: number | null | undefined): boolean {

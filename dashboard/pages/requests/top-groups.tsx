@@ -9,8 +9,8 @@ import { ModelMark } from '../../kit/model-mark.tsx';
 import { QueryTable } from '../../kit/query-table.tsx';
 import { type Column, moneyColumn } from '../../kit/table.tsx';
 import { keyLink, modelLink, providerLink } from '../../links.ts';
-import { ErrorShare } from '../home/top-table.tsx';
-import { countRequests, errorRateOf } from './figures.ts';
+import { ErrorShare, errorTones } from '../home/top-table.tsx';
+import { countRequests, errorRateOf, toneOfErrors } from './figures.ts';
 import { countColumn, useGroupsOf } from './of-one-thing.tsx';
 import { useScope } from './scope.ts';
 import type { View } from './view.ts';
@@ -22,14 +22,9 @@ export function successOf({ completed, failed }: Pick<Group, 'completed' | 'fail
   return completed + failed === 0 ? null : completed / (completed + failed);
 }
 
-/** From here on it looks unwell. */
-const fewSucceed = 0.99;
-const fewerSucceed = 0.75;
-
 export function SuccessShare({ share }: Readonly<{ share: number | null }>) {
   if (share === null) return <span className="text-ink-faint">–</span>;
-  const tone = share < fewerSucceed ? 'text-bad' : share < fewSucceed ? 'text-warn' : '';
-  return <span className={`figures ${tone}`}>{formatShare(share)}</span>;
+  return <span className={`figures ${errorTones[toneOfErrors(1 - share)]}`}>{formatShare(share)}</span>;
 }
 
 export const figureColumns: readonly Column<Group>[] = [

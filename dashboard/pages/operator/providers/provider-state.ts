@@ -2,15 +2,12 @@
 import type { ListedCircuit, Providers } from '../../../../src/console/operator-contract.ts';
 import type { BadgeTone } from '../../../kit/badge.tsx';
 import { formatShare } from '../../../kit/format-figures.ts';
+import { toneOfErrors } from '../../requests/figures.ts';
 
 type Provider = Providers['data'][number];
 type Counts = Provider['last_hour'];
 
 type Described = Readonly<{ tone: BadgeTone; label: string }>;
-
-/** From this share of failed attempts on, a provider serves badly; from the other on, it hardly serves. */
-const manyFailed = 0.01;
-const mostFailed = 0.25;
 
 /**
  * The worst of what its circuits and its calls of the last hour show. It is good only if nothing failed in that hour, and almost
@@ -26,17 +23,12 @@ export function describeProvider({
   const found = states.find(({ tone }) => tone === worst);
   if (found !== undefined) return found;
   if (hour.attempts === 0) return { tone: 'plain', label: day.attempts === 0 ? 'Not called yet' : 'Idle' };
-  const isSpotless = hour.failed === 0 && circuits.length === 0 && (failedShare(day) ?? 0) < manyFailed;
+  const isSpotless = hour.failed === 0 && circuits.length === 0 && toneOfErrors(failedShare(day)) === 'plain';
   return { tone: isSpotless ? 'good' : 'plain', label: 'Serving' };
 }
 
 function describeShare(share: number | null): Described {
-  return { tone: toneOfFailed(share ?? 0), label: `${formatShare(share ?? 0)} failed` };
-}
-
-export function toneOfFailed(share: number): 'bad' | 'warn' | 'plain' {
-  if (share >= mostFailed) return 'bad';
-  return share >= manyFailed ? 'warn' : 'plain';
+  return { tone: toneOfErrors(share), label: `${formatShare(share ?? 0)} failed` };
 }
 
 type Setback = NonNullable<ListedCircuit['setback']>;

@@ -4,17 +4,17 @@ import type { Providers } from '../../../../src/console/operator-contract.ts';
 import { Badge } from '../../../kit/badge.tsx';
 import { Callout } from '../../../kit/callout.tsx';
 import { Card } from '../../../kit/card.tsx';
-import { Dash, Time } from '../../../kit/figures.tsx';
-import { formatShare } from '../../../kit/format-figures.ts';
+import { Time } from '../../../kit/figures.tsx';
 import { Page } from '../../../kit/page.tsx';
 import { EmptyState, ErrorState } from '../../../kit/states.tsx';
 import { type Column, Table } from '../../../kit/table.tsx';
 import { providerLink } from '../../../links.ts';
+import { ErrorShare } from '../../home/top-table.tsx';
 import { FindRequest } from '../../requests/find-request.tsx';
 import { countColumn } from '../../requests/of-one-thing.tsx';
 import { Circuits } from './circuits.tsx';
 import { Failures } from './failures.tsx';
-import { describeCircuit, describeProvider, failedShare, toneOfFailed } from './provider-state.ts';
+import { describeCircuit, describeProvider, failedShare } from './provider-state.ts';
 import { useProviders } from './queries.ts';
 
 export function OperatorProvidersPage() {
@@ -127,15 +127,9 @@ function failedColumn(
     align: 'right',
     cell: (provider) => {
       const counts = countsOf(provider);
-      const share = failedShare(counts);
-      if (share === null) return <Dash />;
-      const tone = toneOfFailed(share);
       return (
-        <span
-          title={`${counts.failed} of ${counts.attempts}`}
-          className={`figures ${tone === 'bad' ? 'font-medium text-bad' : tone === 'warn' ? 'text-warn' : 'text-ink-faint'}`}
-        >
-          {formatShare(share)}
+        <span title={`${counts.failed} of ${counts.attempts}`}>
+          <ErrorShare rate={failedShare(counts)} />
         </span>
       );
     },
