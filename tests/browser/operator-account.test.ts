@@ -51,7 +51,15 @@ describe('the page of an account', () => {
     const shown = () => partsOf(page).locator('[aria-current=page]').allInnerTexts();
     expect(await shown()).toEqual(['Log']);
     await page.goto(`/operator/accounts/${fixture.account}?tab=nonsense`);
-    await page.getByRole('heading', { name: 'Problems' }).waitFor();
+    const heading = page.getByRole('heading', { name: 'Problems' });
+    await heading.waitFor();
+    const middles = await Promise.all(
+      [heading, page.getByRole('group', { name: 'Range' })].map(async (one) => {
+        const { y, height } = (await one.boundingBox()) ?? { y: 0, height: 0 };
+        return y + height / 2;
+      }),
+    );
+    expect(Math.abs((middles[0] ?? 0) - (middles[1] ?? Infinity))).toBeLessThan(2);
     expect(await shown()).toEqual(['Activity']);
     await page.goto(`/operator/accounts/${fixture.account}?tab=requests`);
     await page.waitForURL(`**/operator/requests?account=${fixture.account}`);

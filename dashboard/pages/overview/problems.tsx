@@ -1,6 +1,6 @@
 /** What went wrong in a range, by error code: why, where most of it comes from, what to do, and the requests themselves. */
 import { Link } from '@tanstack/react-router';
-import { Fragment } from 'react';
+import { Fragment, type ReactNode } from 'react';
 import type { RequestProblem, RequestProblems } from '../../../src/console/request-contract.ts';
 import { Card } from '../../kit/card.tsx';
 import { classNames, textLinkClass } from '../../kit/class-names.ts';
@@ -38,12 +38,12 @@ export function shareWords(ofOne: number, all: number): 'only' | 'mostly' | null
   return ofOne * 2 >= all ? 'mostly' : null;
 }
 
-export function Problems({ range, view }: HomeView) {
+export function Problems({ range, view, actions }: HomeView & Readonly<{ actions?: ReactNode }>) {
   const query = useProblems(view);
   const problems = query.data && problemsIn(query.data);
   const scope = useScope();
   return (
-    <Card title="Problems" description="Failed and refused requests, by error code" isFlush>
+    <Card title="Problems" description="Failed and refused requests, by error code" actions={actions} isFlush>
       <QueryTable
         query={query}
         caption="Problems"

@@ -24,11 +24,7 @@ function Activity() {
   const series = useSeries(home.view);
   return (
     <>
-      {/* Beside the heading of the problems, where there is room. */}
-      <div className="relative z-10 flex max-sm:mb-4 sm:-mt-3 sm:-mb-5 sm:justify-end">
-        <RangePicker range={home.range} usual={usual} />
-      </div>
-      <Problems {...home} />
+      <Problems {...home} actions={<RangePicker range={home.range} usual={usual} />} />
       <StatGroup>{requestStats(customerStats, series, useScope(), home.range)}</StatGroup>
       <RequestChart {...home} series={series} />
     </>
