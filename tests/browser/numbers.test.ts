@@ -352,8 +352,11 @@ test('the page of a provider shows them', async () => {
   const shownCodes = await tableOf(page, 'Errors by code');
   expect(shownCodes.toSorted((one, two) => ((one.Code ?? '') < (two.Code ?? '') ? -1 : 1))).toEqual(
     codes.map((group) => ({
-      Code: group.value,
-      'Failed calls': formatCount(group.failed),
+      Code:
+        group.value === 'provider_bad_request'
+          ? `${group.value} Rejected as invalid: no failure of the provider`
+          : group.value,
+      Calls: formatCount(group.failed),
       'Of all calls': share(group.failed / calls(now)),
     })),
   );

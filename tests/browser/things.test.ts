@@ -247,7 +247,7 @@ test('a provider shows its calls, its errors and its models, as the tables have 
   const codes = await sql<{ error_code: string; failed: number }[]>`
     select error_code, count(*)::int as failed from attempts where provider = 'Gone' and status = 'failed' group by error_code`;
   for (const { error_code: code, failed } of codes)
-    expect(await cellsOf(page, 'Errors by code', code)).toMatchObject({ 'Failed calls': `${failed}` });
+    expect(await cellsOf(page, 'Errors by code', code)).toMatchObject({ Calls: `${failed}` });
   const models = await sql<{ model: string; calls: number; succeeded: number }[]>`
     select model, count(*)::int as calls, count(*) filter (where attempts.status = 'succeeded')::int as succeeded
     from attempts join generations on generations.id = generation_id where attempts.provider = 'Gone' group by model`;

@@ -30,15 +30,20 @@ export function Errors({ series, provider, range }: TableProps) {
       header: 'Code',
       isBare: true,
       cell: ({ code }) => (
-        <Link
-          {...requestsWith({ provider, error_code: code, ...rangeSearch(range) }, 'operator')}
-          className={`${textLinkClass} font-mono`}
-        >
-          {code}
-        </Link>
+        <>
+          <Link
+            {...requestsWith({ provider, error_code: code, ...rangeSearch(range) }, 'operator')}
+            className={`${textLinkClass} font-mono`}
+          >
+            {code}
+          </Link>{' '}
+          {code === 'provider_bad_request' && (
+            <span className="text-ink-faint">Rejected as invalid: no failure of the provider</span>
+          )}
+        </>
       ),
     },
-    countColumn('failed', 'Failed calls', ({ failed }) => failed),
+    countColumn('failed', 'Calls', ({ failed }) => failed),
     {
       key: 'share',
       header: 'Of all calls',
@@ -49,7 +54,7 @@ export function Errors({ series, provider, range }: TableProps) {
   return (
     <Card
       title="Errors"
-      description="Failed calls by code. Another provider may have served the request. Requests that it rejected as invalid are no failure of its own."
+      description="Calls that ended with an error, by code. Another provider may have served the request."
       isFlush
     >
       <Table
