@@ -113,7 +113,10 @@ function hintOf(name: keyof HomeMoney, { now, before }: OperatorHome['money'], r
   if (name === 'margin' && revenue > 0) {
     const share = Number(now.margin) / revenue;
     // Revenue and cost say from what; the tile has one line.
-    return `${share < 0 ? '−' : ''}${formatShare(Math.abs(share))}, ${compared}`;
+    const words = `${share < 0 ? '−' : ''}${formatShare(Math.abs(share))}, ${compared}`;
+    return signOfMoney(now.unpriced_revenue) === 0
+      ? words
+      : `${words}, without ${formatTotal(now.unpriced_revenue)} whose cost is unknown`;
   }
   return compared;
 }
