@@ -345,7 +345,7 @@ models:
     exitCode: 0,
     stdout:
       'The catalogue is valid: 1 models, 1 providers, price version 1.\n' +
-      'Warning: cheap can be sold below its cost at google: input is sold at 1 and costs 2.\n' +
+      'Warning: cheap can be sold below its cost at google: input is sold at 1 USD and costs 2 USD.\n' +
       'cheap has no cache_read: such tokens are charged as input. Its vendor has cache prices.\n',
   });
   expect(await tollgateJson(['catalog', 'check', cheap], {})).toMatchObject({
