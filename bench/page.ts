@@ -20,7 +20,8 @@ const introduction = `# Benchmark
 \`npm run bench\` produces the table below in one run of about six minutes, on the loopback interface only. \`bun
 bench/profile.ts\` shows where the gateway's time goes, \`bun bench/hostile-json.ts\` compares the cost of deliberately
 expensive bodies with that of ordinary ones of the same size, and \`bun bench/locked-account.ts\` measures what other
-customers get done while one account is locked in the database. \`bun bench/exports.ts\` measures [exports](#exports).
+customers get done while one account is locked in the database. \`bun bench/exports.ts\` measures [exports](#exports), and \`bun
+bench/dashboard.ts\` the [page of requests](#the-page-of-requests).
 
 | option | |
 |---|---|
@@ -128,6 +129,13 @@ PostgreSQL of its own, and its accounts are created by its own code. After a war
 arrive every second. It prints the median and the 99th percentile of their latency with and without the export, in windows of ten
 seconds, the memory of the gateway over time, and whether every Generation is in the export, once and in order. It takes about six
 minutes and ends by itself; it fails if a line is missing or a request failed. \`bun bench/exports.ts 100000 200\` is a tenth of it.
+
+## The page of requests
+
+\`bun bench/dashboard.ts\` fills a million requests of one account with 500 keys over 30 days, and 50,000 refusals, adds them up, and
+asks for what the page of requests shows: the list, the histogram, groups and problems, each 20 times for a day, a week and 30 days,
+with filters that match much, little and nothing, as a customer and as an operator. It prints the 95th percentiles of the time
+to the whole answer. \`bun bench/dashboard.ts 100000\` has a tenth of the requests.
 `;
 
 /** A section that is not given stays as it is on the page, if it is there. */
