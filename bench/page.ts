@@ -133,7 +133,7 @@ minutes and ends by itself; it fails if a line is missing or a request failed. \
 ## The page of requests
 
 \`bun bench/dashboard.ts\` fills a million requests of one account with 500 keys over 30 days, and 50,000 refusals, adds them up, and
-asks for what the page of requests shows: the list, the histogram, groups and problems, each 20 times for a day, a week and 30 days,
+asks for what the page of requests shows: the list, the histogram, groups and problems, each 40 times for a day, a week and 30 days,
 with filters that match much, little and nothing, as a customer and as an operator. It prints the 95th percentiles of the time
 to the whole answer. \`bun bench/dashboard.ts 100000\` has a tenth of the requests.
 `;
